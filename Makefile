@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help run tour test coverage check fix deep mutants fuzz bench docs clean
+.PHONY: help run tour test coverage check fix deep mutants fuzz bench docs site dist clean
 
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -11,27 +11,32 @@ help: ## show these targets
 # Many tests wait for a socket, a disk or another process: two at a time on each core.
 WORKERS := $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+# The first installation takes half a minute and more: it shows what it does.
+PIP_WITH_PROGRESS := set -o pipefail; install() { $(BIN)/python -m pip --disable-pip-version-check install --no-compile \
+  --progress-bar off "$$@" | $(PYTHON) scripts/pip_progress.py; }; install
 # Node brings certificates of its own; where the system has some, they count too.
 CERTS := $(wildcard /etc/ssl/certs/ca-certificates.crt)
 NPM := NODE_EXTRA_CA_CERTS="$${NODE_EXTRA_CA_CERTS:-$(CERTS)}" npm install --prefix tests/node --no-package-lock --no-audit --no-fund --loglevel error
 
 .venv/ready: pyproject.toml
-	@echo "setting up .venv (once; needs a package index)"
+	@echo "setting up .venv (once, half a minute or more; needs a package index)"
 	@$(PYTHON) -m venv .venv
-	@$(PIP) -e '.[all]'
+	@$(PIP_WITH_PROGRESS) -e '.[all]'
 	@touch $@
 
 .venv/tests: .venv/ready
 	@echo "installing what the tests need: the official SDKs that judge (once)"
 	@$(PIP) --upgrade 'pip>=25.1'
-	@$(PIP) --group test --group judges --group check
+	@$(PIP_WITH_PROGRESS) --group test --group judges --group check
 	@touch $@
 
 tests/node/node_modules: tests/node/package.json
 	@if command -v npm >/dev/null; then $(NPM) && touch $@; else echo "no npm: the judge of the wire ai-sdk will not run"; fi
 
-run: .venv/ready ## gateway, tool server and an offline model on this machine, with lines to try them
-	@$(BIN)/toolwire up examples/tools.py
+PORT ?= 8080
+TOOLS_PORT ?= 8765
+run: .venv/ready ## start gateway, tool server and an offline model on this machine (PORT=8080 TOOLS_PORT=8765)
+	@$(BIN)/toolwire up examples/tools.py --port $(PORT) --tools-port $(TOOLS_PORT)
 
 tour: .venv/ready ## the guided tour: a broken conversation, and the same conversation on three wires
 	@$(BIN)/toolwire tour
@@ -57,21 +62,27 @@ check: .venv/tests ## format, lint and types
 fix: .venv/tests ## format the code and apply the fixes of the linter
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
 
-.venv/deep: .venv/tests
+.venv/deep: .venv/tests .venv/release .venv/site
 	@echo "installing what the longest tests need: a Temporal server and its SDK (once)"
 	@$(PIP) --group temporal
 	@touch $@
 
-deep: .venv/deep tests/node/node_modules ## the laws with large budgets, and every fault that a machine can have (an hour)
+tests/browser/node_modules: tests/browser/package.json
+	@if command -v npm >/dev/null; then $(subst tests/node,tests/browser,$(NPM)) && touch $@; else echo "no npm: the tests in a browser will not run"; fi
+
+tests/mcp_conformance/node_modules: tests/mcp_conformance/package.json
+	@if command -v npm >/dev/null; then $(subst tests/node,tests/mcp_conformance,$(NPM)) && touch $@; else echo "no npm: the conformance suite of MCP will not run"; fi
+
+deep: .venv/deep tests/node/node_modules tests/browser/node_modules tests/mcp_conformance/node_modules ## the laws with large budgets, and every fault that a machine can have (forty minutes)
 	@TOOLWIRE_DEEP=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-mutants: .venv/tests ## change one line of the library at a time; some test has to fail each time (ten minutes)
+mutants: .venv/tests ## change one line of the library at a time; some test has to fail each time (five minutes)
 	@$(BIN)/python scripts/mutants.py
 
-fuzz: .venv/tests ## look for inputs that break a law for ten minutes; finds are saved in tests/finds
-	@$(BIN)/python scripts/fuzz.py --seconds 600
+fuzz: .venv/tests ## look for inputs that break a law or a server for ten minutes; finds are saved in tests/finds
+	@$(BIN)/python scripts/fuzz.py --seconds 300; laws=$$?; $(BIN)/python scripts/fuzz_http.py --seconds 300 && exit $$laws
 
-bench: .venv/tests ## speed as ratios to the floor, in one run; also written to docs/bench.md
+bench: .venv/tests ## speed as ratios to the floor, in one run; also written to docs/reference/bench.md
 	@$(BIN)/python -m bench
 
 .peers/litellm/ready:
@@ -94,13 +105,36 @@ $(PYTHON_PEERS):
 	  || echo "$(notdir $(@D)) cannot be installed: it will be left out"
 
 .PHONY: bench-peers
-bench-peers: .venv/tests .peers/litellm/ready .peers/portkey/ready $(PYTHON_PEERS) ## the gateway beside other gateways; written to docs/bench-peers.md
+bench-peers: .venv/tests .peers/litellm/ready .peers/portkey/ready $(PYTHON_PEERS) ## the gateway beside other gateways; written to docs/reference/bench-peers.md
 	@$(BIN)/python bench/peers.py
+
+.PHONY: clients
+clients: .venv/tests ## agents and frameworks through the gateway, each installed into .clients; written to docs/reference/clients.md
+	@TOOLWIRE_DEEP=1 $(BIN)/python -m pytest -n 2 --dist worksteal -rs tests/clients_real; status=$$?; \
+	  $(BIN)/python scripts/clients_page.py && exit $$status
 
 docs: .venv/tests ## write the generated pages
 	@$(BIN)/python scripts/gen.py
 	@$(BIN)/python scripts/matrix.py
 	@$(BIN)/python scripts/gateway_matrix.py
 
+.venv/release: .venv/ready
+	@echo "installing what builds and checks a release (once)"
+	@$(PIP) --upgrade 'pip>=25.1'
+	@$(PIP) --group release
+	@touch $@
+
+dist: .venv/release ## build the wheel and the source distribution in dist/, and check them
+	@rm -rf dist && $(BIN)/python -m build && $(BIN)/python -m twine check --strict dist/*
+
+.venv/site: .venv/ready
+	@echo "installing what builds the documentation site (once)"
+	@$(PIP) --upgrade 'pip>=25.1'
+	@$(PIP) --group docs
+	@touch $@
+
+site: .venv/site ## build the documentation site in site/, and fail on a broken link
+	@$(BIN)/zensical build --clean --strict
+
 clean: ## remove .venv and caches
-	@rm -rf .venv .peers .coverage tests/node/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf .venv .peers .clients dist site .cache .coverage tests/node/node_modules tests/browser/node_modules tests/mcp_conformance/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis

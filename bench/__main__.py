@@ -1,6 +1,6 @@
 """`make bench`: how long things take, as a ratio to something measured beside it in the same run.
 
-`python -m bench` measures everything but what takes minutes, and writes `docs/bench.md`; `python -m
+`python -m bench` measures everything but what takes minutes, and writes `docs/reference/bench.md`; `python -m
 bench ledger tools` measures these parts and leaves the rest of the page as it is. For translating,
 the floor is `orjson.dumps(orjson.loads(body))` on the same bytes: what any program pays that looks
 at the body at all. For streams it is `orjson.loads` of each event's data, already cut out. Each
@@ -27,7 +27,7 @@ import orjson
 sys.path.insert(0, str(Path(__file__).parent))
 
 import chunks
-import door_pages
+import gateway_pages
 import http_client
 import tool_pages
 from conversations import chat
@@ -127,7 +127,9 @@ def streaming() -> list[tuple[str, int, float, float, float | None]]:
     ):
         data = chunks.lines(stream)
         times, micros = ratio(
-            lambda stream=stream, source=source, target=target: drained(stream, source, target),  # type: ignore[misc]
+            lambda stream=stream, source=source, target=target: drain_stream(
+                stream, source, target
+            ),  # type: ignore[misc]
             lambda data=data: [orjson.loads(line) for line in data],  # type: ignore[misc]
             rounds=41,
             times=1,
@@ -138,21 +140,21 @@ def streaming() -> list[tuple[str, int, float, float, float | None]]:
     return rows
 
 
-def drained(stream: list[bytes], source: str, target: str) -> None:
+def drain_stream(stream: list[bytes], source: str, target: str) -> None:
     for _ in toolwire.restream(stream, source, target):
         pass
 
 
-def held() -> float:
+def memory_ratio() -> float:
     """How much more memory a stream needs at its peak that is many times as long: 1.0 is
     constant.
     """
     peaks = []
     for size in (CHUNKS, CHUNKS * LONGER):
         stream = chunks.chat(size)
-        drained(stream[:100], "openai-chat", "anthropic")
+        drain_stream(stream[:100], "openai-chat", "anthropic")
         trace()
-        drained(stream, "openai-chat", "anthropic")
+        drain_stream(stream, "openai-chat", "anthropic")
         peaks.append(get_traced_memory()[1])
         untrace()
     return peaks[1] / peaks[0]
@@ -184,7 +186,7 @@ def importing() -> tuple[float, float]:
     return best("import json"), best("import toolwire")
 
 
-def translated() -> list[str]:
+def translation_page() -> list[str]:
     lines = [
         (
             "× is the floor, `orjson` loads and dumps of the same bytes. Losses, pairing and id"
@@ -210,7 +212,7 @@ def translated() -> list[str]:
     return lines
 
 
-def streamed() -> list[str]:
+def stream_page() -> list[str]:
     lines = [
         (
             f"Streams of {CHUNKS} events with {chunks.CALLS} calls interleaved, given event by"
@@ -229,14 +231,14 @@ def streamed() -> list[str]:
     lines += [
         "",
         (
-            f"A stream {LONGER} times as long needs {held():.2f} × the memory at its peak (1 is"
+            f"A stream {LONGER} times as long needs {memory_ratio():.2f} × the memory at its peak (1 is"
             " constant)."
         ),
     ]
     return lines
 
 
-def linted() -> list[str]:
+def lint_page() -> list[str]:
     length, times, micros = linting()
     return [
         (
@@ -251,7 +253,7 @@ def linted() -> list[str]:
     ]
 
 
-def imported() -> list[str]:
+def import_page() -> list[str]:
     bare, ours = importing()
     word = Word.OK if ours <= 3 * bare + 60 else Word.MISSED
     return [
@@ -260,27 +262,29 @@ def imported() -> list[str]:
 
 
 PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
-    "translate": ("Translation", translated),
-    "streams": ("Streams", streamed),
-    "lint": ("Check and repair", linted),
-    "import": ("Import", imported),
-    "http": ("The HTTP client", http_client.compared),
-    "ledger": ("The record of calls", tool_pages.recorded),
-    "tools": ("Tools over HTTP", tool_pages.served),
-    "door": ("The gateway", door_pages.passed),
-    "door-latency": ("The gateway's latency", door_pages.latency),
-    "door-memory": ("The gateway's memory", door_pages.remembered),
-    "door-idle": ("Streams held open", door_pages.held),
-    "door-workers": ("Several processes", door_pages.shared),
+    "translate": ("Translation", translation_page),
+    "streams": ("Streams", stream_page),
+    "lint": ("Check and repair", lint_page),
+    "import": ("Import", import_page),
+    "http": ("The HTTP client", http_client.client_page),
+    "ledger": ("The record of calls", tool_pages.ledger_page),
+    "tools": ("Tools over HTTP", tool_pages.tool_page),
+    "gateway": ("The gateway", gateway_pages.cpu_page),
+    "gateway-latency": ("The gateway's latency", gateway_pages.latency_page),
+    "gateway-memory": ("The gateway's memory", gateway_pages.memory_page),
+    "gateway-idle": ("Streams held open", gateway_pages.idle_page),
+    "gateway-workers": ("Several processes", gateway_pages.workers_page),
 }
 """By the word that asks for it: its heading, and what measures it."""
-LONG = ("door-latency", "door-memory", "door-idle", "door-workers")
+LONG = ("gateway-latency", "gateway-memory", "gateway-idle", "gateway-workers")
 """Parts that take minutes: measured only when they are asked for by name."""
-PAGE = Path(__file__).parents[1] / "docs" / "bench.md"
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "bench.md"
 HEAD = """# Speed
 
+For people who want to know what toolwire costs in time and memory, and how that was measured.
+
 Written by `make bench` (one part: `python -m bench ledger`). What takes minutes is measured by name only: `python -m bench
-door-latency door-memory door-idle door-workers`. Other gateways are on [a page of their own](bench-peers.md). Times are of one machine on one
+gateway-latency gateway-memory gateway-idle gateway-workers`. Other gateways are on [a page of their own](bench-peers.md). Times are of one machine on one
 day; the ratios are what counts: both sides of each were measured in turns in the same run.
 """
 

@@ -139,12 +139,12 @@ def lazy_arguments() -> None:
         assert LazyJson(ARGUMENTS).text
 
 
-def parsed_arguments() -> None:
+def parse_arguments() -> None:
     for _ in range(VALUES):
         assert json.dumps(json.loads(ARGUMENTS))
 
 
-def parsed_arguments_msgspec() -> None:
+def parse_arguments_msgspec() -> None:
     for _ in range(VALUES):
         assert LazyJson.from_value(LazyJson(ARGUMENTS).value).text
 
@@ -221,8 +221,8 @@ ROWS: list[tuple[str, Callable[[], None], int]] = [
     ("SigV4, one signature: toolwire", our_sigv4, SIGNATURES),
     ("SigV4, one signature: botocore", botocore_sigv4, SIGNATURES),
     ("arguments of 3 kB, carried as text", lazy_arguments, VALUES),
-    ("arguments of 3 kB, parsed and written (msgspec, orjson)", parsed_arguments_msgspec, VALUES),
-    ("arguments of 3 kB, parsed and written (json)", parsed_arguments, VALUES),
+    ("arguments of 3 kB, parsed and written (msgspec, orjson)", parse_arguments_msgspec, VALUES),
+    ("arguments of 3 kB, parsed and written (json)", parse_arguments, VALUES),
     ("ASGI request: toolwire.server.asgi", plain_asgi, REQUESTS),
     ("ASGI request: starlette", starlette_asgi, REQUESTS),
 ]

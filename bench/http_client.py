@@ -90,7 +90,7 @@ async def compare(url: str, *, stream: bool) -> tuple[float, float]:
     return median(one for one, _ in rounds), median(other for _, other in rounds)
 
 
-def compared() -> list[str]:
+def client_page() -> list[str]:
     """Return the lines of the page."""
     lines = [
         f"CPU time of the client for one request, {CONNECTIONS} connections, the same server, in turns.",
@@ -109,4 +109,4 @@ def compared() -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(compared()))
+    print("\n".join(client_page()))

@@ -16,7 +16,7 @@ from itertools import islice
 from time import perf_counter, sleep, time_ns
 
 import uvloop
-from door_traffic import PATHS, Traffic, bodies
+from gateway_traffic import PATHS, Traffic, bodies
 from msgspec import Struct
 from msgspec.json import decode, encode
 
@@ -59,7 +59,7 @@ class Shot(Struct):
     data: bytes
     status: int = 200
     holds: bytes = b""
-    leaves: bool = False
+    disconnects: bool = False
     """Close the connection as soon as the response starts, and continue with a new one."""
 
 
@@ -116,14 +116,14 @@ KINDS: dict[str, Callable[[Order], list[Shot]]] = {
 class Caller(asyncio.Protocol):
     """A connection and its requests, the next one last."""
 
-    def __init__(self, shots: list[Shot], took: list[float], *, at_once: bool) -> None:
+    def __init__(self, shots: list[Shot], durations: list[float], *, at_once: bool) -> None:
         self.shots = shots
-        self.took = took
+        self.durations = durations
         self.at_once = at_once
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.turns: deque[float] = deque()
+        self.due_times: deque[float] = deque()
         """When the waiting requests were due."""
-        self.busy: Shot | None = None
+        self.current: Shot | None = None
         self.since = 0.0
         self.leaving = False
 
@@ -134,76 +134,76 @@ class Caller(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
-        self._fresh()
+        self._reset()
 
-    def turn(self) -> None:
+    def send_next(self) -> None:
         """Send the next request, or note that it is due."""
-        if self.busy is None:
-            self._ask(perf_counter())
+        if self.current is None:
+            self._send(perf_counter())
         else:
-            self.turns.append(perf_counter())
+            self.due_times.append(perf_counter())
 
-    def _ask(self, since: float) -> None:
+    def _send(self, since: float) -> None:
         self.since = since
-        self.busy = self.shots.pop()
-        self.transport.write(self.busy.data)
+        self.current = self.shots.pop()
+        self.transport.write(self.current.data)
 
-    def _fresh(self) -> None:
-        self.held = bytearray()
+    def _reset(self) -> None:
+        self.received = bytearray()
         self.body = -1
         """The start of the body, once it is known, and its length, if the head has it."""
         self.length: int | None = None
 
     def data_received(self, data: bytes) -> None:
-        self.held += data
-        if self.body < 0 and not self._begun():
+        self.received += data
+        if self.body < 0 and not self._read_head():
             return
-        shot = self.busy
+        shot = self.current
         if shot is None:
             self._fail(AssertionError("a response without a request"))
-        elif shot.leaves and len(self.held) > self.body:
+        elif shot.disconnects and len(self.received) > self.body:
             self.leaving = True
             self.transport.abort()
         elif (
-            len(self.held) >= self.body + self.length
+            len(self.received) >= self.body + self.length
             if self.length is not None
-            else self.held.endswith(b"\r\n0\r\n\r\n")
+            else self.received.endswith(b"\r\n0\r\n\r\n")
         ):
-            if shot.holds in self.held:
-                self._answered()
+            if shot.holds in self.received:
+                self._finish_request()
             else:
-                self._fail(AssertionError(self.held.decode()))
+                self._fail(AssertionError(self.received.decode()))
 
-    def _begun(self) -> bool:
-        end = self.held.find(b"\r\n\r\n")
+    def _read_head(self) -> bool:
+        end = self.received.find(b"\r\n\r\n")
         if end < 0:
             return False
-        head = self.held[:end].lower()
-        if self.busy is not None and not head.startswith(b"http/1.1 %d" % self.busy.status):
-            self._fail(AssertionError(f"not {self.busy.status}: {self.held.decode()}"))
+        head = self.received[:end].lower()
+        if self.current is not None and not head.startswith(b"http/1.1 %d" % self.current.status):
+            self._fail(AssertionError(f"not {self.current.status}: {self.received.decode()}"))
             return False
         self.body = end + 4
         at = head.find(b"content-length: ")
         self.length = int(head[at + 16 :].partition(b"\r\n")[0]) if at >= 0 else None
         return True
 
-    def _answered(self) -> None:
-        self.took.append(perf_counter() - self.since)
-        self.busy = None
-        self._fresh()
+    def _finish_request(self) -> None:
+        self.durations.append(perf_counter() - self.since)
+        self.current = None
+        self._reset()
         if not self.shots:
             self.done.set_result(None)
             self.transport.close()
         elif self.at_once:
-            self._ask(perf_counter())
-        elif self.turns:
-            self._ask(self.turns.popleft())
+            self._send(perf_counter())
+        elif self.due_times:
+            self._send(self.due_times.popleft())
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self.leaving:
             self.leaving = False
             self.again = asyncio.ensure_future(self.connect(self.port))
-            self.again.add_done_callback(lambda _: self._answered())
+            self.again.add_done_callback(lambda _: self._finish_request())
         elif not self.done.done():
             self._fail(exc or ConnectionError("the server closed the connection"))
 
@@ -212,12 +212,14 @@ class Caller(asyncio.Protocol):
             self.done.set_exception(why)
 
 
-async def sent(
+async def send_requests(
     port: int, shots: list[Shot], *, connections: int, pace: float = 0.0
 ) -> tuple[list[float], float]:
     """The seconds of each request, and of all together."""
-    took: list[float] = []
-    callers = [Caller(shots[n::connections], took, at_once=not pace) for n in range(connections)]
+    durations: list[float] = []
+    callers = [
+        Caller(shots[n::connections], durations, at_once=not pace) for n in range(connections)
+    ]
     for caller in callers:
         await caller.connect(port)
     done = asyncio.gather(*(caller.done for caller in callers))
@@ -229,9 +231,9 @@ async def sent(
         )
     else:
         for caller in callers:
-            caller.turn()
+            caller.send_next()
         await done
-    return took, perf_counter() - start
+    return durations, perf_counter() - start
 
 
 def _beat(
@@ -244,18 +246,22 @@ def _beat(
         wait = start + n / pace - perf_counter()
         if wait > 0:
             sleep(wait)
-        loop.call_soon_threadsafe(callers[n % len(callers)].turn)
+        loop.call_soon_threadsafe(callers[n % len(callers)].send_next)
 
 
-async def measured(order: Order) -> Rate:
+async def measure(order: Order) -> Rate:
     """Run an order."""
-    took, seconds = await sent(
+    durations, seconds = await send_requests(
         order.port, KINDS[order.what](order), connections=order.connections, pace=order.pace
     )
-    took.sort()
-    return Rate(len(took) / seconds, took[len(took) // 2] * 1e3, took[len(took) * 99 // 100] * 1e3)
+    durations.sort()
+    return Rate(
+        len(durations) / seconds,
+        durations[len(durations) // 2] * 1e3,
+        durations[len(durations) * 99 // 100] * 1e3,
+    )
 
 
 if __name__ == "__main__":
     for line in sys.stdin:
-        print(encode(uvloop.run(measured(decode(line, type=Order)))).decode(), flush=True)
+        print(encode(uvloop.run(measure(decode(line, type=Order)))).decode(), flush=True)

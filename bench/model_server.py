@@ -3,7 +3,7 @@ that were made once.
 
 What it does depends on the name of the model: `m` answers whole or streams event by event, as
 models do, each event in a write of its own and all streams side by side; `once` gives a stream in
-one write; `idle` gives the first event and the rest when somebody posts to `/release`; `refused`
+one write; `idle` gives the first event and the rest after a POST to `/release`; `refused`
 answers 400. As little as can be, so that it is the server before it that is measured.
 """
 
@@ -63,7 +63,7 @@ def refusal() -> bytes:
 
 
 def stream() -> list[bytes]:
-    """The same kind of answer in so many events, as chunks; the first with the head, the last with
+    """The same kind of answer in a number of events, as chunks; the first with the head, the last with
     the end."""
     begin: dict[str, object] = {
         "id": "msg_01",

@@ -23,15 +23,15 @@ from secrets import token_hex
 from time import monotonic, perf_counter, sleep
 
 import uvloop
-from door import CONNECTIONS, OURS
-from load import Order, measured
+from gateway_cpu import CONNECTIONS, OURS
+from load import Order, measure
 from marks import least
 from msgspec import Struct
 from processes import Server, Turns, client, in_turns, process, server
 
 ROOT = Path(__file__).parents[1]
 PEERS = ROOT / ".peers"
-PAGE = ROOT / "docs" / "bench-peers.md"
+PAGE = ROOT / "docs" / "reference" / "bench-peers.md"
 START = 90.0
 """Seconds that a peer may take until it listens."""
 KINDS = (("whole answers", "whole"), ("streams of 50 events, one by one", "stream"))
@@ -61,7 +61,7 @@ class Peer(Struct, frozen=True, kw_only=True):
     """The wire of the client; `anthropic` for a gateway that does not translate."""
 
 
-class Found(Struct, frozen=True):
+class PeerResults(Struct, frozen=True):
     """What was measured of all of them."""
 
     turns: dict[str, Turns]
@@ -203,7 +203,7 @@ SAME_WIRE = f"{OURS}, same wire"
 """Our gateway for an Anthropic client, beside gateways that do not translate."""
 
 
-def rows(rounds: int = 5) -> Found:
+def rows(rounds: int = 5) -> PeerResults:
     """The gateway and every peer that can be had."""
     seconds: dict[str, float] = {}
     absent: dict[str, str] = {}
@@ -215,12 +215,12 @@ def rows(rounds: int = 5) -> Found:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolwire-bench-")))
         model = stack.enter_context(server("model_server.py"))
         start = perf_counter()
-        servers = {OURS: stack.enter_context(server("door_servers.py", OURS, model.url))}
+        servers = {OURS: stack.enter_context(server("gateway_servers.py", OURS, model.url))}
         seconds[OURS] = perf_counter() - start
         for peer in ALL:
             start = perf_counter()
             try:
-                servers[peer.name] = stack.enter_context(_started(peer, model.url, folder))
+                servers[peer.name] = stack.enter_context(_start_peer(peer, model.url, folder))
                 seconds[peer.name] = perf_counter() - start
             except Absent as why:
                 absent[peer.name] = str(why)
@@ -246,13 +246,13 @@ def rows(rounds: int = 5) -> Found:
         for what, kind in KINDS:
             in_turns(load, servers, orders(kind, 2), 1)
             turns[what] = in_turns(load, servers, orders(kind), rounds)
-        return Found(
+        return PeerResults(
             turns, seconds, {name: one.megabytes() for name, one in servers.items()}, absent
         )
 
 
 @contextmanager
-def _started(peer: Peer, base: str, folder: Path) -> Iterator[Server]:
+def _start_peer(peer: Peer, base: str, folder: Path) -> Iterator[Server]:
     """A peer that listens and has answered as it should."""
     port, words = _free(), folder / f"{peer.name}.txt"
     with process(peer.command(base, port, folder), more=peer.environment, quiet=words) as started:
@@ -264,7 +264,7 @@ def _started(peer: Peer, base: str, folder: Path) -> Iterator[Server]:
         for _, kind in KINDS:
             try:
                 order = Order(kind, port, 1, 1, headers=peer.headers(base), wire=peer.wire)
-                uvloop.run(wait_for(measured(order), START))
+                uvloop.run(wait_for(measure(order), START))
             except (AssertionError, OSError) as error:
                 raise Absent(
                     f"answered wrongly: {str(error)[:300] or type(error).__name__!r}"
@@ -289,11 +289,13 @@ def _last(words: Path) -> str:
     return (words.read_text().strip().splitlines() or ["it said nothing"])[-1][:300]
 
 
-def page(found: Found) -> list[str]:
+def page(found: PeerResults) -> list[str]:
     """The page, line by line."""
     versions = {peer.name: peer.version() for peer in ALL}
     lines = [
         "# Beside other gateways",
+        "",
+        "For people who compare gateways.",
         "",
         "Written by `make bench-peers`. One process per gateway, the same model server, the same",
         f"client with {CONNECTIONS} connections that send the next request as soon as they have a",
@@ -318,14 +320,16 @@ def page(found: Found) -> list[str]:
                 f"{turns.rate(name):.0f} | {times} | {turns.cpu[name]:.0f} |"
                 f" {turns.median_ms(name):.1f} | {limit}"
             )
-            lines.append(f"| {what} | {_named(name, versions)} | {figures} |")
+            lines.append(f"| {what} | {_display_name(name, versions)} | {figures} |")
     lines += [
         "",
         "| gateway | seconds to its first answer | MB in memory after all that |",
         "|---|---|---|",
     ]
     for name, seconds in found.seconds.items():
-        lines.append(f"| {_named(name, versions)} | {seconds:.1f} | {found.megabytes[name]:.0f} |")
+        lines.append(
+            f"| {_display_name(name, versions)} | {seconds:.1f} | {found.megabytes[name]:.0f} |"
+        )
     lines += [
         line
         for name, why in found.absent.items()
@@ -334,7 +338,7 @@ def page(found: Found) -> list[str]:
     return lines
 
 
-def _named(name: str, versions: dict[str, str]) -> str:
+def _display_name(name: str, versions: dict[str, str]) -> str:
     return f"{name} {versions[name]}" if name in versions else name.replace(OURS, "toolwire")
 
 

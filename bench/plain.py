@@ -1,5 +1,5 @@
-"""A server of somebody else's app: uvicorn as it comes, with its fastest parts and
-without a log.
+"""A server for an app that is not of this project: uvicorn with its defaults, its fastest parts,
+and no log.
 """
 
 from __future__ import annotations

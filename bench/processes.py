@@ -69,7 +69,7 @@ class Turns(Struct):
         """Milliseconds of one of the slowest."""
         return median(one.p99_ms for one in self.rates[name])
 
-    def added_ms(self, name: str, other: str) -> float:
+    def extra_ms(self, name: str, other: str) -> float:
         """How many milliseconds longer an answer takes than from the other in the same round."""
         return median(
             a.median_ms - b.median_ms
@@ -84,23 +84,23 @@ class Client:
         self._process = process
 
     def send(self, order: Order) -> None:
-        """Have it begin."""
+        """Send an order."""
         assert self._process.stdin is not None
         self._process.stdin.write(encode(order).decode() + "\n")
         self._process.stdin.flush()
 
-    def came(self) -> Rate:
-        """What came of it. Raises RuntimeError if an answer was not as it should be."""
+    def read_rate(self) -> Rate:
+        """The outcome of the last order. Raises RuntimeError if a response was wrong."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError("the client has stopped; above is why")
+            raise RuntimeError("the client has stopped; its error is above")
         return decode(line, type=Rate)
 
-    def asked(self, order: Order) -> Rate:
-        """Both."""
+    def measure(self, order: Order) -> Rate:
+        """Send an order and wait for its outcome."""
         self.send(order)
-        return self.came()
+        return self.read_rate()
 
 
 def in_turns(
@@ -114,7 +114,7 @@ def in_turns(
     for n in range(rounds):
         for name in sorted(orders, reverse=n % 2 == 1):
             before = servers[name].cpu()
-            rates[name].append(load.asked(orders[name]))
+            rates[name].append(load.measure(orders[name]))
             cpu[name] += servers[name].cpu() - before
     return Turns(
         rates,

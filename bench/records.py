@@ -52,17 +52,17 @@ class Row(Struct, frozen=True):
 def rows(rounds: int = 5) -> list[Row]:
     """SQLite at 1, 32 and 128 callers."""
     with tempfile.TemporaryDirectory(prefix="toolwire-bench-") as folder:
-        return asyncio.run(_measured(Path(folder), rounds))
+        return asyncio.run(_measure(Path(folder), rounds))
 
 
-async def _measured(folder: Path, rounds: int) -> list[Row]:
+async def _measure(folder: Path, rounds: int) -> list[Row]:
     ledger = SqliteLedger(folder / "ledger.db")
     await ledger.open()
     call = through(ledger)
     try:
         with Plain(folder / "plain.db") as plain:
             return [
-                await compared("SQLite", callers, call, plain.call, rounds) for callers in CALLERS
+                await compare("SQLite", callers, call, plain.call, rounds) for callers in CALLERS
             ]
     finally:
         await ledger.close()
@@ -82,7 +82,7 @@ def through(ledger: Ledger) -> Call:
     return call
 
 
-async def compared(name: str, callers: int, call: Call, plain: Call, rounds: int) -> Row:
+async def compare(name: str, callers: int, call: Call, plain: Call, rounds: int) -> Row:
     """Two kinds of calls in turns, so that a noisy machine tilts neither."""
     ratios, fast, slow, cpu = [], [], [], []
     for _ in range(rounds):
@@ -97,7 +97,7 @@ async def compared(name: str, callers: int, call: Call, plain: Call, rounds: int
 
 
 async def _rate(call: Call, callers: int, calls: int) -> tuple[float, float]:
-    """Calls per second of so many callers, and µs of CPU time for a call."""
+    """Calls per second of some concurrent callers, and µs of CPU time for a call."""
 
     async def caller(n: int) -> None:
         for _ in range(n):

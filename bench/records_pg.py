@@ -15,7 +15,7 @@ from pathlib import Path
 
 from psycopg import AsyncConnection
 from psycopg.rows import TupleRow
-from records import CALLERS, Row, compared, through
+from records import CALLERS, Row, compare, through
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
@@ -29,10 +29,10 @@ BARE = "PostgreSQL, by a bare table"
 
 def rows(rounds: int = 5) -> list[Row]:
     """PostgreSQL at 1, 32 and 128 callers."""
-    return asyncio.run(_measured(postgres.dsn(), rounds))
+    return asyncio.run(_measure(postgres.dsn(), rounds))
 
 
-async def _measured(dsn: str, rounds: int) -> list[Row]:
+async def _measure(dsn: str, rounds: int) -> list[Row]:
     ledger, single = (
         PostgresLedger(dsn, schema=postgres.fresh()),
         PostgresLedger(dsn, schema=postgres.fresh(), connections=POOL),
@@ -45,7 +45,7 @@ async def _measured(dsn: str, rounds: int) -> list[Row]:
     others = {"PostgreSQL": through(single), BARE: plain.call}
     try:
         return [
-            await compared(name, n, through(ledger), other, rounds)
+            await compare(name, n, through(ledger), other, rounds)
             for name, other in others.items()
             for n in CALLERS
         ]

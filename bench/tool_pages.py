@@ -9,7 +9,7 @@ import tool_http
 from marks import least
 
 
-def recorded() -> list[str]:
+def ledger_page() -> list[str]:
     """The ledgers against one transaction for each write."""
     lines = [
         (
@@ -24,10 +24,7 @@ def recorded() -> list[str]:
             f"thread and a bare table; PostgreSQL: {records_pg.POOL} connections, once the same"
             " ledger without batches, once a bare"
         ),
-        (
-            "table, which has neither leases nor fences). One caller alone shares its commits with"
-            " nobody."
-        ),
+        ("table, which has neither leases nor fences). A single caller cannot share its commits."),
         "",
         (
             "| ledger | callers | calls/s | one transaction each, calls/s | × | CPU µs a call |"
@@ -43,7 +40,7 @@ def recorded() -> list[str]:
     return lines
 
 
-def served() -> list[str]:
+def tool_page() -> list[str]:
     """Calls over HTTP against servers that record nothing."""
     lines = [
         (
@@ -51,7 +48,7 @@ def served() -> list[str]:
             " recorded in SQLite (two commits"
         ),
         (
-            "that are on the disk before anybody is told), against the same tool on a bare MCP"
+            "that are on the disk before the caller gets the result), against the same tool on a bare MCP"
             " server of the official SDK"
         ),
         (

@@ -1,7 +1,7 @@
 """Switch the provider in mid-conversation, and come back with every id as it was.
 
 Anthropic takes no dots or colons in ids, so they are fitted on the way out; the id map restores
-them on the way home.
+them on the way back.
 """
 
 from pathlib import Path

@@ -88,14 +88,14 @@ async def get_emails(context: ToolContext, query: str = "") -> Emails:
     return {"emails": [email for email in INBOX if word in email["subject"].lower()]}
 
 
-class Sent(TypedDict):
-    """What became of a message."""
+class DeliveryStatus(TypedDict):
+    """The delivery status of a message."""
 
     status: str
 
 
 @tool(id="SMS.Send@0.1.2", secrets=["TWILIO_API_KEY"])
-async def send(context: ToolContext, to: str, message: str) -> Sent:
+async def send(context: ToolContext, to: str, message: str) -> DeliveryStatus:
     """Send a text message.
 
     Args:

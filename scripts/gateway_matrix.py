@@ -1,4 +1,4 @@
-"""Write docs/gateway-matrix.md: every client API of the gateway against every upstream.
+"""Write docs/reference/gateway-matrix.md: every client API of the gateway against every upstream.
 
 Official clients try every cell over loopback, and the page names what fails. With --check nothing is
 tried or written: the script fails if the page is not the one on which every cell holds, which is
@@ -14,26 +14,41 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from gateway.cells import SCENARIOS, paged, pages, ways  # noqa: E402
-from gateway.clients import CLIENTS  # noqa: E402
+from gateway.cells import (  # noqa: E402
+    ALL_CLIENTS,
+    NO_EMBEDDINGS,
+    SCENARIOS,
+    assert_page,
+    embeddings,
+    pages,
+    ways,
+)
 from gateway.serving import FRONTS, UPSTREAMS, Doors, doors  # noqa: E402
 
-PAGE = ROOT / "docs" / "gateway-matrix.md"
+PAGE = ROOT / "docs" / "reference" / "gateway-matrix.md"
 CLIENT = {
     "openai-chat": "`openai` (chat)",
     "openai-responses": "`openai` (responses)",
     "anthropic": "`anthropic`",
     "gemini": "`google-genai`",
+    "gemini-interactions": "`google-genai` (interactions)",
+    "bedrock": "`boto3` (converse)",
+    "cohere": "`cohere`",
     "ollama": "`ollama`",
     "ai-sdk": "npm `ai` (`useChat`)",
+    "openai-responses over WebSocket": "`openai` (responses over WebSocket)",
 }
+EMBEDDINGS = "embeddings"
 TEXT = """\
 <!-- written by scripts/gateway_matrix.py; do not edit -->
 
 # Every client to every model
 
+For people who want to know what a client gets from a model of another API, feature by feature.
+
 Each row is a client API of the gateway with its official client, each column the wire of the model: a strict mock, which refuses
-what the provider refuses. A cell shows how many scenarios work, and how many there are, whole and streamed (pages only stream).
+what the provider refuses. A cell shows how many scenarios work, and how many there are, whole and streamed (pages and WebSockets only
+stream). The last row is one scenario: embeddings are passed to a scripted upstream, and a dash stands for an upstream without them.
 
 """
 
@@ -50,34 +65,58 @@ def page(holds: Callable[[str, str, str, bool], str | None]) -> str:
     for front in FRONTS:
         cells = [CLIENT[front]]
         for upstream in UPSTREAMS:
-            tried = [(name, stream) for name in SCENARIOS for stream in ways(front, name)]
+            cell_runner = [(name, stream) for name in SCENARIOS for stream in ways(front, name)]
             wrong = [
                 (name, stream, why)
-                for name, stream in tried
+                for name, stream in cell_runner
                 if (why := holds(front, upstream, name, stream)) is not None
             ]
             missing += [
                 f"- {front} to {upstream}, {name}{' streamed' * stream}: {why}"
                 for name, stream, why in wrong
             ]
-            cells.append(f"{len(tried) - len(wrong)}/{len(tried)}")
+            cells.append(f"{len(cell_runner) - len(wrong)}/{len(cell_runner)}")
         lines.append(cells)
+    lines.append(embeddings_row(holds, missing))
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     about = "\n".join(f"- **{name}**: {says(name)}" for name in SCENARIOS)
-    left = "\n".join(missing) or "Nothing."
-    return f"{TEXT}{about}\n\n{table}\n\n## What is missing\n\n{left}\n"
+    left = "\n".join([*(missing or ["- No scenario fails."]), *ABSENT])
+    return f"{TEXT}{about}\n\n{table}\n\n## What is missing\n\n{left}\n\n{LIMITS}\n"
 
 
-def tried(door: Doors) -> Callable[[str, str, str, bool], str | None]:
+ABSENT = [f"- embeddings to {upstream}: {why}" for upstream, why in NO_EMBEDDINGS.items()]
+LIMITS = """\
+These scenarios are short conversations with mocks: no long histories, no results with errors or images, no tools that a provider runs.
+[Real clients](clients.md) shows what works with agents and frameworks and what does not, [Answers](answers.md#what-is-missing) what
+answers lack, and [Design](../explanation/design.md#known-gaps) what translations cannot do."""
+
+
+def embeddings_row(
+    holds: Callable[[str, str, str, bool], str | None], missing: list[str]
+) -> list[str]:
+    """The row of embeddings."""
+    cells = ["`openai` (embeddings)"]
+    for upstream in UPSTREAMS:
+        why = holds(EMBEDDINGS, upstream, EMBEDDINGS, False)
+        if why is not None:
+            missing.append(f"- embeddings to {upstream}: {why}")
+        works = "–" if upstream in NO_EMBEDDINGS else "1/1"
+        cells.append(works if why is None else "0/1")
+    return cells
+
+
+def cell_runner(door: Doors) -> Callable[[str, str, str, bool], str | None]:
     """Tries a cell."""
     chats = {name: pages(door, name) for name in SCENARIOS if name != "aborts"}
 
     def holds(front: str, upstream: str, scenario: str, stream: bool) -> str | None:
         try:
-            if front in CLIENTS or scenario == "aborts":
+            if front == EMBEDDINGS:
+                embeddings(upstream)
+            elif front in ALL_CLIENTS or scenario == "aborts":
                 SCENARIOS[scenario](door, front, upstream, stream)
             else:
-                paged(door, upstream, scenario, chats[scenario][upstream])
+                assert_page(door, upstream, scenario, chats[scenario][upstream])
         except Exception as error:  # whatever a client raises is what is wrong
             return f"{type(error).__name__}: {str(error)[:200]}"
         return None
@@ -91,12 +130,12 @@ def main() -> int:
         stale = not PAGE.is_file() or PAGE.read_text() != page(lambda *cell: None)
         if stale:
             print(
-                "docs/gateway-matrix.md is stale: run python scripts/gateway_matrix.py",
+                "docs/reference/gateway-matrix.md is stale: run python scripts/gateway_matrix.py",
                 file=sys.stderr,
             )
         return int(stale)
     with doors() as door:
-        PAGE.write_text(page(tried(door)))
+        PAGE.write_text(page(cell_runner(door)))
     return 0
 
 

@@ -1,10 +1,10 @@
 """Write the pages that are generated from the code: `python scripts/gen.py`, or with --check fail if
 one is stale.
 
-- docs/wires/<wire>.md, one for each wire, docs/rules/<rule>.md, one for each rule,
-  docs/rules/README.md and docs/profiles.md: whole pages.
-- README.md, docs/cli.md, docs/catalogue.md, CHANGELOG.md: the parts between `<!-- gen NAME -->` and
-  `<!-- end -->`.
+- In docs/reference: wires/<wire>.md, one for each wire, rules/<rule>.md, one for each rule,
+  their indexes README.md, and profiles.md: whole pages.
+- CHANGELOG.md, docs/reference/cli.md, docs/reference/catalogue.md: the parts between
+  `<!-- gen NAME -->` and `<!-- end -->`.
 
 Text outside these marks is written by people and not changed. The script follows the folders: a new
 wire or rule needs no line here.
@@ -12,59 +12,42 @@ wire or rule needs no line here.
 
 from __future__ import annotations
 
-import ast
-import inspect
+import json
 import os
 import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
-from textwrap import fill
 
 import click
 from click.testing import CliRunner
+from msgspec.structs import replace
+from page_markdown import GENERATED, cell, code, table
+from profile_page import profiles_page
+from reference_pages import DOCS, REFERENCE, ROOT, llms_text, reference_pages
+from refusals_page import refusals_page
 
 import toolwire
 from toolwire.cli.framework.group import commands
 from toolwire.cli.output.rule_page import fix_kinds, markdown_page
 from toolwire.cli.wires import describe_id
-from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.parts import Message
 from toolwire.lint import all_rules
-from toolwire.profiles.table import PROFILES, Profile
+from toolwire.lint.rule import Rule
 from toolwire.wires import wire
 from toolwire.wires.engine.specs import Block, CatalogueEntry
 
-ROOT = Path(__file__).resolve().parent.parent
-GENERATED = "<!-- written by scripts/gen.py from the code; do not edit -->"
+HOW_TO = DOCS / "how-to"
 ORIGINS = ("natural", "nullable", "borrowed", "absent")
 KINDS = {"added": "Added", "changed": "Changed", "fixed": "Fixed", "removed": "Removed"}
 TYPE_HEAD = ("type", "discriminator", "direction", "family", "run by", "ids", "origin", "forms")
 HELP_WIDTH = 80
 
 
-# --- markdown -------------------------------------------------------------------------------------
-
-
-def cell(text: str) -> str:
-    """Text for a cell of a table."""
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
-def code(text: str) -> str:
-    """A name from a wire, in a cell."""
-    return f"`{cell(text)}`" if text else ""
-
-
-def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table."""
-    names = list(head)
-    lines = [names, ["---"] * len(names), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+# --- rows ----------------------------------------------------------------------------------------
 
 
 def type_row(entry: CatalogueEntry) -> list[str]:
@@ -89,11 +72,40 @@ def type_row(entry: CatalogueEntry) -> list[str]:
 def pages() -> Iterator[tuple[Path, str]]:
     """Every page that is generated as a whole."""
     for name in toolwire.wires():
-        yield ROOT / "docs" / "wires" / f"{name}.md", wire_page(name)
+        yield REFERENCE / "wires" / f"{name}.md", wire_page(name)
+    yield REFERENCE / "wires" / "README.md", wires_page()
     for rule in all_rules():
-        yield ROOT / "docs" / "rules" / f"{rule.name}.md", f"{GENERATED}\n\n{markdown_page(rule)}"
-    yield ROOT / "docs" / "rules" / "README.md", rules_page()
-    yield ROOT / "docs" / "profiles.md", profiles_page()
+        yield REFERENCE / "rules" / f"{rule.name}.md", rule_page(rule)
+    yield REFERENCE / "rules" / "README.md", rules_page()
+    yield REFERENCE / "profiles.md", profiles_page()
+    yield HOW_TO / "refused-requests.md", refusals_page()
+    yield from reference_pages()
+
+
+def rule_page(rule: Rule) -> str:
+    """A rule, as `toolwire rules NAME` prints it, for people who met it in a report."""
+    heading, _, rest = markdown_page(rule).partition("\n\n")
+    audience = f"For people to whom `toolwire check` reported {rule.code} {rule.name}."
+    return f"{GENERATED}\n\n{heading}\n\n{audience}\n\n{rest}"
+
+
+def wires_page() -> str:
+    """All wires as a table."""
+    count = Counter(entry.wire for entry in toolwire.catalogue())
+    rows = [
+        [f"[{wire(name).title}]({name}.md)", code(name), str(count[name])]
+        for name in toolwire.wires()
+    ]
+    return "\n\n".join(
+        (GENERATED, "# Wires", WIRES, table(("wire", "name", "types of calls and results"), rows))
+    )
+
+
+WIRES = """\
+For people who look for the name or the peculiarities of a format.
+
+A wire is a format in which conversations with tool calls travel: the API of a provider, the messages of a framework, or a protocol for
+tools. The name of a wire is what `--from` and `--to`, `decode` and `translate` take."""
 
 
 def wire_page(name: str) -> str:
@@ -105,10 +117,12 @@ def wire_page(name: str) -> str:
     parts = [
         GENERATED,
         f"# {found.title} (`{name}`)",
+        f"For people who read or write {found.title}: what is peculiar to it, and how its calls and results look.",
         first if first.rstrip(".") != found.title else "",
         rest.strip(),
         "## Calls and results",
     ]
+    parts[-1:-1] = ["## Example", EXAMPLE_INTRO[name in ("oxp", "mcp")], example_body(name)]
     parts += [table(TYPE_HEAD, map(type_row, entries)).strip() if entries else "None.", LEGEND]
     others = [row for row in found.rows if not row.direction and row.part is not Message]
     if others:
@@ -117,6 +131,27 @@ def wire_page(name: str) -> str:
             table(("block", "becomes", "fields"), map(other_row, others)).strip(),
         ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+EXAMPLE_INTRO = (
+    "A user asks, the model calls one tool twice, and the results come back in the other order:",
+    "A call of a tool:",
+)
+
+
+def example_body(name: str) -> str:
+    """A conversation with two parallel calls, as this wire has it."""
+    oslo = toolwire.Call("call00001", "weather", {"city": "Oslo"})
+    rome = toolwire.Call("call00002", "weather", {"city": "Rome"})
+    messages = [
+        toolwire.Message("user", "Is it warmer in Oslo or in Rome?"),
+        toolwire.Message("assistant", (oslo, rome)),
+        toolwire.Message("tool", (rome.result("24 degrees"), oslo.result("-3 degrees"))),
+    ]
+    if name == "oxp":  # a body of OXP is one call
+        messages = [toolwire.Message("assistant", replace(oslo, name="Weather.Get"))]
+    body = toolwire.encode(toolwire.Conversation(messages), name).body
+    return f"```json\n{json.dumps(body, indent=2, ensure_ascii=False)}\n```"
 
 
 def rules_page() -> str:
@@ -142,9 +177,17 @@ def rules_page() -> str:
 
 
 RULES = """\
+For people who want to know what a finding means, and what its fix does.
+
 What `check` finds in a history and `repair` fixes, by the rules of its provider. The provider refuses an `error`, or it breaks
 something; an `info` is worth knowing. A fix keeps what the model can read: what cannot stay in its place becomes text that begins
-with `[toolwire]`, and so does what a fix adds. Every change is reported."""
+with `[toolwire]`, and so does what a fix adds. Every change is reported.
+
+A fix is **safe**, and made by default, if the model can still read everything that was there. Moving something into words is safe.
+So is removing a copy: an equal result, call, item or definition. Reasoning that its provider would refuse, and that has no readable
+text, cannot be kept in any form. A fix is **unsafe** if it guesses: [args-merged](args-merged.md), [id-dup-in-turn](id-dup-in-turn.md)
+and [id-is-tool-name](id-is-tool-name.md) then assign results or arguments to calls by their order alone (`repair --unsafe`). No fix,
+safe or unsafe, deletes a result that is not a copy."""
 
 
 LEGEND = """\
@@ -157,151 +200,7 @@ def other_row(row: Block) -> list[str]:
     return [code(row.name), row.part.__name__, ", ".join(code(key) for key in sorted(row.keys))]
 
 
-PROFILES_HEAD = """\
-# Profiles
-
-A profile is a wire as one provider speaks it. It holds what the provider refuses in a history, as dated facts with sources in
-`src/toolwire/profiles/table.py`. `check` and `repair` use all facts; `translate` also uses the rules of ids and names to write them.
-A profile states only refusals that were observed: where nothing is listed, no check is known. The name of a profile is accepted
-wherever the name of a wire is."""
-VALUES = {
-    "result_placement": {
-        "after": "results must come after their calls",
-        "next": "results must come directly after the message of their calls",
-        "alone": "results must come directly after the message of their calls, with nothing else in their message",
-    },
-    "arguments_format": {
-        "text": "arguments must be text",
-        "json": "arguments must be valid JSON",
-        "object": "arguments must be a JSON object",
-    },
-    "assistant_content": {
-        "text": "the content beside calls must be a string, not a list",
-        "some": "the content beside calls must not be null",
-    },
-    "reasoning_to_return": {
-        "reasoning_content": "the reasoning text must be sent back with a call",
-        "thinking": "the signed thinking block must be sent back with a call",
-        "signature": "the signature of a call must be sent back",
-        "reasoning": "the reasoning item must be sent back before its call",
-    },
-}
-"""Sentences for the values of a field of a profile."""
-IF_FALSE = {
-    "has_id_field": "calls and results have no id field",
-    "accepts_function_call": "the deprecated `function_call` and the role `function` are rejected",
-}
-"""Sentences for fields that are true of most providers."""
-
-
-def profiles_page() -> str:
-    """Every profile: its ids and names, what it checks, and the sources."""
-    rows = [PROFILES[name] for name in sorted(PROFILES)]
-    about = ("name", "wire", "last_seen", "confidence", "source")
-    columns = [name for name in Profile.__struct_fields__ if name not in about]
-    rules = [
-        name for name in columns if any(isinstance(getattr(row, name), IdRule) for row in rows)
-    ]
-    checks = [name for name in columns if name not in rules]
-    meanings = field_words()
-    parts = [
-        GENERATED,
-        PROFILES_HEAD,
-        "## What is checked",
-        *(profile_section(row, checks, meanings) for row in rows),
-        "## Ids and names",
-        profile_grid(rows, ["wire", *rules]),
-        "## Sources",
-        profile_grid(rows, ["last_seen", "confidence", "source"]),
-        "## The fields of a profile",
-        "\n".join(f"- `{name}`: {meanings[name]}" for name in columns if name in meanings),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def profile_section(row: Profile, names: list[str], meanings: dict[str, str]) -> str:
-    """What a provider checks, one sentence for each fact."""
-    sentences = [check_sentence(name, getattr(row, name), meanings[name]) for name in names]
-    known = [f"- {sentence}" for sentence in sentences if sentence]
-    return "\n".join((f"### `{row.name}`", "", *(known or ["No check is known."])))
-
-
-def check_sentence(name: str, value: object, meaning: str) -> str:
-    """The sentence that a field states about a provider; empty if it states nothing."""
-    if name in IF_FALSE:
-        return "" if value else IF_FALSE[name]
-    if value is True:
-        return meaning.removeprefix("True if ").rstrip(".")
-    if not value:
-        return ""
-    if name in VALUES:
-        return VALUES[name][str(value)]
-    if name == "own_id_pattern":
-        return f"ids that its models generate, {code(str(value))}, must be returned unchanged"
-    if name == "reasoning_models":
-        return f"the models that need their reasoning back are {code(str(value))}"
-    assert isinstance(value, dict)
-    prefixes = ", ".join(f"{code(prefix)} for {code(kind)}" for kind, prefix in value.items())
-    return f"item ids must start with {prefixes}"
-
-
-def profile_grid(rows: list[Profile], names: list[str]) -> str:
-    """Some fields of all profiles."""
-    cells = (
-        [code(row.name), *(field_text(name, getattr(row, name)) for name in names)] for row in rows
-    )
-    return table(("profile", *names), cells).strip()
-
-
-def field_text(name: str, value: object) -> str:
-    """The value of a field, in a cell."""
-    if isinstance(value, IdRule):
-        return id_rule(value)
-    return code(str(value or "")) if name == "wire" else cell(str(value or ""))
-
-
-def id_rule(rule: IdRule) -> str:
-    """What an id or a name may be, as a pattern and a length."""
-    words = [code(f"[{rule.chars}]")] if rule.chars else ["any characters"]
-    words += [f"first {code(rule.first)}"] if rule.first else []
-    words += [f"{'exactly' if rule.exact else 'at most'} {rule.longest}"] if rule.longest else []
-    return ", ".join(words)
-
-
-def field_words() -> dict[str, str]:
-    """What the fields of a profile mean: the docstrings below them."""
-    (body,) = (
-        node.body
-        for node in ast.parse(inspect.getsource(Profile)).body
-        if isinstance(node, ast.ClassDef)
-    )
-    found: dict[str, str] = {}
-    for field, below in pairwise(body):
-        if (
-            isinstance(field, ast.AnnAssign)
-            and isinstance(field.target, ast.Name)
-            and isinstance(below, ast.Expr)
-        ):
-            found[field.target.id] = " ".join(str(ast.literal_eval(below.value)).split())
-    return found
-
-
 # --- parts of pages -------------------------------------------------------------------------------
-
-
-def wires_table() -> str:
-    """The wires, for the README."""
-    type_count = len(toolwire.catalogue())
-    links = ", ".join(f"[{wire(name).title}](docs/wires/{name}.md)" for name in toolwire.wires())
-    return (
-        fill(
-            f"{links}: {type_count} types of calls and results.",
-            130,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        + "\n"
-    )
 
 
 def counts_table() -> str:
@@ -365,7 +264,7 @@ def tour() -> str:
     )
 
 
-def unreleased() -> str:
+def changes_since_release() -> str:
     """The fragments in changes/, by kind."""
     found: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for path in sorted((ROOT / "changes").glob("*.*.md")):
@@ -379,10 +278,9 @@ def unreleased() -> str:
 
 
 REGIONS: dict[str, dict[str, Callable[[], str]]] = {
-    "README.md": {"wires": wires_table},
-    "CHANGELOG.md": {"changes": unreleased},
-    "docs/cli.md": {"help": help_texts, "tour": tour},
-    "docs/catalogue.md": {"counts": counts_table, "types": types_table},
+    "CHANGELOG.md": {"changes": changes_since_release},
+    "docs/reference/cli.md": {"help": help_texts, "tour": tour},
+    "docs/reference/catalogue.md": {"counts": counts_table, "types": types_table},
 }
 
 
@@ -404,12 +302,13 @@ def fill_regions(text: str, regions: dict[str, Callable[[], str]], page: str) ->
 def main() -> int:
     """Write the pages, or with --check list those that are stale."""
     wanted = dict(pages())
+    wanted[DOCS / "llms.txt"] = llms_text(wanted)
     for page, regions in REGIONS.items():
         wanted[ROOT / page] = fill_regions((ROOT / page).read_text(encoding="utf-8"), regions, page)
     orphans = {
         path
         for folder in ("wires", "rules")
-        for path in (ROOT / "docs" / folder).glob("*.md")
+        for path in (REFERENCE / folder).glob("*.md")
         if path not in wanted
     }
     stale = [

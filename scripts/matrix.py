@@ -1,4 +1,4 @@
-"""Write docs/matrix.md, the wires that models speak against each other: `python scripts/matrix.py`.
+"""Write docs/reference/matrix.md, the wires that models speak against each other: `python scripts/matrix.py`.
 
 With --check nothing is written, and the script fails if the page is stale. The page counts the
 results of the laws over the case folders. Recorded traffic is left out, so that the page is the same
@@ -22,11 +22,13 @@ from laws.test_there_and_back import (  # noqa: E402
 
 from toolwire import Call, InputError, Result, decode, translate  # noqa: E402
 
-PAGE = ROOT / "docs" / "matrix.md"
+PAGE = ROOT / "docs" / "reference" / "matrix.md"
 TEXT = """\
 <!-- written by scripts/matrix.py from the cases; do not edit -->
 
 # Every wire against every other
+
+For people who want to know what a translation between two wires loses.
 
 Each row is the wire that a body comes from, each column the wire it goes to. A cell counts the bodies of `tests/cases` that
 were *translated* · are *valid* · came *there and back*, of how many there are.

@@ -4,9 +4,10 @@ that should fail.
     python scripts/mutants.py            # all mutants
     python scripts/mutants.py pairing    # those whose file or text contains a word
 
-Every mutant runs in a temporary copy of `src`; the tests run from this checkout. A mutant is killed
-if a test fails. Exits 1 if a mutant survives, or if its text does not stand exactly once in its file
-or, where code moved, in just one other: mutants are found by text.
+Every mutant runs on links to `src`, with one file replaced; the tests run from this checkout. A
+mutant is killed if a test fails: first the tests of the file that it names are run, then those of
+the area. Exits 1 if a mutant survives, or if its text does not stand exactly once in its file or,
+where code moved, in just one other: mutants are found by text.
 """
 
 from __future__ import annotations
@@ -26,755 +27,906 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "toolwire"
 TIMEOUT = 180
 """Seconds of processor time after which a mutant counts as killed: the tests hang."""
-
-IDENTITY = "tests/test_ids.py tests/test_fitting.py tests/test_identity.py tests/test_names.py tests/laws/test_paired.py"
-HOME = "tests/test_fitting.py tests/lint/test_repair_id_map.py tests/test_translate.py tests/laws/test_there_and_back.py"
-PAIRING = "tests/test_pairing.py tests/test_identity.py tests/laws/test_attacks.py"
-LOWERING = "tests/test_lowering.py tests/test_fitting.py"
-LOSSES = "tests/test_fitting.py tests/test_lowering.py tests/test_translate.py tests/laws/test_no_silent_loss.py"
-STREAMS = (
-    "tests/streams/test_part_buffers.py tests/streams/test_irregular.py"
-    " tests/streams/test_restream.py tests/streams/test_traps.py"
-)
-ROUTE = "tests/streams/test_route.py " + STREAMS
-HISTORY = "tests/test_history.py"
-CODEC = "tests/test_fitting.py tests/test_translate.py tests/test_editing.py tests/test_pipeline.py"
-LINT = "tests/lint/test_rules.py tests/lint/test_pairs.py tests/lint/test_duplicate_ids.py tests/lint/test_similar_ids.py"
-REPAIR = LINT + " tests/laws/test_attacks.py tests/laws/test_repair.py"
+AREAS = {"lint": "lint/test_*.py", "streaming": "streams/test_*.py", "wires": "streams/test_*.py"}
+"""Tests that are run if those of the named file notice nothing, by the folder of the mutant; the
+tests outside of folders for any other."""
 
 
 class Mutant(NamedTuple):
-    """A line of a file below src/toolwire, what it becomes, and the test files that notice it."""
+    """A line of a file below src/toolwire, what it becomes, and the file below tests that notices
+    it."""
 
     file: str
     old: str
     new: str
-    tests: str
+    test: str
 
-
-IDS = "conversation/ids.py"
-ID_MAP = "conversation/id_map.py"
-ID_RULES = "conversation/id_rules.py"
-FITTING = "conversation/fitting.py"
-WALK = "conversation/pairing.py"
-LOWER = "wires/engine/lowering.py"
-CONTEXT = "wires/engine/encode_context.py"
-ACCUMULATE = "streaming/accumulate.py"
-EVENTS = "streaming/event_translator.py"
-TRANSLATOR = "streaming/stream_translator.py"
-CACHE = "streaming/delta_cache.py"
-QUEUE = "wires/engine/sequential_writer.py"
-LOOP = "lint/repair_loop.py"
-FACTS = "lint/facts.py"
-PAIR_FACTS = "lint/pair_facts.py"
-TRANSFORMS = "lint/transforms.py"
 
 MUTANTS = [
     # --- identity: minting, fitting, mapping back ---
     Mutant(
-        IDS,
+        "conversation/ids.py",
         "return MINTED + digest(seed, ordinal, name)",
         "return MINTED + digest(seed, name)",
-        IDENTITY,
+        "test_ids.py",
     ),
     Mutant(
-        IDS,
+        "conversation/ids.py",
         "return MINTED + digest(seed, ordinal, name)",
         "return MINTED + digest(ordinal, name)",
-        IDENTITY,
+        "test_ids.py",
     ),
     Mutant(
-        IDS,
+        "conversation/ids.py",
         "return text.startswith(MINTED) and len(text) == len(MINTED) + 16",
         "return text.startswith(MINTED)",
-        IDENTITY,
+        "test_ids.py",
     ),
     Mutant(
-        IDS,
+        "conversation/ids.py",
         'new_calls[part] = replace(part, id=call_id, origin="minted")',
         'new_calls[part] = replace(part, id=call_id, origin="wire")',
-        IDENTITY,
+        "test_fitting.py",
     ),
-    Mutant(IDS, "ordinal += 1", "ordinal += not part.id", IDENTITY),
+    Mutant("conversation/ids.py", "ordinal += 1", "ordinal += not part.id", "test_ids.py"),
     Mutant(
-        IDS,
+        "conversation/ids.py",
         "taken = {part.id for message in messages for part in message.parts if isinstance(part, Call)}",
         "taken: set[str] = set()",
-        IDENTITY,
+        "test_fitting.py",
     ),
     Mutant(
-        IDS,
+        "conversation/ids.py",
         'r.name or ""),  # type: ignore[misc]\n                    taken,',
         'r.name or ""),  # type: ignore[misc]\n                    set(),',
-        PAIRING,
+        "test_ids.py",
     ),
     Mutant(
-        IDS,
+        "conversation/ids.py",
         'origin = result.origin if pair.how == "id" else "minted"',
         "origin = result.origin",
-        IDENTITY,
+        "test_fitting.py",
     ),
     Mutant(
-        IDS,
+        "conversation/ids.py",
         "if (ordered or has_item_ids) and not set(call_ids).issuperset(result_ids):",
         "if False:",
-        IDENTITY,
-    ),
-    Mutant(ID_RULES, "shortest = rule.longest if rule.exact else 1", "shortest = 1", IDENTITY),
-    Mutant(
-        ID_RULES,
-        'return lines.count("\\n") == len(texts) and _lines_pattern(rule).fullmatch(lines) is not None',
-        "return _lines_pattern(rule).fullmatch(lines) is not None",
-        IDENTITY,
+        "test_identity.py",
     ),
     Mutant(
-        ID_RULES,
+        "conversation/id_rules.py",
+        "shortest = rule.longest if rule.exact else 1",
+        "shortest = 1",
+        "test_ids.py",
+    ),
+    Mutant(
+        "conversation/id_rules.py",
+        'return lines.count("\\n") == len(texts) - 1 and lines_matcher(rule)(lines) is not None',
+        "return lines_matcher(rule)(lines) is not None",
+        "test_ids.py",
+    ),
+    Mutant(
+        "conversation/id_rules.py",
         "return all(texts) and (not rule.longest or max(map(len, texts)) <= rule.longest)",
         "return all(texts)",
-        IDENTITY,
+        "test_ids.py",
     ),
     Mutant(
-        ID_MAP,
+        "conversation/id_map.py",
         "ids = self.ids | {new: self.ids.get(old, old) for new, old in repaired.ids.items()}",
         "ids = self.ids | dict(repaired.ids)",
-        HOME,
+        "test_fitting.py",
     ),
-    Mutant(ID_MAP, "for key_of in (call_key, result_key):", "for key_of in (call_key,):", HOME),
+    Mutant("conversation/id_map.py", "if old in self.results:", "if False:", "test_fitting.py"),
     Mutant(
-        ID_MAP,
+        "conversation/id_map.py",
         "ids = {sent: earlier.ids.get(before, before) for sent, before in self.ids.items()}",
         "ids = dict(self.ids)",
-        HOME,
+        "test_fitting.py",
     ),
-    Mutant(FITTING, 'return suffix.rjust(rule.longest, "0")', "return suffix", IDENTITY),
     Mutant(
-        FITTING,
+        "conversation/fitting.py",
+        'return suffix.rjust(rule.longest, "0")',
+        "return suffix",
+        "test_fitting.py",
+    ),
+    Mutant(
+        "conversation/fitting.py",
         "room = (rule.longest or 64) - len(suffix) - len(separator)",
         "room = (rule.longest or 64) - len(separator)",
-        IDENTITY,
+        "test_ids.py",
     ),
     Mutant(
-        FITTING,
+        "conversation/fitting.py",
         'return hashed if rule.fits(hashed) else f"t{hashed[1:]}"',
         "return hashed",
-        IDENTITY,
+        "test_ids.py",
     ),
     Mutant(
-        FITTING,
+        "conversation/fitting.py",
         "if text not in taken and rule.fits(text):",
         "if rule.fits(text):",
-        IDENTITY + " tests/laws/test_prefix_stable.py",
+        "test_fitting.py",
     ),
-    Mutant(FITTING, "if call.id in self._latest and call in self._repeats:", "if False:", IDENTITY),
     Mutant(
-        FITTING,
+        "conversation/fitting.py",
+        "if call.id in self._latest and call in self._repeats:",
+        "if False:",
+        "test_fitting.py",
+    ),
+    Mutant(
+        "conversation/fitting.py",
         "self._sent[result] = self._sent.get(caller, caller.id)",
         "self._sent[result] = self._latest.get(result.call_id, caller.id)",
-        IDENTITY,
+        "test_identity.py",
     ),
     Mutant(
-        FITTING,
+        "conversation/fitting.py",
         'if message.role != "assistant":\n            ids_in_turn = set()',
         'if message.role == "assistant":\n            ids_in_turn = set()',
-        IDENTITY,
+        "test_fitting.py",
     ),
     Mutant(
-        FITTING,
+        "conversation/minted_ids.py",
         "self._run.sort(key=lambda result: order.get(result.call_id, last))",
         "pass",
-        IDENTITY + " tests/laws/test_lossless.py",
+        "test_identity.py",
     ),
     Mutant(
-        FITTING,
+        "conversation/minted_ids.py",
         "return len(call_of) != len(pairs_with_ids) or any(",
         "return False and any(",
-        IDENTITY + " tests/laws/test_there_and_back.py",
+        "test_identity.py",
     ),
     Mutant(
-        FITTING,
+        "conversation/fitting.py",
         "for name in sorted(distinct):",
         "for name in distinct:",
-        IDENTITY + " tests/laws/test_deterministic.py",
+        "test_ids.py",
     ),
     Mutant(
-        FITTING,
+        "conversation/fitting.py",
         "taken = {restore.get(name, name) for name in distinct if name in restore or rule.fits(name)}",
         "taken = set()",
-        IDENTITY,
+        "test_fitting.py",
     ),
     Mutant(
-        FITTING,
+        "conversation/fitting.py",
         "elif old in (self._latest if self._unique else self._ids_in_turn):",
         "elif old in self._ids_in_turn:",
-        STREAMS + " " + IDENTITY,
+        "test_fitting.py",
     ),
-    Mutant(FITTING, "self._ids_in_turn.clear()", "pass", STREAMS + " " + IDENTITY),
+    Mutant("conversation/fitting.py", "self._ids_in_turn.clear()", "pass", "test_fitting.py"),
     Mutant(
-        FITTING,
+        "conversation/fitting.py",
         "new = self._latest.get(old) or self._reverse_map.ids.get(old, old)",
         "new = self._reverse_map.ids.get(old, old)",
-        STREAMS + " " + IDENTITY,
+        "test_fitting.py",
     ),
     # --- pairing ---
-    Mutant(WALK, 'if previous_role != "assistant":', "if True:", PAIRING),
-    Mutant(WALK, "if known is None or known[0] != self.turn:", "if known is None:", PAIRING),
     Mutant(
-        WALK,
+        "conversation/pairing.py", 'if previous_role != "assistant":', "if True:", "test_pairing.py"
+    ),
+    Mutant(
+        "conversation/pairing.py",
+        "if known is None or known[0] != self.turn:",
+        "if known is None:",
+        "test_pairing.py",
+    ),
+    Mutant(
+        "conversation/pairing.py",
         "self.by_item_id[call.item] = None if call.item in self.by_item_id else call",
         "self.by_item_id[call.item] = call",
-        PAIRING,
-    ),
-    Mutant(WALK, "if calls and (len(calls) == 1 or self.ordered):", "if calls:", PAIRING),
-    Mutant(WALK, "if result.call_id in self.shared_ids and len(calls) > 1:", "if False:", PAIRING),
-    Mutant(
-        WALK, "if call is not None and call not in self.joined:", "if call is not None:", PAIRING
+        "test_pairing.py",
     ),
     Mutant(
-        WALK,
-        "elif self.ordered:\n            self.waiting.append(result)",
-        "else:\n            self.waiting.append(result)",
-        PAIRING,
+        "conversation/pairing.py",
+        "if calls and (len(calls) == 1 or self.ordered):",
+        "if calls:",
+        "test_pairing.py",
     ),
     Mutant(
-        WALK,
+        "conversation/pairing.py",
+        "if result.call_id in self.shared_ids and len(calls) > 1:",
+        "if False:",
+        "test_pairing.py",
+    ),
+    Mutant(
+        "conversation/pairing.py",
+        "if call is not None and call not in self.joined:",
+        "if call is not None:",
+        "test_pairing.py",
+    ),
+    Mutant(
+        "conversation/pairing.py",
+        "elif self.ordered and self.turn_calls:",
+        "elif self.turn_calls:",
+        "test_pairing.py",
+    ),
+    Mutant(
+        "conversation/pairing.py",
         "while len(calls) > len(results) and not is_one_call:",
         "while len(calls) > len(results):",
-        PAIRING,
+        "test_pairing.py",
     ),
     Mutant(
-        WALK, "if len(calls) != len(results) or not calls:", "if not calls or not results:", PAIRING
+        "conversation/pairing.py",
+        "if len(calls) != len(results) or not calls:",
+        "if not calls or not results:",
+        "test_pairing.py",
     ),
     Mutant(
-        WALK, "elif self.ordered:\n            for call", "else:\n            for call", PAIRING
+        "conversation/pairing.py",
+        "elif self.ordered:\n            for call",
+        "else:\n            for call",
+        "test_pairing.py",
     ),
     Mutant(
-        WALK,
+        "conversation/pairing.py",
         'self._match(calls_by_name.get(name, []), results, "name")',
         'self._match(calls_by_name.get(name, []), results, "order")',
-        PAIRING,
+        "test_pairing.py",
     ),
     Mutant(
-        WALK,
+        "conversation/pairing.py",
         "return bool(result.name) and (not self.ordered or result.name in self.called_names)",
         "return bool(result.name) and not self.ordered",
-        PAIRING,
+        "test_history.py",
     ),
     Mutant(
-        WALK,
+        "conversation/pairing.py",
         "return bool(result.name) and (not self.ordered or result.name in self.called_names)",
         "return False",
-        PAIRING,
+        "test_pairing.py",
     ),
-    Mutant(WALK, "if result is not None and len(self._by_number) > 1:", "if False:", PAIRING),
     Mutant(
-        WALK,
+        "conversation/pairing.py",
+        "if result is not None and len(self._by_number) > 1:",
+        "if False:",
+        "test_pairing.py",
+    ),
+    Mutant(
+        "conversation/pairing.py",
         'keys = [(result.executor, name), (result.executor, "")]',
         'keys = [("", name), ("", "")]',
-        "tests/laws/test_finds.py " + PAIRING,
+        "laws/test_finds.py",
     ),
     Mutant(
-        WALK, "while calls and calls[0] in self.joined:", "while False:", "tests/laws/test_finds.py"
+        "conversation/pairing.py",
+        "while calls and calls[0] in self.joined:",
+        "while False:",
+        "laws/test_finds.py",
     ),
-    Mutant(WALK, 'calls = [call for call in calls if call.origin == "minted"]', "pass", PAIRING),
     Mutant(
-        WALK,
+        "conversation/pairing.py",
+        'calls = [call for call in calls if call.origin == "minted"]',
+        "pass",
+        "test_pairing.py",
+    ),
+    Mutant(
+        "conversation/pairing.py",
         'if call.executor == "provider" and call.origin == "minted":',
         'if call.executor == "provider":',
-        PAIRING + " tests/test_server_tools.py",
+        "test_pairing.py",
     ),
     # --- lowering ---
     Mutant(
-        LOWER,
+        "wires/engine/lowering.py",
         'if kind == "response" and not (native and messages is source.messages):',
         "if False:",
-        LOWERING,
+        "test_lowering.py",
     ),
-    Mutant(LOWER, "if native and not is_new(part):", "if False:", LOWERING),
     Mutant(
-        LOWER,
+        "wires/engine/lowering.py",
+        "if native and not is_new(part):",
+        "if False:",
+        "test_fitting.py",
+    ),
+    Mutant(
+        "wires/engine/part_lowering.py",
         "losses.append(Loss(part.path, REASONING_LOST))\n        return ()",
         "losses.append(Loss(part.path, REASONING_LOST))\n        return (part,)",
-        LOWERING,
+        "test_lowering.py",
     ),
     Mutant(
-        LOWER,
+        "wires/engine/part_lowering.py",
         'losses.append(Loss(part.path, "reasoning of another provider is not taken back"))\n        return ()',
         'losses.append(Loss(part.path, "reasoning of another provider is not taken back"))\n        return (part,)',
-        LOWERING,
+        "test_lowering.py",
     ),
     Mutant(
-        LOWER,
+        "wires/engine/part_lowering.py",
         'if kind == "response"\n        else capabilities.reasoning_in_history',
         'if kind == "request"\n        else capabilities.reasoning_in_history',
-        LOWERING,
+        "test_lowering.py",
     ),
     Mutant(
-        LOWER,
+        "wires/engine/lowering.py",
         "return [*parts[:start], *late, *rest]",
         "return [*parts[:start], *rest, *late]",
-        LOWERING,
+        "test_lowering.py",
     ),
-    Mutant(LOWER, "count = max(1, len(read))", "count = 2", LOWERING),
     Mutant(
-        LOWER,
+        "wires/engine/lowering.py", "count = max(1, len(read))", "count = 2", "test_lowering.py"
+    ),
+    Mutant(
+        "wires/engine/lowering.py",
         'if role == "system" and not (native or self._leading or capabilities.system_anywhere):',
         'if role == "system" and not (native or capabilities.system_anywhere):',
-        LOWERING,
+        "test_lowering.py",
     ),
     Mutant(
-        LOWER,
+        "wires/engine/lowering.py",
         'if message.role == "assistant":\n                self._flush_media()',
         "if False:\n                self._flush_media()",
-        LOWERING,
+        "test_lowering.py",
     ),
     Mutant(
-        LOWER,
-        "return replace(message, parts=(*results, *following, *others))",
-        "return replace(message, parts=(*results, *others, *following))",
-        LOWERING,
+        "wires/engine/lowering.py",
+        "return replace(message, parts=(*results, *self._moved_media.take(), *others))",
+        "return replace(message, parts=(*results, *others, *self._moved_media.take()))",
+        "test_lowering.py",
     ),
     Mutant(
-        LOWER,
+        "wires/engine/part_lowering.py",
         'if result.error and result.executor == "client" and not capabilities.error_flag:',
         "if False:",
-        LOWERING,
+        "test_lowering.py",
     ),
     Mutant(
-        LOWER,
+        "wires/engine/settings_lowering.py",
         "flagged = [tool for tool in tools if tool.strict is not None]",
         "flagged = [tool for tool in tools if tool.strict]",
-        LOWERING,
+        "test_lowering.py",
     ),
     Mutant(
-        LOWER,
+        "wires/engine/settings_lowering.py",
         'elif capabilities.choice_names == "one" and len(names) > 1:',
         'elif capabilities.choice_names == "one":',
-        LOWERING,
+        "test_lowering.py",
     ),
     Mutant(
-        LOWER,
+        "wires/engine/settings_lowering.py",
         "dropped = [name for name in names if name not in held and getattr(value, name) is not None]",
         "dropped = [name for name in names if name not in held and getattr(value, name)]",
-        LOWERING,
+        "test_lowering.py",
     ),
     Mutant(
-        LOWER,
-        "losses.append(Loss(path, f\"not held here: {', '.join(reported)}\"))",
+        "wires/engine/settings_lowering.py",
+        "losses.append(Loss(path, f\"not held here: {', '.join(reported)}\", severity=severity))",
         "pass",
-        LOWERING,
+        "test_lowering.py",
     ),
     Mutant(
-        LOWER,
+        "wires/engine/part_lowering.py",
         'losses.append(Loss(media.path, "a text document is sent as text"))',
         "pass",
-        LOWERING,
+        "test_lowering.py",
     ),
     # --- what a writer reports and restores ---
     Mutant(
-        CONTEXT,
-        "if key not in keys and value is not None and value != []:",
-        "if key not in keys and value:",
-        LOSSES,
+        "wires/engine/encode_context.py",
+        "if key in keys or value is None or value == [] or key in BREAKPOINT_FIELDS:",
+        "if key in keys or not value or key in BREAKPOINT_FIELDS:",
+        "test_fitting.py",
     ),
-    Mutant(CONTEXT, "self._report_fields((*read.path, name), inside, keys)", "pass", LOSSES),
     Mutant(
-        CONTEXT,
+        "wires/engine/encode_context.py",
+        "self._report_fields((*read.path, name), inside, keys, {})",
+        "pass",
+        "test_fitting.py",
+    ),
+    Mutant(
+        "wires/engine/encode_context.py",
         "self.report_loss(read, SIGNATURE_LOST)",
         "pass",
-        "tests/test_lowering.py tests/wires/test_anthropic.py tests/wires/test_gemini.py " + LOSSES,
+        "test_fitting.py",
     ),
-    Mutant(CONTEXT, "if form not in forms:", "if not forms:", HOME + " " + LOSSES),
     Mutant(
-        CONTEXT,
+        "wires/engine/encode_context.py",
+        "forms[nth] = forms[nth].merge(form)",
+        "forms[nth] = form",
+        "test_fitting.py",
+    ),
+    Mutant(
+        "wires/engine/encode_context.py",
         "if nth:\n                positions[result] = nth",
         "if False:\n                positions[result] = nth",
-        HOME + " " + LOSSES,
+        "test_fitting.py",
     ),
     Mutant(
-        CONTEXT,
-        "bool(self.reverse_map.forms) and ERROR_RESULT in self.forms_of(result)",
+        "wires/engine/encode_context.py",
+        "(self.restores_forms and self.result_form(result).error)",
         "False",
-        HOME + " " + LOSSES,
+        "test_fitting.py",
     ),
     Mutant(
-        CONTEXT,
-        "if JSON_OUTPUT in forms and isinstance(output, str):",
+        "wires/engine/encode_context.py",
+        "if form.json_output and isinstance(output, str):",
         "if False:",
-        HOME + " " + LOSSES,
+        "test_fitting.py",
     ),
-    Mutant(CONTEXT, "return None if hidden else sent", "return sent", IDENTITY),
     Mutant(
-        CONTEXT,
-        "forms = self._look_up_forms(part, self.reverse_map.ids.get(call_id, call_id))",
+        "wires/engine/encode_context.py",
+        "return None if hidden else sent",
+        "return sent",
+        "test_fitting.py",
+    ),
+    Mutant(
+        "wires/engine/encode_context.py",
+        "form = self._look_up_result_form(result, original)",
         "pass",
-        HOME + " " + LOSSES,
+        "test_fitting.py",
     ),
     # --- streams ---
     Mutant(
-        ACCUMULATE,
+        "streaming/accumulate.py",
         "self._open[event.slot] = (event.part, [])",
         "self._open = {event.slot: (event.part, [])}",
-        STREAMS,
+        "streams/test_part_buffers.py",
     ),
     Mutant(
-        ACCUMULATE,
+        "streaming/accumulate.py",
         "self._open[event.slot][1].append(event.text)",
         "self._open[event.slot][1][:] = [event.text]",
-        STREAMS,
+        "streams/test_irregular.py",
     ),
     Mutant(
-        ACCUMULATE,
+        "streaming/accumulate.py",
         'text = event.whole if event.whole is not None else "".join(texts)',
         'text = "".join(texts)',
-        STREAMS + " tests/laws/test_streams.py",
+        "streams/test_part_buffers.py",
     ),
     Mutant(
-        ACCUMULATE, "if event.cut and not text and isinstance(part, Call):", "if False:", STREAMS
+        "streaming/accumulate.py",
+        "if event.cut and not text and isinstance(part, Call):",
+        "if False:",
+        "streams/test_part_buffers.py",
     ),
     Mutant(
-        "wires/families/chat/call_buffer.py",
-        "break",
-        "continue",
-        STREAMS + " tests/laws/test_streams.py",
-    ),
-    Mutant(QUEUE, "queue.popleft()", "queue.pop()", STREAMS),
-    Mutant(
-        QUEUE, "if queued.end is None and not queued.complete:", "if not queued.complete:", STREAMS
+        "wires/families/chat/call_buffer.py", "break", "continue", "streams/test_part_buffers.py"
     ),
     Mutant(
-        QUEUE,
+        "wires/engine/sequential_writer.py",
+        "queue.popleft()",
+        "queue.pop()",
+        "streams/test_part_buffers.py",
+    ),
+    Mutant(
+        "wires/engine/sequential_writer.py",
+        "if queued.end is None and not queued.complete:",
+        "if not queued.complete:",
+        "streams/test_part_buffers.py",
+    ),
+    Mutant(
+        "wires/engine/sequential_writer.py",
         "queue = self._queues.setdefault(queued.choice, deque())",
         "queue = self._queues.setdefault(0, deque())",
-        STREAMS,
+        "streams/test_part_buffers.py",
     ),
     Mutant(
-        QUEUE,
+        "wires/engine/sequential_writer.py",
         "queued.texts, end = [end.whole] if end.whole else [], replace(end, whole=None)",
         "pass",
-        STREAMS,
+        "streams/test_part_buffers.py",
     ),
     Mutant(
-        QUEUE,
-        "if not queued.opened and (text or isinstance(queued.part, Call)):",
+        "wires/engine/sequential_writer.py",
+        "if not queued.opened and (text or signed or isinstance(queued.part, Call)):",
         "if not queued.opened:",
-        STREAMS,
+        "streams/test_part_buffers.py",
     ),
     Mutant(
-        CACHE,
+        "streaming/delta_cache.py",
         "if not quoted.isascii() and any(mark in quoted for mark in _LINE_BREAKS):",
         "if False:",
-        ROUTE,
+        "streams/test_traps.py",
     ),
-    Mutant(CACHE, "if event.count(quoted) != 1:", "if event.count(quoted) < 1:", ROUTE),
-    Mutant(CACHE, ' or after.lstrip()[:1] == b":":', ":", ROUTE),
-    Mutant(CACHE, "self._latest = None\n", "pass\n", ROUTE),
     Mutant(
-        EVENTS,
-        'self._context.forms[call.id] = "raw"',
+        "streaming/delta_cache.py",
+        "if event.count(quoted) != 1:",
+        "if event.count(quoted) < 1:",
+        "streams/test_part_buffers.py",
+    ),
+    Mutant(
+        "streaming/delta_cache.py",
+        ' or after.lstrip()[:1] == b":":',
+        ":",
+        "streams/test_part_buffers.py",
+    ),
+    Mutant(
+        "streaming/delta_cache.py", "self._latest = None\n", "pass\n", "streams/test_irregular.py"
+    ),
+    Mutant(
+        "streaming/event_translator.py",
+        "self._context.call_forms[call.id] = RAW_ARGUMENTS",
         "pass",
-        STREAMS + " tests/laws/test_streams.py",
+        "streams/test_part_buffers.py",
     ),
     Mutant(
-        EVENTS,
+        "streaming/event_translator.py",
         'return b"" if self.fault is not None else self.target_spec.trailer',
         "return self.target_spec.trailer",
-        STREAMS,
+        "streams/test_restream.py",
     ),
     Mutant(
-        EVENTS,
-        "self._finishes.pop(event.choice, None)  # a later reason also moves to the end",
+        "streaming/event_translator.py",
+        "if not event.choice or self._writer.supports_candidates:",
+        "if True:",
+        "streams/test_part_buffers.py",
+    ),
+    Mutant(
+        "streaming/event_translator.py",
+        "if part is not None and part.mode is Mode.DROP:",
+        "if False:",
+        "streams/test_irregular.py",
+    ),
+    Mutant(
+        "streaming/finish_reasons.py",
+        "self._with_calls.add(choice)",
         "pass",
-        STREAMS,
-    ),
-    Mutant(EVENTS, "if part is not None and part.mode is Mode.DROP:", "if False:", STREAMS),
-    Mutant(EVENTS, "self._unanswered[call.id] = choice", "pass", STREAMS),
-    Mutant(
-        EVENTS,
-        "self._unanswered.pop(result.call_id, None)",
-        "pass",
-        STREAMS + " tests/streams/test_adk.py tests/streams/test_ai_sdk.py",
+        "streams/test_part_buffers.py",
     ),
     Mutant(
-        EVENTS,
+        "wires/ai_sdk/stream_writer.py",
+        "not call.answered and (call.part.executor",
+        "(call.part.executor",
+        "streams/test_part_buffers.py",
+    ),
+    Mutant(
+        "streaming/event_translator.py",
         'if event.text.lstrip()[:1] == "{":',
         "if True:",
-        STREAMS + " tests/laws/test_streams.py",
+        "streams/test_part_buffers.py",
     ),
     Mutant(
-        TRANSLATOR,
+        "streaming/stream_translator.py",
         "or len(encoded) > 1:\n            cache.clear()",
         "or len(encoded) > 1:\n            pass",
-        ROUTE,
+        "streams/test_irregular.py",
     ),
     Mutant(
-        TRANSLATOR,
+        "streaming/stream_translator.py",
         "if cache.full or (part is not None and part.mode is not Mode.PASS):",
         "if False:",
-        ROUTE,
+        "streams/test_part_buffers.py",
     ),
     # --- histories between two turns ---
-    Mutant("history.py", "if turn is None or not turn.last:", "if turn is None:", HISTORY),
-    Mutant("history.py", "if len(calls) > 1:", "if False:", HISTORY),
-    Mutant("history.py", "if output.call_id != call.id:", "if False:", HISTORY),
+    Mutant(
+        "history.py", "if turn is None or not turn.last:", "if turn is None:", "test_history.py"
+    ),
+    Mutant("history.py", "if len(calls) > 1:", "if False:", "test_history.py"),
+    Mutant("history.py", "if output.call_id != call.id:", "if False:", "test_history.py"),
     Mutant(
         "history.py",
         "splits.append(depth > 0 or (n > 0 and _continues(facts.messages[n - 1], message)))",
         "splits.append(n > 0 and _continues(facts.messages[n - 1], message))",
-        HISTORY,
+        "test_history.py",
     ),
     Mutant(
         "history.py",
         "if _count_violations(_facts_of(encoded, facts)) <= violations:",
         "if True:",
-        HISTORY,
+        "test_history.py",
     ),
     Mutant(
         "history.py",
         "nearest = [n for n in indexes if n <= index][-1:] or indexes[:1]",
         "nearest = indexes[:1]",
-        HISTORY,
+        "test_history.py",
     ),
     Mutant(
         "history.py",
         "return call.result(output.output, error=output.error)",
         "return call.result(output.output)",
-        HISTORY,
+        "test_history.py",
     ),
     # --- the codec and the pipeline ---
     Mutant(
-        "codec.py",
+        "codec/encoded.py",
         "losses = list(dict.fromkeys(context.losses)) if context.losses else []",
         "losses = context.losses",
-        CODEC + " " + LOSSES,
+        "test_fitting.py",
     ),
     Mutant(
-        "codec.py",
+        "codec/own_wire.py",
         "if pair.result is not None and _pair_content(pair) not in held",
         "if False",
-        CODEC,
+        "test_fitting.py",
     ),
     Mutant(
-        "codec.py",
+        "codec/plain_answer.py",
         "return len(call_ids) < 2 or len(set(call_ids)) == len(call_ids)",
         "return True",
-        CODEC + " " + IDENTITY,
+        "test_fitting.py",
+    ),
+    Mutant("codec/fit.py", "if not matches(call_id):", "if False:", "test_fitting.py"),
+    Mutant(
+        "codec/own_wire.py",
+        "return UNSET if context.losses else patched  # the full route reports them",
+        "return patched",
+        "test_editing.py",
     ),
     Mutant(
-        "translate.py", "encoded.ids = encoded.ids.after(repaired.ids)", "pass", CODEC + " " + HOME
+        "translate.py", "encoded.ids = encoded.ids.after(repaired.ids)", "pass", "test_fitting.py"
     ),
     Mutant(
         "translate.py",
         "encoded.findings = _errors(repaired)\n    encoded.well_formed",
         "encoded.well_formed",
-        CODEC,
+        "lint/test_repair_loop.py",
     ),
     Mutant(
         "translate.py",
         "repairs = ids is None if repair is None else repair",
         "repairs = True if repair is None else repair",
-        CODEC + " " + HOME,
+        "lint/test_repair_loop.py",
     ),
     # --- repair: the loop ---
     Mutant(
-        LOOP,
+        "lint/repair_loop.py",
         "if left and _messages(left) >= _messages(problems):",
         "if False:",
-        REPAIR + " tests/laws/test_never_stuck.py",
+        "lint/test_repair_loop.py",
     ),
     Mutant(
-        LOOP,
+        "lint/repair_loop.py",
         "if rule.fix is None or self._fix_count[rule.name] == _MAX_FIXES_OF_A_RULE:",
         "if rule.fix is None:",
-        REPAIR,
+        "lint/test_repair_loop.py",
     ),
     Mutant(
-        LOOP, "return [(path, message, None) for path, message, _ in problems]", "return []", REPAIR
+        "lint/repair_loop.py",
+        "problems = [(path, message, None) for path, message, _ in problems]",
+        "problems = []",
+        "lint/test_repair_loop.py",
     ),
     Mutant(
-        LOOP,
+        "lint/repair_loop.py",
         "self._renames.record(conversation)",
         "pass",
-        "tests/lint/test_repair_id_map.py " + REPAIR,
+        "lint/test_repair_id_map.py",
     ),
     Mutant(
-        LOOP,
+        "lint/repair_loop.py",
         'while any(fix == "safe" or (self._unsafe and fix) for _, _, fix in problems):',
         "while any(fix for _, _, fix in problems):",
-        REPAIR,
+        "lint/test_repair_loop.py",
     ),
     Mutant(
-        LOOP,
+        "lint/repair_loop.py",
         "start = start if position is None else position + 1",
         "start = 0",
-        "tests/lint/test_repair_id_map.py " + REPAIR,
+        "lint/test_repair_loop.py",
     ),
     # --- repair: what belongs together ---
-    Mutant("lint/id_variants.py", "if len(earlier) != 1:", "if not earlier:", LINT),
     Mutant(
-        "lint/id_variants.py",
+        "lint/ids/rewritings.py", "if len(earlier) != 1:", "if not earlier:", "lint/test_facts.py"
+    ),
+    Mutant(
+        "lint/ids/rewritings.py",
         "call for call in found if facts.message_index(call) < facts.message_index(result)",
         "call for call in found",
-        LINT,
+        "lint/test_facts.py",
     ),
     Mutant(
-        "lint/id_variants.py",
+        "lint/ids/rewritings.py",
         "return PartMap((result, call) for result, call in call_of.items() if taken[call] == 1)",
         "return call_of",
-        LINT,
+        "lint/test_facts.py",
     ),
     Mutant(
-        "lint/id_variants.py",
+        "lint/ids/rewritings.py",
         "lengths = _longest_ids(facts) if len(facts.orphans) == len(facts.open_calls) == 1 else set()",
         "lengths = _longest_ids(facts)",
-        LINT,
+        "lint/test_facts.py",
     ),
-    Mutant("lint/id_variants.py", "if _BETWEEN_DIGITS.search(call_id) is None:", "if True:", LINT),
     Mutant(
-        "lint/id_variants.py",
+        "lint/ids/rewritings.py",
+        "if _BETWEEN_DIGITS.search(call_id) is None:",
+        "if True:",
+        "lint/test_similar_ids.py",
+    ),
+    Mutant(
+        "lint/ids/rewritings.py",
         "return {text for text in rewritten if text != call_id and len(text) >= _MIN_LENGTH}",
         "return {text for text in rewritten if text != call_id}",
-        LINT,
+        "lint/test_facts.py",
     ),
     Mutant(
-        "lint/id_is_output.py",
+        "lint/ids/output_as_id.py",
         "count = len(with_output) if len(with_output) == len(results) else 0",
         "count = len(with_output)",
-        LINT + " tests/lint/test_ids.py tests/lint/test_id_formats.py",
+        "lint/test_facts.py",
     ),
     Mutant(
-        "lint/id_is_output.py",
+        "lint/ids/output_as_id.py",
         "return min(len(output), len(text)) >= _MIN_PREFIX and (",
         "return (",
-        LINT + " tests/lint/test_ids.py tests/lint/test_id_formats.py",
+        "lint/test_facts.py",
     ),
     Mutant(
-        "lint/id_is_output.py",
+        "lint/ids/output_as_id.py",
         'if result.origin != "wire" or is_composite(call_id):',
         'if result.origin != "wire":',
-        LINT + " tests/lint/test_ids.py tests/lint/test_id_formats.py",
+        "lint/test_facts.py",
     ),
     Mutant(
-        "lint/duplicate_ids.py",
+        "lint/ids/duplicates.py",
         "if known is not None and (outcome is None or outcome in known):",
         "if known is not None:",
-        LINT,
+        "lint/test_facts.py",
     ),
     Mutant(
-        "lint/duplicate_ids.py",
+        "lint/ids/duplicates.py",
         "if call.id in earlier_ids and call.id not in turn_ids:",
         "if call.id in earlier_ids:",
-        LINT,
+        "lint/test_facts.py",
     ),
     Mutant(
         "lint/ambiguous_calls.py",
         "if call not in facts.result_of:\n                    ambiguous.add(call)",
         "if False:\n                    ambiguous.add(call)",
-        REPAIR,
+        "lint/test_duplicate_ids.py",
     ),
     Mutant(
-        "lint/orphans.py", "if not results or parts[0] is not results[0]:", "if not results:", LINT
+        "lint/orphans.py",
+        "if not results or parts[0] is not results[0]:",
+        "if not results:",
+        "lint/test_facts.py",
     ),
     Mutant(
         "lint/orphans.py",
         'if result in leading or result in rewritten or result.origin == "minted":',
         "if result in leading:",
-        REPAIR,
+        "lint/test_facts.py",
     ),
     Mutant(
-        FACTS,
+        "lint/facts.py",
         "if in_batch_only and self._ends_batch(n):",
         "if False:",
-        "tests/laws/test_attacks.py",
+        "lint/test_facts.py",
     ),
     Mutant(
-        FACTS,
+        "lint/facts.py",
         'and (part.origin == "minted" or part.call_id not in call_ids)',
         "and part.call_id not in call_ids",
-        REPAIR,
+        "lint/test_facts.py",
     ),
-    Mutant(FACTS, "call_of[result] = calls.popleft()", "call_of[result] = calls[0]", REPAIR),
     Mutant(
-        PAIR_FACTS,
+        "lint/facts.py",
+        "call_of[result] = calls.popleft()",
+        "call_of[result] = calls[0]",
+        "lint/test_facts.py",
+    ),
+    Mutant(
+        "lint/pair_facts.py",
         'if call is None or index == n or part.origin == "minted":',
         "if call is None:",
-        REPAIR,
+        "lint/test_facts.py",
     ),
     # --- repair: roles, and ids of results that a fix pairs ---
     Mutant(
         "lint/rules/wrong_role.py",
         'wrong = Result if message.role == "assistant" else Call',
         "wrong = Call",
-        LINT,
+        "lint/test_pairs.py",
     ),
     Mutant(
         "lint/rules/wrong_role.py",
         "if len(misplaced) == len(message.parts) or _is_of_assistant(message):",
         "if len(misplaced) == len(message.parts):",
-        REPAIR,
+        "lint/test_pairs.py",
     ),
     Mutant(
         "conversation/observations.py",
-        "missing |= 0 if is_assistant else Observation.RESULTS_IN_PLACE | Observation.PLAIN",
+        "missing |= _BROKEN_BY_MISPLACED_CALLS",
         "pass",
-        CODEC,
+        "test_pipeline.py",
     ),
     Mutant(
         "conversation/observations.py",
-        "if not pending or is_assistant or pending.pop() != part.call_id:",
-        "if not pending or pending.pop() != part.call_id:",
-        CODEC + " " + REPAIR,
+        "missing |= Observation.RESULTS_IN_PLACE | Observation.ROLES_FIT",
+        "pass",
+        "test_pipeline.py",
     ),
-    Mutant(LOOP, "_with_ids_of_pairs(fixed.conversation)", "fixed.conversation", CODEC),
     Mutant(
-        TRANSLATOR,
+        "lint/repair_loop.py",
+        "_with_ids_of_pairs(fixed.conversation)",
+        "fixed.conversation",
+        "test_pipeline.py",
+    ),
+    Mutant(
+        "streaming/stream_translator.py",
         "if reader.over:  # what follows the last event has no meaning, however the bytes are cut",
         "if False:",
-        "tests/laws/test_finds.py",
+        "laws/test_finds.py",
     ),
     # --- repair: edits ---
     Mutant(
-        TRANSFORMS,
+        "lint/fixes/transforms.py",
         "if start < index <= end:\n                index = end + 1",
         "if False:\n                index = end + 1",
-        REPAIR,
+        "lint/test_facts.py",
     ),
     Mutant(
-        TRANSFORMS,
+        "lint/fixes/transforms.py",
         "index = min(index, facts.message_index(facts.pending_calls[0]))",
         "pass",
-        REPAIR,
+        "lint/test_pairs.py",
     ),
-    Mutant(TRANSFORMS, "return replace(note, parts=(*note.parts, *media))", "return note", REPAIR),
     Mutant(
-        "lint/result_placement.py",
+        "lint/fixes/transforms.py",
+        "return replace(note, parts=(*note.parts, *media))",
+        "return note",
+        "lint/test_pairs.py",
+    ),
+    Mutant(
+        "lint/fixes/result_placement.py",
         "results.sort(key=lambda result: order.get(result.call_id, len(order)))",
         "pass",
-        REPAIR,
+        "lint/test_rules.py",
     ),
     Mutant(
-        "lint/id_edits.py",
-        "if call is not None and call in facts.result_of:\n                    call_of[part] = call",
-        "if call is not None:\n                    call_of[part] = call",
-        REPAIR,
+        "lint/ids/edits.py",
+        "latest[part.id] = part",
+        "latest.setdefault(part.id, part)",
+        "lint/test_facts.py",
     ),
     Mutant(
-        "lint/id_edits.py",
+        "lint/ids/edits.py",
         "if len(group) == 1 and len(calls.get(group_key, ())) == 1",
         "if group_key in calls",
-        REPAIR + " tests/lint/test_ids.py",
+        "lint/test_facts.py",
     ),
-    Mutant("lint/rules/dup_result.py", "return (same_turn or real)[-1]", "return real[-1]", REPAIR),
+    Mutant(
+        "lint/rules/dup_result.py",
+        "return (same_turn or real)[-1]",
+        "return real[-1]",
+        "lint/test_repair_id_map.py",
+    ),
     Mutant(
         "lint/rules/dup_result.py",
         "return result.text.startswith(MARK) or (result.text, result.error) == (",
         "return (result.text, result.error) == (",
-        REPAIR,
+        "lint/test_duplicate_ids.py",
     ),
     Mutant(
-        "lint/uncertain_results.py",
+        "lint/fixes/uncertain_results.py",
         "if n in numbers and not has_result[n]",
         "if n in numbers",
-        REPAIR,
+        "lint/test_facts.py",
+    ),
+    # --- what the fuzzer found ---
+    Mutant(
+        "wires/engine/lowering.py",
+        "if self._moved_media.parts and _has_pending_calls(messages):",
+        "if False:",
+        "test_lowering.py",
+    ),
+    Mutant(
+        "wires/engine/lowering.py",
+        'if lowered.parts or message.wire == self._wire or self._kind == "response":',
+        "if True:",
+        "test_lowering.py",
+    ),
+    Mutant(
+        "wires/engine/settings_lowering.py",
+        "elif isinstance(choice, Choice) and not defined.issuperset(names):",
+        "elif False:",
+        "test_lowering.py",
+    ),
+    Mutant(
+        "wires/bedrock/bodies.py",
+        "return read_block_by_field(NAME, BLOCKS, part.raw, part.path)",
+        "return part",
+        "wires/test_bedrock.py",
+    ),
+    Mutant(
+        "lint/rules/id_field_unsupported.py",
+        "if open_calls:",
+        "if False:",
+        "lint/test_id_formats.py",
     ),
 ]
 
@@ -788,42 +940,52 @@ def locate(mutant: Mutant) -> list[Path]:
     return [path for path in every if (PACKAGE / path).read_text().count(mutant.old) == 1]
 
 
+def test_files(mutant: Mutant) -> list[Path]:
+    """The test files to run, the narrowest first."""
+    tests = ROOT / "tests"
+    area = AREAS.get(Path(mutant.file).parts[0], "test_*.py")
+    return list(dict.fromkeys([tests / mutant.test, *sorted(tests.glob(area))]))
+
+
 def limit_processor_time() -> None:
     """Let this process run for some seconds of processor time, however busy the machine is."""
     resource.setrlimit(resource.RLIMIT_CPU, (TIMEOUT, TIMEOUT))
 
 
+def run_tests(file: Path, source: Path) -> str:
+    """Run the tests of a file on other sources. Returns what happened; empty if all passed."""
+    name = file.relative_to(ROOT)
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no"]
+    done = subprocess.run(
+        [*command, "--hypothesis-seed=1", str(name)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(source)},
+        capture_output=True,
+        preexec_fn=limit_processor_time,
+    )
+    if done.returncode < 0:
+        return f"killed by a timeout of {name}"
+    if done.returncode in (1, 2):  # a test failed, or the module could not be imported
+        return f"killed by {name}"
+    return f"could not run {name}: {done.stdout.decode()[-300:]}" if done.returncode else ""
+
+
 def run(mutant: Mutant) -> tuple[Mutant, str, float]:
-    """Run the tests of a mutant. Returns what became of it and the seconds it took."""
+    """Run the tests of a mutant. Returns the outcome and the seconds it took."""
     start = time.monotonic()
     files = locate(mutant)
     if len(files) != 1:
         return mutant, f"does not apply ({len(files)} files)", 0.0
     text = (PACKAGE / files[0]).read_text()
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "src"
-        shutil.copytree(ROOT / "src", copy)  # with the bytecode of all that does not change
-        (copy / "toolwire" / files[0]).write_text(text.replace(mutant.old, mutant.new))
-        environment = {**os.environ, "PYTHONPATH": str(copy)}
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        outcome = "SURVIVED"
-        for file in dict.fromkeys(mutant.tests.split()):  # one by one: the first ones are cheap
-            done = subprocess.run(
-                [*command, "--hypothesis-seed=1", "--tb=no", file],
-                cwd=ROOT,
-                env=environment,
-                capture_output=True,
-                preexec_fn=limit_processor_time,
-            )
-            if done.returncode < 0:
-                outcome = f"killed by a timeout of {file}"
-                break
-            if done.returncode in (1, 2):  # a test failed, or the module could not be imported
-                outcome = f"killed by {file}"
-                break
-            if done.returncode:
-                outcome = f"could not run {file}: {done.stdout.decode()[-300:]}"
-                break
+    with tempfile.TemporaryDirectory(dir=ROOT, prefix=".mutant-") as folder:
+        source = Path(folder) / "src"
+        # Links, with the bytecode of all that does not change.
+        shutil.copytree(ROOT / "src", source, copy_function=os.link)
+        mutated = source / "toolwire" / files[0]
+        mutated.unlink()
+        mutated.write_text(text.replace(mutant.old, mutant.new))
+        outcomes = (run_tests(file, source) for file in test_files(mutant))
+        outcome = next(filter(None, outcomes), "SURVIVED")
     return mutant, outcome, time.monotonic() - start
 
 

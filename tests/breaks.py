@@ -7,14 +7,15 @@ the result and the rules of which one is expected to find it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 
 from cases import MODELS
 from hand_made_histories import history_body
 from msgspec import Struct
 
-from toolwire import decode
+from toolwire import decode, translate
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.parts import Call, Result
 from toolwire.profiles.table import Profile
@@ -29,8 +30,12 @@ class Shape(Struct, frozen=True):
     assistant_role: str = "assistant"
     calls_are_items: bool = False
     """Whether a call is an element of the list, like a message."""
+    has_item_ids: bool = False
+    """Whether such a call has an item id beside its call id."""
     text_type: bool = False
     """Whether a text block names its type."""
+    text_messages: Mapping[str, JSON] = {}
+    """For wires whose messages have no role: a message of each role, with a text to replace."""
 
     def message(self, block: JSON, role: str = "user") -> JSON:
         """A message that holds only this block."""
@@ -41,6 +46,8 @@ class Shape(Struct, frozen=True):
 
     def text_message(self, role: str, text: str) -> JSON:
         """A message that holds only this text."""
+        if self.text_messages:
+            return json.loads(json.dumps(self.text_messages[role]).replace(_ANY_TEXT, text))  # type: ignore[no-any-return]
         if not self.block_field:
             return {"role": role, "content": text}
         block: Object = {"type": "text", "text": text} if self.text_type else {"text": text}
@@ -58,13 +65,29 @@ def find_shape(wire: str) -> Shape:
     block_field = str(result.path[2]) if len(result.path) > 2 else ""
     blocks = message.get(block_field)
     text = blocks[0] if isinstance(blocks, list) else None
+    first = get(body, (field, 0))
+    has_roles = isinstance(first, dict) and "role" in first
     return Shape(
         field,
         block_field,
         assistant_role=str(message.get("role", "assistant")),
         calls_are_items=len(call.path) == 2,
+        has_item_ids=len(call.path) == 2 and "call_id" in message,
         text_type=isinstance(text, dict) and "type" in text,
+        text_messages={} if has_roles else find_text_messages(wire, field),
     )
+
+
+_ANY_TEXT = "ANY TEXT"
+
+
+def find_text_messages(wire: str, field: str) -> dict[str, JSON]:
+    """A message of each role on a wire whose messages have no role; the system's is the user's."""
+    found: dict[str, JSON] = {}
+    for role in ("user", "assistant"):
+        chat: JSON = {"messages": [{"role": role, "content": _ANY_TEXT}]}
+        found[role] = get(translate(chat, "openai-chat", wire).body, (field, 0))  # type: ignore[assignment]
+    return {**found, "system": found["user"]}
 
 
 SHAPES = {wire: find_shape(wire) for wire in MODELS}
@@ -387,6 +410,9 @@ def the_result_has_another_name(history: HistoryEditor, n: int) -> bool:
     inside = block.get("functionResponse") if isinstance(block, dict) else None
     if not isinstance(inside, dict) or history.pairs[n][1].origin == "minted":
         return False
+    response = inside.get("response")
+    if isinstance(response, dict) and response.get("name") == inside.get("name"):
+        response["name"] = "unknown"  # a client that writes the name twice
     inside["name"] = "unknown"
     return True
 

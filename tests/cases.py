@@ -63,6 +63,8 @@ class Exemptions(Struct, frozen=True, forbid_unknown_fields=True):
     """An unknown field that is false, zero or empty is not reported."""
     no_tools: str = ""
     """A request holds no tool definitions."""
+    short_input: str = ""
+    """A history of one message may be no list, and becomes one when a message is added."""
 
 
 class WireFacts(Struct, frozen=True, forbid_unknown_fields=True):

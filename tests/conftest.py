@@ -31,7 +31,7 @@ from pytest import (
     mark,
 )
 
-EXAMPLES = 2000 if DEEP else 20
+EXAMPLES = 1000 if DEEP else 20
 """How many examples a law draws for each of its rows."""
 settings.register_profile(
     "laws",
@@ -44,7 +44,10 @@ settings.load_profile("laws")
 
 DATA_NAMES = frozenset({"CATALOGUE", "DATA", "recorded_streams"})
 """What tests of a wire call the files of ../shared/data."""
-LARGE = {"temporal": "a Temporal server and its SDK"}
+LARGE = {
+    "temporal": "a Temporal server and its SDK",
+    "clients_real": "agents and frameworks, which it installs into .clients",
+}
 """Folders of tests that need what `make test` does not install."""
 collect_ignore = [] if DEEP else list(LARGE)
 

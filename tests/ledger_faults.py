@@ -41,7 +41,7 @@ POINTS = (
     "after record",
 )
 
-# A: nothing claimed. B: claimed, no effect. C: an effect, no record. D: recorded, nobody told.
+# A: nothing claimed. B: claimed, no effect. C: an effect, no record. D: recorded, no answer sent.
 PLACE = dict(zip(POINTS, "ABBCCDD", strict=True))
 AFTER: dict[tuple[OnCrash, str], tuple[str, int]] = {
     ("report", "A"): ("done", 1),
@@ -123,8 +123,8 @@ class Stage:
         """Everything a child said. One that is told to die must die, any other must not."""
         child = self.start(act, ids=ids, on_crash=on_crash, die=die, seed=seed, faulty=faulty)
         code = child.wait()
-        assert code == (0 if die is None else -signal.SIGKILL), (code, child.said()[-3:])
-        return child.said()
+        assert code == (0 if die is None else -signal.SIGKILL), (code, child.reports()[-3:])
+        return child.reports()
 
 
 class Child:
@@ -133,9 +133,9 @@ class Child:
 
     def __init__(self, orders: Instructions) -> None:
         self._out = Path(orders.out)
-        self.pid = self.born(orders)
+        self.pid = self.spawn(orders)
 
-    def born(self, orders: Instructions) -> int:
+    def spawn(self, orders: Instructions) -> int:
         home = nursery()
         assert home.stdin and home.stdout
         home.stdin.write(msgspec.json.encode(orders) + b"\n")
@@ -147,14 +147,14 @@ class Child:
         file = self._out.with_name(f"{self._out.name}.code")
         return int(file.read_text()) if file.exists() else None
 
-    def said(self) -> list[Report]:
+    def reports(self) -> list[Report]:
         """Its lines so far. The last one may have been cut off by its death."""
         lines = self._out.read_bytes().splitlines(keepends=True) if self._out.exists() else []
         return [msgspec.json.decode(line, type=Report) for line in lines if line.endswith(b"\n")]
 
     def speaks(self) -> None:
         """It has said something, so it is at work, or it has ended."""
-        self._until(lambda: bool(self.said()) or self.code() is not None)
+        self._until(lambda: bool(self.reports()) or self.code() is not None)
 
     def wait(self) -> int:
         self._until(lambda: self.code() is not None)
@@ -178,7 +178,7 @@ class Child:
 class Fresh(Child):
     """A child that is a program of its own, with the faulty fsync loaded into it."""
 
-    def born(self, orders: Instructions) -> int:
+    def spawn(self, orders: Instructions) -> int:
         env = os.environ | {"LD_PRELOAD": str(shim()), "TOOLWIRE_DISK": orders.disk}
         self._process = subprocess.Popen(
             [sys.executable, str(CHILD), msgspec.json.encode(orders).decode()], env=env
@@ -230,7 +230,7 @@ def chaos(
     for child in alive:
         child.kill()
     last = stage.run("many", ids=ids, on_crash=on_crash, seed=seed)
-    return [one for child in (*dead, *alive) for one in child.said()] + last
+    return [one for child in (*dead, *alive) for one in child.reports()] + last
 
 
 # --- a disk that fails ----------------------------------------------------------------------------

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 import postgres
+from msgspec.structs import replace
 from psycopg import AsyncConnection
 
 from toolwire.execution.ledger.base import Ledger
 from toolwire.execution.ledger.postgres.ledger import PostgresLedger
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.execution.ledger.trusted_clock import read_time, write_time
 from toolwire.execution.ledger.uuid7_expiry import TOLERANCE
 
 DAY = 24 * 3600.0
@@ -39,31 +41,39 @@ class Kind(Protocol):
         """A ledger at this place, not yet open."""
 
     async def die(self, ledger: Ledger) -> None:
-        """The owner is gone as if killed: calls under way stay `running`, and the next ledger made
+        """The owner is gone as if killed: calls in progress stay `running`, and the next ledger made
         here finds it dead at once."""
 
     async def later(self, ledger: Ledger, seconds: float) -> None:
         """From now on so much more time has passed, as far as this ledger is concerned."""
 
+    async def jump(self, ledger: Ledger, seconds: float) -> None:
+        """The clock is set to another time; no time passes."""
 
-class Clock:
+
+class LedgerClock:
     """The clock of a ledger, which a test may turn."""
 
     def __init__(self) -> None:
         self.ahead = 0
+        self.passed = 0.0
 
     def __call__(self) -> int:
         return time.time_ns() // 1_000_000 + self.ahead
 
+    def timer(self) -> float:
+        """Seconds that pass; they do not jump with the clock."""
+        return time.monotonic() + self.passed
+
 
 class Sqlite:
-    """SQLite: whoever opens the file is alone with it, so closing it in mid-call is as good as
+    """SQLite: only one process can have the file open, so closing it in mid-call is as good as
     dying."""
 
     name: ClassVar[str] = "sqlite"
 
     def __init__(self) -> None:
-        self._clocks: dict[Path, Clock] = {}
+        self._clocks: dict[Path, LedgerClock] = {}
 
     def make(
         self,
@@ -73,7 +83,7 @@ class Sqlite:
         tombstone_ttl: float = 30 * DAY,
         key: bytes | None = None,
     ) -> Ledger:
-        clock = self._clocks.setdefault(place, Clock())
+        clock = self._clocks.setdefault(place, LedgerClock())
         return SqliteLedger(
             place / "ledger.db",
             result_ttl=result_ttl,
@@ -81,6 +91,7 @@ class Sqlite:
             key=key,
             sweep_interval=DAY,
             clock=clock,
+            timer=clock.timer,
         )
 
     async def die(self, ledger: Ledger) -> None:
@@ -89,8 +100,13 @@ class Sqlite:
     async def later(self, ledger: Ledger, seconds: float) -> None:
         assert isinstance(ledger, SqliteLedger)
         clock = ledger._clock
-        assert isinstance(clock, Clock)
+        assert isinstance(clock, LedgerClock)
         clock.ahead += int(seconds * 1000)
+        clock.passed += seconds
+
+    async def jump(self, ledger: Ledger, seconds: float) -> None:
+        assert isinstance(ledger, SqliteLedger) and isinstance(ledger._clock, LedgerClock)
+        ledger._clock.ahead += int(seconds * 1000)
 
 
 class Postgres:
@@ -131,6 +147,18 @@ class Postgres:
         back = f"UPDATE {ledger._sql.schema}.tw_call SET {times}"
         async with await AsyncConnection.connect(postgres.dsn()) as connection:
             await connection.execute(back.encode(), [timedelta(seconds=seconds)] * 3)
+
+    async def jump(self, ledger: Ledger, seconds: float) -> None:
+        assert isinstance(ledger, PostgresLedger)
+        await self.later(ledger, seconds)
+        meta = f"{ledger._sql.schema}.tw_meta"
+        async with await AsyncConnection.connect(postgres.dsn()) as connection:
+            read = await connection.execute(f"SELECT value FROM {meta} WHERE name='clock'".encode())
+            for (value,) in await read.fetchall():
+                trusted = read_time(value)
+                moved = replace(trusted, time=trusted.time - int(seconds * 1000))
+                write = f"UPDATE {meta} SET value = %s WHERE name='clock'"
+                await connection.execute(write.encode(), [write_time(moved)])
 
 
 KINDS: list[Kind] = [Sqlite(), Postgres()]

@@ -201,7 +201,7 @@ async def storm(orders: Instructions, say: Connection) -> None:
     await ledger.close()
 
 
-async def paused(orders: Instructions, say: Connection) -> None:
+async def pause_after_effect(orders: Instructions, say: Connection) -> None:
     """One call that says when its effect has happened, and stands still there until it is woken."""
 
     def stop(context: ToolContext) -> None:
@@ -214,7 +214,7 @@ async def paused(orders: Instructions, say: Connection) -> None:
         )
 
 
-ACTS = {act.__name__: act for act in (call, many, storm, paused)}
+ACTS = {act.__name__: act for act in (call, many, storm, pause_after_effect)}
 
 
 def play(orders: Instructions, say: Connection) -> None:
@@ -269,7 +269,7 @@ class Replica:
         self._process.kill()
 
 
-def counted(effects: str) -> Counter[str]:
+def count_effects(effects: str) -> Counter[str]:
     """How often each call rang."""
     file = Path(effects)
     return Counter(file.read_text().split() if file.exists() else ())

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from ledger_kinds import DAY, Clock
+from ledger_kinds import DAY, LedgerClock
 
 from toolwire.execution.ledger.base import CallKey, Claim, Outcome
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
@@ -39,7 +39,7 @@ def with_ledger(
     """Run a test with a ledger of its own."""
 
     async def all_of_it() -> None:
-        ledger = SqliteLedger(path, sweep_interval=sweep_interval, clock=Clock())
+        ledger = SqliteLedger(path, sweep_interval=sweep_interval, clock=LedgerClock())
         await ledger.open()
         try:
             await asyncio.wait_for(work(ledger), timeout)
@@ -81,5 +81,5 @@ class Hold(Job[SqliteStore, None]):
 
 
 def ahead(ledger: SqliteLedger, seconds: float) -> None:
-    assert isinstance(ledger._clock, Clock)
+    assert isinstance(ledger._clock, LedgerClock)
     ledger._clock.ahead += int(seconds * 1000)

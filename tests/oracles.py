@@ -85,14 +85,17 @@ def client_pairs(conversation: Conversation) -> list[Pair]:
 
 
 def _call_content(call: Call | None) -> str:
-    return "" if call is None else f"{call.name} {call.args.canonical}"
+    if call is None:
+        return ""
+    arguments = call.args.canonical
+    return f"{call.name} {'{}' if arguments in ('', 'null') else arguments}"  # no arguments
 
 
 def _result_content(result: Result | None) -> str:
     return "" if result is None else "".join(result.text.split())
 
 
-def swapped_results(before: Conversation, after: Conversation) -> list[str]:
+def results_that_moved(before: Conversation, after: Conversation) -> list[str]:
     """Results that went to another call. Only calls and results whose content is unique count."""
     calls = Counter(_call_content(call) for call in before.calls())
     results = Counter(_result_content(result) for result in before.results())
@@ -115,7 +118,7 @@ def swapped_results(before: Conversation, after: Conversation) -> list[str]:
     ]
 
 
-def unpaired(conversation: Conversation) -> tuple[int, int]:
+def count_unpaired(conversation: Conversation) -> tuple[int, int]:
     """The number of the client's calls without a result, and of its results without a call."""
     pairs = client_pairs(conversation)
     return sum(pair.result is None for pair in pairs), sum(pair.call is None for pair in pairs)
@@ -185,8 +188,8 @@ def translation_swaps_no_results(given: Input) -> None:
         home = decode(back.json(), given.wire)
     except DOCUMENTED:
         return
-    expect_none(swapped_results(before, after))
-    expect_none(swapped_results(before, home))
+    expect_none(results_that_moved(before, after))
+    expect_none(results_that_moved(before, home))
 
 
 def translation_has_nothing_to_fix(given: Input) -> None:
@@ -217,10 +220,10 @@ def repair_converges(given: Input) -> None:
         fixable = ("safe", "unsafe") if unsafe else ("safe",)
         expect_none([str(left) for left in repaired.findings if left.fix in fixable])
         after = decode(repaired.body, given.wire)
-        assert unpaired(after)[0] <= unpaired(before)[0], "a call lost its result"
-        assert unpaired(after)[1] <= unpaired(before)[1], "a result lost its call"
+        assert count_unpaired(after)[0] <= count_unpaired(before)[0], "a call lost its result"
+        assert count_unpaired(after)[1] <= count_unpaired(before)[1], "a result lost its call"
         if not unsafe:
-            expect_none(swapped_results(before, after))
+            expect_none(results_that_moved(before, after))
 
 
 def cut_splits_no_pair(given: Input) -> None:
@@ -235,7 +238,7 @@ def cut_splits_no_pair(given: Input) -> None:
             after = decode(cut(given.body, given.wire, messages=count).json(), given.wire)
         except DOCUMENTED:
             return
-        expect_none(swapped_results(before, after))
+        expect_none(results_that_moved(before, after))
         orphans = {_result_content(p.result) for p in client_pairs(before) if p.call is None}
         expect_none(
             [
@@ -292,7 +295,7 @@ def events_of(given: Input) -> list[JSON]:
     return given.body
 
 
-def folded(given: Input) -> JSON:
+def fold_or_none(given: Input) -> JSON:
     """The body of a stream; None if the stream is refused or broke off."""
     try:
         return fold(events_of(given), given.wire)
@@ -315,7 +318,7 @@ def stream_raises_only_documented_errors(given: Input) -> None:
     """`fold` raises only DecodeError, `restream` nothing, and what it writes can be folded."""
     events = events_of(given)
     before = deepcopy(events)
-    folded(given)
+    fold_or_none(given)
     stream = restream(events, given.wire, given.target)
     written = b"".join(stream)
     if given.target != given.wire:
@@ -360,7 +363,7 @@ def stream_commutes(given: Input) -> None:
     roles = [get(given.body, path) for path in nodes(given.body) if path[-1:] == ("role",)]
     if not all(role in ("assistant", "model") for role in roles):
         return  # an answer under another role holds no calls as a body
-    body = folded(given)
+    body = fold_or_none(given)
     if body is None or not _is_plain_answer(body, given.wire):
         return
     stream = restream(events_of(given), given.wire, given.target)

@@ -6,6 +6,7 @@ Importing this module registers them.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from copy import deepcopy
 
 from breaks import HistoryEditor, register_break, set_id
@@ -19,7 +20,7 @@ _WRAPPED = ("toolUse", "toolResult", "functionCall", "functionResponse")
 _PAYLOAD = "CiQBAbCdEf0123456789" * 4
 
 
-def _accepted_by_all(profile: Profile) -> bool:
+def _no_profile(profile: Profile) -> bool:
     return False
 
 
@@ -122,7 +123,7 @@ def the_id_is_repeated(history: HistoryEditor, n: int) -> bool:
     return set_id(history, call, call.id * 3)
 
 
-@register_break(_accepted_by_all, "id-is-tool-name", hides_identity=True)
+@register_break(_no_profile, "id-is-tool-name", hides_identity=True)
 def the_id_is_the_name_of_the_tool(history: HistoryEditor, n: int) -> bool:
     return all(
         _set_ids(history, k, call.name)
@@ -157,8 +158,12 @@ def the_id_lost_its_punctuation(history: HistoryEditor, n: int) -> bool:
     "id-wrong-length",
 )
 def two_ids_become_equal_when_fitted(history: HistoryEditor, n: int) -> bool:
+    """Not if another call has one of the ids: two calls would share it, which is another break."""
+    changed = {call.path for call, _ in history.pairs[n : n + 2]}
+    others = {call.id for call in history.calls if call.path not in changed}
     return (
         len(history.pairs) > n + 1
+        and others.isdisjoint(("a.b:1", "a_b_1"))
         and _set_ids(history, n, "a.b:1")
         and _set_ids(history, n + 1, "a_b_1")
     )
@@ -236,12 +241,12 @@ def _set_names(history: HistoryEditor, n: int, new: str | None) -> bool:
     return history.pairs[n][0].origin == "wire"
 
 
-@register_break(_accepted_by_all, "name-empty", hides_identity=True)
+@register_break(_no_profile, "name-empty", hides_identity=True)
 def the_name_is_empty(history: HistoryEditor, n: int) -> bool:
     return _set_names(history, n, "")
 
 
-@register_break(_accepted_by_all, "name-missing", hides_identity=True)
+@register_break(_no_profile, "name-missing", hides_identity=True)
 def the_name_is_missing(history: HistoryEditor, n: int) -> bool:
     return _set_names(history, n, None)
 
@@ -349,7 +354,7 @@ def the_arguments_are_empty(history: HistoryEditor, n: int) -> bool:
     return _set_arguments(history, n, "", "")
 
 
-@register_break(_accepted_by_all, "args-double-encoded", "args-wrong-type")
+@register_break(_no_profile, "args-double-encoded", "args-wrong-type")
 def the_arguments_are_json_in_json(history: HistoryEditor, n: int) -> bool:
     number = _number(history.pairs[n][0])
     return number is not None and _set_arguments(
@@ -365,7 +370,7 @@ def the_arguments_have_the_other_type(history: HistoryEditor, n: int) -> bool:
     return number is not None and _set_arguments(history, n, {"x": number}, f'{{"x": {number}}}')
 
 
-@register_break(_accepted_by_all, "args-merged", "args-invalid-json", hides_identity=True)
+@register_break(_no_profile, "args-merged", "args-invalid-json", hides_identity=True)
 def the_arguments_of_two_calls_are_joined(history: HistoryEditor, n: int) -> bool:
     return "arguments" in _fields(history, history.pairs[n][0]) and _set_arguments(
         history, n, '{"x": 1}{"x": 2}', None
@@ -438,7 +443,7 @@ def the_call_is_a_legacy_function_call(history: HistoryEditor, n: int) -> bool:
     return True
 
 
-@register_break(_accepted_by_all, "server-tool-unpaired")
+@register_break(_no_profile, "server-tool-unpaired")
 def a_server_tool_call_has_no_result(history: HistoryEditor, n: int) -> bool:
     blocks = history.value_at(history.pairs[n][0].path[:-1])
     if history.wire != "anthropic" or not isinstance(blocks, list):
@@ -461,7 +466,7 @@ def a_server_tool_call_has_no_result(history: HistoryEditor, n: int) -> bool:
 @register_break(lambda profile: profile.rejects_orphan_results, "item-id-as-call-id")
 def the_output_names_the_item(history: HistoryEditor, n: int) -> bool:
     call, result = history.pairs[n]
-    if not history.shape.calls_are_items:
+    if not history.shape.has_item_ids:
         return False
     history.block(call)["id"] = f"fc_9{n}"
     return set_id(history, result, f"fc_9{n}")
@@ -471,7 +476,7 @@ def the_output_names_the_item(history: HistoryEditor, n: int) -> bool:
     lambda profile: bool(profile.item_id_prefixes), "item-id-prefix", "item-id-as-call-id"
 )
 def the_item_id_has_a_wrong_prefix(history: HistoryEditor, n: int) -> bool:
-    if not history.shape.calls_are_items:
+    if not history.shape.has_item_ids:
         return False
     history.block(history.pairs[n][0])["id"] = history.pairs[n][0].id
     return True
@@ -479,7 +484,7 @@ def the_item_id_has_a_wrong_prefix(history: HistoryEditor, n: int) -> bool:
 
 @register_break(lambda profile: bool(profile.item_id_prefixes), "duplicate-item", "id-dup-call")
 def an_item_is_there_twice(history: HistoryEditor, n: int) -> bool:
-    if not history.shape.calls_are_items:
+    if not history.shape.has_item_ids:
         return False
     block = history.block(history.pairs[n][0])
     block["id"] = f"fc_8{n}"
@@ -487,9 +492,9 @@ def an_item_is_there_twice(history: HistoryEditor, n: int) -> bool:
     return True
 
 
-@register_break(_accepted_by_all, "item-id-stale")
+@register_break(_no_profile, "item-id-stale")
 def a_reasoning_item_was_never_stored(history: HistoryEditor, n: int) -> bool:
-    if not history.shape.calls_are_items:
+    if not history.shape.has_item_ids:
         return False
     history.body["store"] = False
     history.insert(
@@ -504,7 +509,7 @@ def a_reasoning_item_was_never_stored(history: HistoryEditor, n: int) -> bool:
     "reasoning-missing",
 )
 def the_reasoning_before_the_calls_is_lost(history: HistoryEditor, n: int) -> bool:
-    if not history.shape.calls_are_items or not any(
+    if not history.shape.has_item_ids or not any(
         "id" in history.block(call) for call in history.calls
     ):
         return False
@@ -522,7 +527,7 @@ def the_reasoning_before_the_calls_is_lost(history: HistoryEditor, n: int) -> bo
     "reasoning-dangling",
 )
 def a_reasoning_item_is_last(history: HistoryEditor, n: int) -> bool:
-    if not history.shape.calls_are_items:
+    if not history.shape.has_item_ids:
         return False
     history.messages.append(
         {"type": "reasoning", "id": "rs_99", "summary": [], "encrypted_content": "c2VhbA=="}
@@ -536,7 +541,7 @@ def a_reasoning_item_is_last(history: HistoryEditor, n: int) -> bool:
 )
 def the_result_has_the_form_of_another_wire(history: HistoryEditor, n: int) -> bool:
     result = history.pairs[n][1]
-    if history.shape.calls_are_items:
+    if history.shape.has_item_ids:
         new: Object = {"role": "tool", "tool_call_id": result.call_id, "content": result.text}
     elif history.wire == "openai-chat":
         new = {"type": "function_call_output", "call_id": result.call_id, "output": result.text}
@@ -548,11 +553,11 @@ def the_result_has_the_form_of_another_wire(history: HistoryEditor, n: int) -> b
     return True
 
 
-@register_break(_accepted_by_all, "output-not-string")
+@register_break(_no_profile, "output-not-string")
 def the_output_has_a_wrong_type(history: HistoryEditor, n: int) -> bool:
     block = _fields(history, history.pairs[n][1])
     key = next((key for key in ("output", "content", "response") if key in block), "")
-    if not key or not (history.shape.block_field or history.shape.calls_are_items):
+    if not key or not (history.shape.block_field or history.shape.has_item_ids):
         return False  # an object there makes it no body of a chat wire
     block[key] = (
         history.pairs[n][1].text
@@ -565,7 +570,7 @@ def the_output_has_a_wrong_type(history: HistoryEditor, n: int) -> bool:
 # --- what has to come back ------------------------------------------------------------------------
 
 
-@register_break(_accepted_by_all, "thinking-missing")
+@register_break(_no_profile, "thinking-missing")
 def thinking_is_enabled_and_thinking_blocks_are_missing(history: HistoryEditor, n: int) -> bool:
     if history.wire != "anthropic":
         return False
@@ -581,7 +586,7 @@ def thinking_is_enabled_and_thinking_blocks_are_missing(history: HistoryEditor, 
     return True
 
 
-@register_break(_accepted_by_all, "signature-missing")
+@register_break(_no_profile, "signature-missing")
 def the_signature_is_missing(history: HistoryEditor, n: int) -> bool:
     if history.wire != "gemini":
         return False
@@ -591,7 +596,7 @@ def the_signature_is_missing(history: HistoryEditor, n: int) -> bool:
     return True
 
 
-@register_break(_accepted_by_all, "signature-foreign")
+@register_break(_no_profile, "signature-foreign")
 def the_signature_is_foreign(history: HistoryEditor, n: int) -> bool:
     blocks = history.value_at(history.pairs[n][0].path[:-1])
     if history.wire != "anthropic" or not isinstance(blocks, list):
@@ -607,6 +612,19 @@ def the_signature_is_foreign(history: HistoryEditor, n: int) -> bool:
     return True
 
 
+@register_break(lambda profile: bool(profile.signing_models), "signature-of-other-model")
+def the_signature_is_of_another_model(history: HistoryEditor, n: int) -> bool:
+    blocks = history.value_at(history.pairs[n][0].path[:-1])
+    if history.wire != "anthropic" or not isinstance(blocks, list):
+        return False
+    header = b"\x08\x0f\x18\x02\x32\x0fclaude-opus-4-8\x38\x00"
+    container = b"\x0a" + bytes([len(header)]) + header + b"\x12\x02ok"
+    signature = b64encode(b"\x12" + bytes([len(container)]) + container).decode()
+    history.body["model"] = "claude-fable-5"
+    blocks.insert(0, {"type": "thinking", "thinking": "hm", "signature": signature})
+    return True
+
+
 @register_break(
     lambda profile: (
         profile.reasoning_to_return == "reasoning_content"
@@ -618,4 +636,26 @@ def a_reasoning_model_gets_no_reasoning(history: HistoryEditor, n: int) -> bool:
     if history.wire != "openai-chat":
         return False
     history.body["model"] = "deepseek-reasoner or kimi-k2-thinking"
+    return True
+
+
+# --- models and servers with limits ---------------------------------------------------------------
+
+
+@register_break(lambda profile: bool(profile.text_result_models), "media-in-result")
+def a_result_holds_an_image_for_a_model_of_text(history: HistoryEditor, n: int) -> bool:
+    fields = _fields(history, history.pairs[n][1])
+    if "response" not in fields:
+        return False
+    fields["parts"] = [{"inlineData": {"mimeType": "image/png", "data": "QUJD"}}]
+    history.body["model"] = "gemini-2.5-flash"
+    return True
+
+
+@register_break(lambda profile: profile.system_comes_first, "late-system-message")
+def a_system_message_comes_late(history: HistoryEditor, n: int) -> bool:
+    if history.shape.block_field or history.shape.calls_are_items:
+        return False
+    late = history.shape.text_message("system", "Be brief.")
+    history.messages.insert(history.message_index(history.pairs[n][0]), late)
     return True

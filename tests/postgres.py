@@ -22,6 +22,7 @@ from contextlib import suppress
 from functools import cache
 from itertools import count
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
 
@@ -33,11 +34,11 @@ pid=$(head -n 1 "$1/data/postmaster.pid" 2> /dev/null)
 if [ -n "$pid" ] && kill -QUIT "$pid" 2> /dev/null; then while kill -0 "$pid" 2> /dev/null; do sleep 0.05; done; fi
 rm -rf "$1"
 """
-"""Waits until whoever started it lets go of the pipe, by dying too, and leaves nothing behind."""
+"""Waits until its parent closes the pipe, also by dying, and leaves nothing behind."""
 
 
 def _account() -> pwd.struct_passwd | None:
-    """Who the server runs as, if not who we are. Both are there without anybody creating them."""
+    """Who the server runs as, if not who we are. Both exist on every system."""
     if os.getuid() != 0:
         return None
     known = {entry.pw_name: entry for entry in pwd.getpwall()}
@@ -90,7 +91,7 @@ def _binaries(home: Path, user: str | None) -> Path:
     )
 
 
-class Server:
+class PostgresServer:
     """A server of one's own, on a socket in a folder of its own; it may be stopped, killed and
     started again.
 
@@ -251,9 +252,9 @@ def _kill(pid: int) -> None:
 
 
 @cache
-def server() -> Server:
+def server() -> PostgresServer:
     """The server that all tests of this process share."""
-    return Server()
+    return PostgresServer()
 
 
 def dsn() -> str:
@@ -262,13 +263,26 @@ def dsn() -> str:
 
 
 def fresh() -> str:
-    """A schema that nobody else uses."""
+    """A schema that no other test uses."""
     return f"t{os.getpid()}_{next(_SCHEMAS)}_{time.time_ns() % 1_000_000}"
 
 
 def database() -> str:
-    """The DSN of a database that nobody else uses."""
+    """The DSN of a database that no other test uses."""
     name = fresh()
     with psycopg.connect(dsn(), autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name} TEMPLATE template0".encode())
     return psycopg.conninfo.make_conninfo(dsn(), dbname=name)
+
+
+def database_url() -> str:
+    """The address of a database that no other test uses, as a configuration has it."""
+    parts = {
+        key: str(value)
+        for key, value in psycopg.conninfo.conninfo_to_dict(database()).items()
+        if value is not None
+    }
+    name = parts.pop("dbname")
+    return f"postgresql:///{name}?" + "&".join(
+        f"{key}={quote(value, safe='')}" for key, value in parts.items()
+    )

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 from ledger_child import Deadly, Report, die, report_of, say
-from ledger_child import Instructions as LedgerOrders
+from ledger_child import Instructions as LedgerInstructions
 from ledger_child import make as make_ledger
 from msgspec import Struct
 from runnables import runnable
@@ -34,7 +34,7 @@ STEPS = ("before claim", "after claim", "after start", "after result", "after re
 """Where a replica dies."""
 
 
-class Instructions(Struct, frozen=True):
+class WorkerInstructions(Struct, frozen=True):
     """What a child has to do."""
 
     role: str
@@ -100,7 +100,7 @@ def bell(on_crash: OnCrash = "report", timeout: float = 55.0) -> Runnable:
     )
 
 
-async def work(orders: Instructions) -> None:
+async def work(orders: WorkerInstructions) -> None:
     """Run tools until killed."""
     client = await Client.connect(orders.target)
     async with worker(
@@ -110,10 +110,10 @@ async def work(orders: Instructions) -> None:
         await asyncio.sleep(600)
 
 
-async def replicate(orders: Instructions) -> None:
+async def replicate(orders: WorkerInstructions) -> None:
     """All ids at once, each twice. The engine need not be there yet."""
     client = await Client.connect(orders.target, lazy=True)
-    ledger = make_ledger(LedgerOrders(orders.ledger, "", options=orders.options))  # type: ignore[arg-type]
+    ledger = make_ledger(LedgerInstructions(orders.ledger, "", options=orders.options))  # type: ignore[arg-type]
     runner = DeadlyRunner(
         client, queue=orders.queue, heartbeat_timeout=orders.heartbeat_timeout, scope=orders.queue
     )
@@ -137,7 +137,7 @@ async def replicate(orders: Instructions) -> None:
 ROLES = {"worker": work, "replica": replicate}
 
 if __name__ == "__main__":
-    orders = msgspec.json.decode(sys.argv[1], type=Instructions)
+    orders = msgspec.json.decode(sys.argv[1], type=WorkerInstructions)
     os.dup2(os.open(orders.out, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), 1)
     asyncio.run(ROLES[orders.role](orders))
     os._exit(

@@ -2,7 +2,7 @@
 of the loopback.
 
 `TOOLWIRE_TEMPORAL_CLI` names another binary. Its home is a folder of its own, because it writes
-there; it is gone with whoever started it, by a kill too.
+there; it ends with its parent process, also if that is killed.
 """
 
 from __future__ import annotations
@@ -110,6 +110,6 @@ class Server:
 
 
 @cache
-def shared() -> Server:
+def common_server() -> Server:
     """The server of this process, which no test kills."""
     return Server()

@@ -18,7 +18,7 @@ import msgspec
 import postgres
 import temporal_server
 from ledger_child import Report
-from temporal_child import Instructions
+from temporal_child import WorkerInstructions
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
@@ -36,28 +36,28 @@ LEASE = 3.0
 class Child:
     """A replica or a worker in a process of its own."""
 
-    def __init__(self, orders: Instructions) -> None:
+    def __init__(self, orders: WorkerInstructions) -> None:
         self._out = Path(orders.out)
         self.process = subprocess.Popen(
             [sys.executable, str(CHILD), msgspec.json.encode(orders).decode()]
         )
 
-    def said(self) -> list[Report]:
+    def reports(self) -> list[Report]:
         lines = self._out.read_bytes().splitlines(keepends=True) if self._out.exists() else []
         return [msgspec.json.decode(line, type=Report) for line in lines if line.endswith(b"\n")]
 
     def answers(self) -> list[Report]:
         """What it was told, once it has ended as it should."""
-        assert self.process.wait(120) == 0, self.said()[-3:]
-        return [one for one in self.said() if not one.note]
+        assert self.process.wait(120) == 0, self.reports()[-3:]
+        return [one for one in self.reports() if not one.note]
 
     def speaks(self) -> None:
-        until(lambda: bool(self.said()) or self.process.poll() is not None)
+        until(lambda: bool(self.reports()) or self.process.poll() is not None)
         assert self.process.poll() is None, "it ended before it said anything"
 
     def dies(self) -> None:
         """It kills itself, as ordered."""
-        assert self.process.wait(120) == -signal.SIGKILL, self.said()[-3:]
+        assert self.process.wait(120) == -signal.SIGKILL, self.reports()[-3:]
 
     def kill(self) -> None:
         self.process.kill()
@@ -78,7 +78,7 @@ class Stage:
         self, folder: Path, book: Book, server: temporal_server.Server | None = None
     ) -> None:
         self.folder = folder
-        self.server = server or temporal_server.shared()
+        self.server = server or temporal_server.common_server()
         self.queue = sha256(str(folder).encode()).hexdigest()[:16]
         self.effects_file = folder / "effects"
         self.book = book
@@ -101,7 +101,7 @@ class Stage:
     def _lines(self) -> list[str]:
         return self.effects_file.read_text().splitlines() if self.effects_file.exists() else []
 
-    def ended_there(self, call_id: str) -> None:
+    def wait_for_end(self, call_id: str) -> None:
         """Waits until Temporal knows how a call ended."""
 
         async def end() -> None:
@@ -110,7 +110,7 @@ class Stage:
 
         asyncio.run(end())
 
-    def known_there(self, call_id: str) -> bool:
+    def knows_call(self, call_id: str) -> bool:
         """Whether Temporal has an activity of this call."""
 
         async def look() -> bool:
@@ -163,7 +163,7 @@ class Stage:
             "options": self.options,
             "out": str(self.folder / f"said-{len(self._children)}"),
         }
-        child = Child(msgspec.convert(orders | dict(more), Instructions))
+        child = Child(msgspec.convert(orders | dict(more), WorkerInstructions))
         self._children.append(child)
         return child
 
@@ -174,7 +174,7 @@ class Stage:
 
 
 @contextmanager
-def staged(
+def open_stage(
     folder: Path, book: Book, server: temporal_server.Server | None = None
 ) -> Iterator[Stage]:
     """A stage that is cleared afterwards."""

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from cases import CASES, Case
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 from rows import rows
 
@@ -24,7 +25,7 @@ from toolwire import (
     resume,
     translate,
 )
-from toolwire.conversation.json import JSON
+from toolwire.conversation.json import JSON, get
 from toolwire.errors import pointer
 from toolwire.wires import names, wire
 
@@ -42,7 +43,7 @@ REFUSAL = (
 
 
 def messages_of(case: Case) -> list[JSON]:
-    value = case.body[wire(case.wire).messages_field] if isinstance(case.body, dict) else None
+    value = case.body.get(wire(case.wire).messages_field) if isinstance(case.body, dict) else None
     return value if isinstance(value, list) else []
 
 
@@ -60,6 +61,28 @@ def test_a_list_of_messages_is_read_and_comes_back_as_a_list(case: Case) -> None
     assert decode(messages, case.wire).calls() == [
         call for call in decode(case.body, case.wire).calls() if call.path[:1] != ("system",)
     ]
+
+
+@rows("case", WITH_LISTS)
+def test_paths_of_parts_start_at_the_list(case: Case) -> None:
+    messages = messages_of(case)
+    conversation = decode(messages, case.wire)
+    for part in conversation.parts():
+        assert not part.path or isinstance(part.path[0], int)
+        if not isinstance(part.raw, UnsetType):
+            assert get(messages, part.path) is not UNSET
+    calls = [call for call in conversation.calls() if call.family == "function" and call.path]
+    for call in calls[:1]:
+        edited = conversation.change_arguments(call, {"edited": True})
+        full = decode({wire(case.wire).messages_field: messages}, case.wire)
+        same = next(one for one in full.calls() if one.path[1:] == call.path)
+        expected = encode(full.change_arguments(same, {"edited": True}), case.wire).body
+        assert encode(edited, case.wire).body == messages_in(expected, case.wire)
+
+
+def messages_in(body: JSON, name: str) -> JSON:
+    assert isinstance(body, dict)
+    return body[wire(name).messages_field]
 
 
 @rows("case", WITH_LISTS)
@@ -125,27 +148,59 @@ def test_the_wire_of_a_list_is_detected_by_its_messages() -> None:
     assert detect([{"role": "model", "parts": [{"functionCall": {"name": "f"}}]}]) == "gemini"
     item: JSON = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
     assert detect([item]) == "openai-responses"
+    step: JSON = {"type": "function_call", "id": "c", "name": "f", "arguments": {}}
+    assert detect([step]) == "gemini-interactions"
 
 
-INTERACTION: JSON = {
-    "model": "gemini-3",
-    "input": [
-        {"type": "user_input", "content": [{"type": "text", "text": "hi"}]},
-        {"type": "function_call", "id": "x", "name": "look", "arguments": {}},
-        {"type": "function_result", "call_id": "x", "result": "7"},
-    ],
-}
-TELEMETRY: JSON = [
+TELEMETRY: list[JSON] = [
     {"role": "user", "parts": [{"type": "text", "content": "hi"}]},
     {"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "f"}]},
     {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c", "response": "7"}]},
 ]
 
 
-@pytest.mark.parametrize("body", [INTERACTION, TELEMETRY, {"messages": TELEMETRY}])
-def test_a_body_of_which_much_is_unknown_is_not_detected(body: JSON) -> None:
-    with pytest.raises(UsageError, match="say which"):
-        detect(body)
+CALL_STEP: JSON = {"type": "function_call", "id": "x", "name": "look", "arguments": {}}
+RESULT_STEP: JSON = {"type": "function_result", "call_id": "x", "result": "7"}
+FOREIGN: dict[str, JSON] = {
+    "interaction with texts": {
+        "input": [{"role": "user", "content": "hi"}, CALL_STEP, RESULT_STEP, "bye"]
+    },
+    "telemetry": TELEMETRY,
+    "telemetry as messages": {"messages": TELEMETRY},
+    "telemetry after a system prompt": [{"role": "system", "content": "Be brief."}, TELEMETRY[0]],
+    "messages under a key": {"messages": [{"type": "human", "payload": {"content": "hi"}}]},
+    "messages with a type instead of a role": [
+        {"type": "human", "content": "hi"},
+        {"type": "ai", "content": "", "tool_calls": [{"id": "c", "name": "f", "args": {}}]},
+        {"type": "tool", "content": "7", "tool_call_id": "c"},
+    ],
+    "calls of another format": {
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": [{"type": "toolCall", "id": "c", "name": "f"}]},
+            {"role": "toolResult", "toolCallId": "c", "content": [{"type": "text", "text": "7"}]},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_body_of_which_much_is_unknown_is_not_detected(name: str) -> None:
+    with pytest.raises(UsageError, match=r"say which|none of the wires"):
+        detect(FOREIGN[name])
+
+
+def test_the_refusal_names_the_candidates_and_what_is_unknown() -> None:
+    with pytest.raises(UsageError) as error:
+        detect(FOREIGN["calls of another format"])
+    assert "openai-chat" in error.value.why
+    assert "2 of its 3 blocks are unknown there (toolCall, toolResult)" in error.value.why
+
+
+def test_a_new_item_in_a_long_history_does_not_hide_its_wire() -> None:
+    question: JSON = {"role": "user", "content": "hi"}
+    new: JSON = {"type": "hologram", "id": "h_1"}
+    assert detect({"input": [question, new, question, question]}) == "openai-responses"
 
 
 # --- single elements ------------------------------------------------------------------------------

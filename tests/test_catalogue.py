@@ -163,7 +163,7 @@ def test_every_row_has_a_direction_a_family_an_executor_an_origin_and_forms() ->
 
 @pytest.mark.parametrize("wire", wires())
 def test_every_wire_has_a_type_of_call_and_a_type_of_result(wire: str) -> None:
-    """`docs/catalogue.md` lists all types: a new or removed type is a diff of that page."""
+    """`docs/reference/catalogue.md` lists all types: a new or removed type is a diff of that page."""
     directions = {entry.direction for entry in catalogue() if entry.wire == wire}
     assert directions & {"call", "call+output"}
     assert directions & {"output", "call+output"}

@@ -23,7 +23,7 @@ from toolwire.wires.engine.capabilities import Capabilities
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "toolwire"
-PAGE = (ROOT / "docs" / "design.md").read_text()
+PAGE = (ROOT / "docs" / "explanation" / "design.md").read_text()
 STEP = re.compile(r"^(\d+)\. `([\w.]+)` \(`([\w/]+\.py)`\): .*\.$", re.MULTILINE)
 BRANCH = re.compile(r"^- `([\w.]+)` \(`([\w/]+\.py)`\): ", re.MULTILINE)
 ROW = re.compile(r"^\| `([^`]+)` \|", re.MULTILINE)
@@ -302,11 +302,13 @@ def test_public_functions_and_modules_of_the_same_name_are_those_that_the_page_l
 
 def test_every_link_of_the_page_leads_to_a_page() -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", PAGE)
-    assert [link for link in links if not (ROOT / "docs" / link).exists()] == []
+    assert [link for link in links if not (ROOT / "docs" / "explanation" / link).exists()] == []
 
 
 def test_every_test_that_the_page_about_identity_names_exists() -> None:
-    matches = set(re.findall(r"`(test_\w+)`", (ROOT / "docs" / "identity.md").read_text()))
+    matches = set(
+        re.findall(r"`(test_\w+)`", (ROOT / "docs" / "explanation" / "identity.md").read_text())
+    )
     tests = ast.parse((ROOT / "tests" / "test_identity.py").read_text())
     defined = {node.name for node in tests.body if isinstance(node, ast.FunctionDef)}
     assert matches
@@ -314,7 +316,7 @@ def test_every_test_that_the_page_about_identity_names_exists() -> None:
 
 
 def test_the_neutral_events_of_the_page_about_streams_are_those_of_the_code() -> None:
-    page = (ROOT / "docs" / "streams.md").read_text()
+    page = (ROOT / "docs" / "explanation" / "streams.md").read_text()
     diagram = re.split(r"^```\w*$", section("## The path of an event", page), flags=re.MULTILINE)[1]
     classes = {name for name, value in vars(events).items() if isinstance(value, type)}
     neutral = {name for name in classes if vars(events)[name].__module__ == events.__name__}

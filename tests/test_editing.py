@@ -1,14 +1,11 @@
-"""Conversations made by hand, and edited: the blocks of docs/editing.md, and each edit on every wire."""
+"""Conversations made by hand, and edited: each edit on every wire."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 
 import pytest
 from cases import WIRES, differences
-from cli.shell import ROOT, environment, fences
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, Message, Text, UsageError, decode, encode
@@ -56,21 +53,6 @@ def contents(conversation: Conversation) -> list[PairContent]:
 OSLO: PairContent = ("weather", {"city": "Oslo"}, "-3 degrees")
 ROME: PairContent = ("weather", {"city": "Rome"}, "24 degrees")
 CLOCK: PairContent = ("clock", {"zone": "CET"}, "half past nine")
-
-
-def test_the_python_blocks_of_the_page_print_what_the_page_shows() -> None:
-    blocks = fences("docs/editing.md")
-    languages = [language for language, _ in blocks]
-    assert languages == ["python", "text"] * (len(blocks) // 2)
-    code = "".join(text for language, text in blocks if language == "python")
-    command = (sys.executable, "-c", code)
-    process = subprocess.run(
-        command, capture_output=True, env=environment(), cwd=ROOT, check=False, timeout=60
-    )
-    assert process.stderr == b""
-    assert process.stdout.decode() == "".join(
-        text for language, text in blocks if language == "text"
-    )
 
 
 # --- conversations made by hand -------------------------------------------------------------------
@@ -235,6 +217,17 @@ def test_edits_of_one_part_add_up() -> None:
         {"town": "climate"},
         "24 degrees",
     )
+
+
+def test_arguments_that_the_wire_cannot_hold_are_reported_on_the_own_wire() -> None:
+    use: JSON = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    body: JSON = {"messages": [{"role": "assistant", "content": [use]}]}
+    conversation = decode(body, "anthropic")
+    (call,) = conversation.calls()
+    edited = conversation.replace(call, Call("a", "f", "not JSON"))
+    encoded = encode(edited, "anthropic")
+    assert [loss.path for loss in encoded.losses] == [("messages", 0, "content", 0)]
+    assert get(encoded.body, ("messages", 0, "content", 0, "input")) == {"_raw": "not JSON"}
 
 
 def test_pair_of_gives_the_pair_of_a_call_and_of_a_result() -> None:
@@ -510,16 +503,13 @@ NOT_JSON: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "empty id": (
         lambda: Call("", "weather"),
-        "the id of a call is a text that is not empty, not ''",
+        "the id of a call must be a non-empty string, not ''",
     ),
     "id that is a number": (
         lambda: Call(7, "weather"),  # type: ignore[arg-type]
-        "the id of a call is a text that is not empty, not 7",
+        "the id of a call must be a non-empty string, not 7",
     ),
-    "empty name": (
-        lambda: Call("c1", ""),
-        "the name of a tool is a text that is not empty, not ''",
-    ),
+    "empty name": (lambda: Call("c1", ""), "the name of a tool must be a non-empty string, not ''"),
     "text as conversation": (
         lambda: Conversation("Hello"),  # type: ignore[arg-type]
         "expected a list of messages, got str",

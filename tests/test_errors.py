@@ -18,6 +18,7 @@ CONTROL_FLOW = {
     "CircularSchema",  # tools.schema: caught by the function that asks for a schema
     "McpRejection",  # mcp: becomes a JSON-RPC error
     "RequestRejected",  # gateway: becomes an HTTP error
+    "StoreUnavailable",  # gateway: becomes an HTTP error
     "UnsupportedType",  # tools.schema: becomes a ToolDefinitionError
     "UpstreamFailed",  # gateway: becomes an HTTP error or the next upstream
 }
@@ -85,6 +86,6 @@ def test_an_error_that_is_not_about_a_body_has_no_location() -> None:
 
 
 def test_the_page_about_errors_shows_the_tree() -> None:
-    page = (SOURCE.parents[1] / "docs" / "errors.md").read_text()
+    page = (SOURCE.parents[1] / "docs" / "reference" / "errors.md").read_text()
     tree = [line[4:] for line in (errors.__doc__ or "").splitlines() if line.startswith("    ")]
     assert "\n".join(tree) in page

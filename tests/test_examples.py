@@ -18,14 +18,16 @@ ROOT = Path(__file__).parents[1]
 PRINTS = "Prints:\n"
 
 
-def expected_output(path: Path) -> str:
+def output_in_docstring(path: Path) -> str:
     """The block after `Prints:` in the docstring of a program; empty if it has none."""
     text = ast.get_docstring(ast.parse(path.read_text()), clean=True) or ""
     return dedent(text.partition(PRINTS)[2]).strip("\n")
 
 
 PROGRAMS = {
-    path.name: path for path in sorted((ROOT / "examples").glob("*.py")) if expected_output(path)
+    path.name: path
+    for path in sorted((ROOT / "examples").glob("*.py"))
+    if output_in_docstring(path)
 }
 RUN_ELSEWHERE = {
     "agent.py": "tests/agent/test_pages.py",
@@ -82,10 +84,10 @@ def test_every_example_is_run_by_a_test() -> None:
 
 @rows("name", sorted(set(PROGRAMS) - NEED_SERVER))
 def test_an_example_prints_what_it_says(name: str) -> None:
-    assert run(PROGRAMS[name]) == expected_output(PROGRAMS[name])
+    assert run(PROGRAMS[name]) == output_in_docstring(PROGRAMS[name])
 
 
 @rows("name", sorted(NEED_SERVER))
 def test_an_example_with_a_server_prints_what_it_says(name: str) -> None:
     with tool_server() as url:
-        assert run(PROGRAMS[name], url) == expected_output(PROGRAMS[name])
+        assert run(PROGRAMS[name], url) == output_in_docstring(PROGRAMS[name])

@@ -6,9 +6,11 @@ from msgspec.structs import replace
 
 from toolwire import Call, Conversation, IdMap, Message, Text, decode, encode, translate
 from toolwire.conversation.fitting import IdFitter, fit, fit_names
+from toolwire.conversation.id_map import CUSTOM_CALL, ERROR_RESULT
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.ids import mint
 from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.model import SIGNATURE_LOST
 
 WORD = IdRule("a-zA-Z0-9_-", 64)
 
@@ -25,7 +27,7 @@ def chat_call(call_id: str, n: int) -> JSON:
     return {"id": call_id, "type": "function", "function": function}
 
 
-def sent_ids(messages: list[JSON], target: str) -> list[str]:
+def ids_to_send(messages: list[JSON], target: str) -> list[str]:
     """The ids of the calls of a chat history, written for another wire without a repair."""
     written = encode(decode({"messages": messages}, "openai-chat"), target)
     return [call.id for call in decode(written.json(), target).calls()]
@@ -37,7 +39,7 @@ def test_two_calls_of_a_turn_never_share_an_id() -> None:
     ]
     split: list[JSON] = [{"role": "assistant", "tool_calls": [chat_call("c", n)]} for n in (1, 2)]
     for messages in (together, split):
-        ids = sent_ids(messages, "openai-responses")
+        ids = ids_to_send(messages, "openai-responses")
         assert ids[0] == "c" != ids[1]
 
 
@@ -49,6 +51,21 @@ def test_two_calls_of_an_answer_never_share_an_id() -> None:
     assert ids[0] == "c" != ids[1]
 
 
+def test_a_valid_id_changes_if_an_earlier_id_became_it() -> None:
+    def history(*call_ids: str) -> list[JSON]:
+        messages: list[JSON] = []
+        for n, call_id in enumerate(call_ids):
+            messages += [
+                {"role": "assistant", "tool_calls": [chat_call(call_id, n)]},
+                {"role": "tool", "tool_call_id": call_id, "content": "r"},
+            ]
+        return messages
+
+    (fitted,) = ids_to_send(history("a.b"), "anthropic")
+    ids = ids_to_send(history("a.b", fitted), "anthropic")
+    assert ids[0] == fitted != ids[1]
+
+
 def test_an_id_that_restarts_each_turn_stays_as_it_is() -> None:
     messages: list[JSON] = []
     for n in (1, 2):
@@ -57,7 +74,7 @@ def test_an_id_that_restarts_each_turn_stays_as_it_is() -> None:
             {"role": "assistant", "tool_calls": [chat_call("c", n)]},
             {"role": "tool", "tool_call_id": "c", "content": "r"},
         ]
-    assert sent_ids(messages, "openai-responses") == ["c", "c"]
+    assert ids_to_send(messages, "openai-responses") == ["c", "c"]
 
 
 def test_a_result_with_an_id_that_is_not_its_calls_has_no_id_from_the_wire() -> None:
@@ -86,6 +103,29 @@ def test_a_minted_id_is_never_an_id_of_the_wire() -> None:
         for call in decode({"contents": [{"role": "model", "parts": calls}]}, "gemini").calls()
     ]
     assert ids[0] == minted != ids[1]
+
+
+def chat_answer(*call_ids: str) -> JSON:
+    message: JSON = {
+        "role": "assistant",
+        "tool_calls": [chat_call(call_id, n) for n, call_id in enumerate(call_ids)],
+    }
+    return {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+
+
+def test_a_minted_id_that_comes_back_in_an_answer_is_left_out_where_ids_are_optional() -> None:
+    minted = mint("", 1, "g")
+    answer = decode(chat_answer(minted), "openai-chat", "response")
+    assert minted.encode() not in encode(answer, "gemini", "response").json()
+    assert minted.encode() in encode(answer, "anthropic", "response").json()
+
+
+def test_an_id_of_an_answer_that_the_target_refuses_is_fitted() -> None:
+    answer = decode(chat_answer("a b"), "openai-chat", "response")
+    written = encode(answer, "anthropic", "response")
+    (call,) = decode(written.json(), "anthropic", "response").calls()
+    assert call.id != "a b"
+    assert written.ids.ids == {call.id: "a b"}
 
 
 # --- ids in a stream ------------------------------------------------------------------------------
@@ -122,6 +162,22 @@ def test_an_unknown_field_inside_a_call_is_reported_at_its_own_path() -> None:
     assert ("messages", 0, "tool_calls", 0, "function", "lane") in [loss.path for loss in losses]
 
 
+def test_an_unknown_field_is_reported_although_its_value_is_false_or_zero() -> None:
+    use: JSON = {"type": "tool_use", "id": "a", "name": "f", "input": {}, "lane": 0, "fast": False}
+    body: JSON = {"messages": [{"role": "assistant", "content": [use]}]}
+    losses = encode(decode(body, "anthropic"), "openai-chat").losses
+    assert {loss.path[-1] for loss in losses} >= {"lane", "fast"}
+
+
+def test_a_signature_that_the_target_cannot_carry_is_reported() -> None:
+    call: JSON = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2lnbmVk"}
+    body: JSON = {"contents": [{"role": "model", "parts": [call]}]}
+    losses = encode(decode(body, "gemini"), "anthropic").losses
+    assert (("contents", 0, "parts", 0), SIGNATURE_LOST) in [
+        (loss.path, loss.reason) for loss in losses
+    ]
+
+
 # --- names ----------------------------------------------------------------------------------------
 
 
@@ -135,11 +191,11 @@ def test_a_fitted_name_is_not_the_name_of_another_tool() -> None:
 
 
 def test_a_map_after_a_repair_leads_from_the_repaired_ids_to_the_first_ones() -> None:
-    sent = IdMap({"b": "a"}, {"g": "f"}, {"b": "custom", "=b": "error"})
+    sent = IdMap({"b": "a"}, {"g": "f"}, {"b": CUSTOM_CALL}, {"b": [ERROR_RESULT]})
     after = sent.after_repair(IdMap({"c": "b"}, {"h": "g"}))
     assert after.ids == {"b": "a", "c": "a"}
     assert after.names == {"g": "f", "h": "f"}
-    assert (after.forms["c"], after.forms["=c"]) == ("custom", "error")
+    assert (after.calls["c"], after.results["c"]) == (CUSTOM_CALL, [ERROR_RESULT])
 
 
 def test_a_map_after_an_earlier_one_leads_back_through_both() -> None:
@@ -158,6 +214,20 @@ def test_an_id_that_repair_changed_leads_home_too() -> None:
         made = translate({"messages": messages}, "openai-chat", target)
         (call,) = decode(made.json(), target).calls()
         assert (call.id, made.ids.ids) == ("call_1", {"call_1": "call_1|fc_1"})
+
+
+def test_an_error_with_a_json_output_comes_home_as_both() -> None:
+    use: JSON = {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}
+    result: JSON = {"toolUseId": "a", "content": [{"json": {"code": 7}}], "status": "error"}
+    body: JSON = {
+        "messages": [
+            {"role": "assistant", "content": [use]},
+            {"role": "user", "content": [{"toolResult": result}]},
+        ]
+    }
+    there = encode(decode(body, "bedrock"), "openai-chat")
+    home = encode(decode(there.json(), "openai-chat"), "bedrock", ids=there.ids)
+    assert get(home.body, ("messages", 1, "content", 0, "toolResult")) == result
 
 
 def test_the_form_of_a_result_comes_home_although_its_minted_id_was_left_out() -> None:

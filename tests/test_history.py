@@ -32,6 +32,7 @@ AMBIGUOUS = {
     "ollama-request-twins-of-which-one-is-open",
     "meai-request-unknown-contents-and-missing-ids",
     "cohere-request-missing-and-empty-ids",
+    "genkit-request-missing-refs",
 }
 """Cases with a result that may belong to any of the pending calls."""
 

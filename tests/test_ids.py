@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from toolwire import Call, Message, Result
 from toolwire.conversation.fitting import fit, fit_names
-from toolwire.conversation.id_map import IdMap
+from toolwire.conversation.id_map import CUSTOM_CALL, ERROR_RESULT, IdMap
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.ids import assign_ids, is_minted, mint
 from toolwire.conversation.parts import Source
@@ -75,11 +75,12 @@ def test_the_position_of_a_minted_id_counts_calls_that_have_an_id_too() -> None:
 
 
 def test_two_id_maps_in_a_row_restore_the_first_ids_names_and_forms() -> None:
-    first = IdMap({"x": "original"}, {"f_1": "f.1"}, {"x": "custom", "=x": "error"})
+    first = IdMap({"x": "original"}, {"f_1": "f.1"}, {"x": CUSTOM_CALL}, {"x": [ERROR_RESULT]})
     combined = first.after_repair(IdMap({"y": "x"}, {"g": "f_1"}))
     assert combined.ids == {"x": "original", "y": "original"}
     assert combined.names == {"f_1": "f.1", "g": "f.1"}
-    assert combined.forms == {"x": "custom", "=x": "error", "y": "custom", "=y": "error"}
+    assert combined.calls == {"x": CUSTOM_CALL, "y": CUSTOM_CALL}
+    assert combined.results == {"x": [ERROR_RESULT], "y": [ERROR_RESULT]}
 
 
 def test_two_results_without_an_id_and_a_call_get_different_ids() -> None:
@@ -89,3 +90,22 @@ def test_two_results_without_an_id_and_a_call_get_different_ids() -> None:
     (message,) = assign_ids((Message("tool", tuple(strays)),), seed="s", ordered=False)
     ids = [part.call_id for part in message.parts if isinstance(part, Result)]
     assert all(ids) and len(set(ids)) == 2
+
+
+def test_the_id_of_a_result_without_a_call_is_never_that_of_a_call() -> None:
+    stray = Message("tool", (replace(Call("c", "f", {}).result("r"), call_id="", origin="minted"),))
+
+    def id_beside(call_id: str) -> str:
+        caller = Message("assistant", (Call(call_id, "f", {}),))
+        (message, _) = assign_ids((stray, caller), seed="s", ordered=False)
+        (result,) = message.parts
+        assert isinstance(result, Result)
+        return result.call_id
+
+    minted = id_beside("c")
+    assert id_beside(minted) != minted
+
+
+def test_renamed_tools_are_listed_in_one_order_whatever_the_order_of_a_set() -> None:
+    names = [f"{letter}.get" for letter in "hgfedcba"]
+    assert list(fit_names(names, WORD, {})) == sorted(names)

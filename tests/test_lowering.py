@@ -49,28 +49,32 @@ def message(role: str, *parts: Part) -> Message:
     return Message(role, parts)  # type: ignore[arg-type]
 
 
-class Lowered(NamedTuple):
+class LoweredConversation(NamedTuple):
     conversation: Conversation
     losses: list[Loss]
 
 
-def lower(conversation: Conversation, capabilities: Capabilities, kind: str = "request") -> Lowered:
+def lower(
+    conversation: Conversation, capabilities: Capabilities, kind: str = "request"
+) -> LoweredConversation:
     losses: list[Loss] = []
     lowered = lower_to_capabilities(
         conversation, capabilities, wire="target", kind=kind, losses=losses
     )
-    return Lowered(lowered, losses)
+    return LoweredConversation(lowered, losses)
 
 
-def lower_for(conversation: Conversation, kind: str = "request", **capabilities: object) -> Lowered:
+def lower_for(
+    conversation: Conversation, kind: str = "request", **capabilities: object
+) -> LoweredConversation:
     return lower(conversation, Capabilities(**capabilities), kind)  # type: ignore[arg-type]
 
 
-def pointers(lowered: Lowered) -> list[str]:
+def pointers(lowered: LoweredConversation) -> list[str]:
     return [pointer(loss.path) for loss in lowered.losses]
 
 
-def parts(lowered: Lowered) -> list[tuple[str, list[str]]]:
+def parts(lowered: LoweredConversation) -> list[tuple[str, list[str]]]:
     """The parts of every message, in a short form."""
     return [
         (message.role, [short(part) for part in message.parts])
@@ -102,7 +106,7 @@ PLACE: JsonPath = ("messages", 0, "content", 0)
 
 def test_a_target_that_holds_everything_gets_the_very_same_conversation() -> None:
     source = conversation(message("assistant", with_path(Opaque("x", {"a": 1}), *PLACE)))
-    assert lower(source, EVERYTHING) == Lowered(source, [])
+    assert lower(source, EVERYTHING) == LoweredConversation(source, [])
 
 
 def test_a_refusal_becomes_plain_text() -> None:
@@ -169,11 +173,15 @@ def test_text_after_a_call_moves_before_it_and_behind_earlier_text() -> None:
     assert pointers(lowered) == ["/messages/0/content/0"]
 
 
-def test_a_late_system_message_becomes_a_users_and_the_first_one_stays() -> None:
+def test_a_late_system_message_becomes_a_users_and_is_marked_and_the_first_one_stays() -> None:
     late = replace(message("system", Text("b")), source=Source(path=("messages", 2)))
     source = conversation(message("system", Text("a")), message("user", Text("hi")), late)
     lowered = lower_for(source, system_anywhere=False)
-    assert [message.role for message in lowered.conversation.messages] == ["system", "user", "user"]
+    assert parts(lowered) == [
+        ("system", ["a"]),
+        ("user", ["hi"]),
+        ("user", ["<system>\nb\n</system>"]),
+    ]
     assert pointers(lowered) == ["/messages/2"]
 
 
@@ -199,7 +207,7 @@ def own(kind: str, *messages: Message, tools: tuple[Tool, ...] = ()) -> Conversa
 
 def test_a_response_of_the_target_itself_keeps_its_messages_and_tools() -> None:
     source = own("response", message("assistant", Text("a")), message("tool", Text("b")))
-    assert lower_for(source, "response", refusals=False) == Lowered(source, [])
+    assert lower_for(source, "response", refusals=False) == LoweredConversation(source, [])
 
 
 def test_what_an_edit_adds_to_a_response_of_the_target_is_reported() -> None:
@@ -273,7 +281,7 @@ def test_media_of_results_follow_in_a_user_message_before_its_own_text() -> None
     assert parts(lowered) == [
         ("assistant", ["call c1"]),
         ("tool", ["result ['see', '[image image/png]']"]),
-        ("user", ["From tool call c1:", "image", "and?"]),
+        ("user", ["From tool call c1 (f):", "image", "and?"]),
     ]
     assert pointers(lowered) == ["/messages/0/content/0"]
 
@@ -296,8 +304,40 @@ def test_media_of_the_last_results_follow_at_the_end() -> None:
     source = conversation(message("assistant", CALL), message("tool", CALL.result((IMAGE,))))
     assert parts(lower_for(source, result_media="after"))[-1] == (
         "user",
-        ["From tool call c1:", "image"],
+        ["From tool call c1 (f):", "image"],
     )
+
+
+def test_media_of_results_wait_for_the_results_of_all_calls_of_their_turn() -> None:
+    other = Call("c2", "f", {})
+    result = message("tool", CALL.result((with_path(IMAGE, *PLACE),)))
+    together = [message("assistant", CALL, other)]
+    split = [message("assistant", CALL), message("assistant", other)]
+    for callers in (together, split, split[::-1]):
+        pending = lower_for(conversation(*callers, result), result_media="after")
+        assert parts(pending)[-1] == ("tool", ["result ['[image image/png]']"])
+        assert pointers(pending) == ["/messages/0/content/0"] * 2
+        complete = conversation(*callers, result, message("tool", other.result("r")))
+        assert parts(lower_for(complete, result_media="after"))[-1][0] == "user"
+
+
+def test_media_of_results_do_not_wait_for_a_call_of_an_earlier_turn() -> None:
+    source = conversation(
+        message("assistant", Call("c0", "f", {})),
+        message("user", Text("go on")),
+        message("assistant", CALL),
+        message("tool", CALL.result((IMAGE,))),
+    )
+    assert parts(lower_for(source, result_media="after"))[-1][0] == "user"
+
+
+def test_a_message_without_parts_is_sent_only_to_its_own_wire() -> None:
+    empty = message("user")
+    source = conversation(empty, message("user", Text("hi")))
+    assert parts(lower_for(source, refusals=False)) == [("user", ["hi"])]
+    native = replace(empty, wire="target")
+    lowered = lower_for(conversation(native, message("user", Text("hi"))), refusals=False)
+    assert parts(lowered) == [("user", []), ("user", ["hi"])]
 
 
 # --- tools and settings ---------------------------------------------------------------------------
@@ -345,6 +385,13 @@ def test_a_tool_choice_names_as_many_tools_as_the_target_takes(
     assert pointers(lowered) == ["/choice"] * count
 
 
+def test_a_tool_choice_keeps_only_the_names_of_defined_tools() -> None:
+    source = conversation(settings={"choice": Choice("required", ("f", "g"))}, tools=(tool(None),))
+    lowered = lower_for(source, refusals=False)
+    assert lowered.conversation.settings["choice"] == Choice("required", ("f",))
+    assert pointers(lowered) == ["/choice"]
+
+
 @pytest.mark.parametrize("policy", ["required", "one", "none"])
 def test_only_a_required_tool_can_be_named_where_a_choice_holds_no_list(policy: str) -> None:
     source = conversation(tools=(Tool("a"),), settings={"choice": Choice("auto", ("a",))})
@@ -369,7 +416,9 @@ def test_a_request_holds_no_refusal_where_only_answers_do() -> None:
     asked = lower_for(conversation(message("assistant", refusal)), refusals_in_history=False)
     assert parts(asked) == [("assistant", ["no"])] and pointers(asked) == ["/messages/0"]
     source = conversation(message("assistant", refusal), kind="response")
-    assert lower_for(source, "response", refusals_in_history=False) == Lowered(source, [])
+    assert lower_for(source, "response", refusals_in_history=False) == LoweredConversation(
+        source, []
+    )
 
 
 @pytest.mark.parametrize(

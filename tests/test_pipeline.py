@@ -15,10 +15,9 @@ from toolwire import Conversation, Text, check, decode, repair, translate
 from toolwire.codec import resolve
 from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import observe
-from toolwire.lint import repair_loop
 from toolwire.lint.facts import Facts
 from toolwire.lint.registry import all_rules, rules_for_translation, rules_to_check
-from toolwire.lint.rule import FixedBody, Rule
+from toolwire.lint.rule import Rule
 
 assert part_breaks.__doc__  # importing it adds its breaks
 REQUESTS = [case for case in CASES if case.kind == "request"]
@@ -141,11 +140,13 @@ def violations_of_excluded_rules(conversation: Conversation, target: str) -> lis
     """The rules that the observations rule out and that are broken all the same."""
     facts = Facts(conversation, resolve(target)[1])
     checked = {rule.name for rule in rules_to_check(facts)}
+    translated = not facts.own_wire
     return [
         rule.name
         for rule in all_rules()
         if (rule.ruled_out_by or rule.applies)
-        and (facts.own_wire or (rule.scope == "conversation" and not rule.handled_by))
+        and not (translated and (rule.scope != "conversation" or rule.handled_by))
+        and not (translated and rule.severity_for(facts.profile) != "error")
         and rule.name not in checked
         and list(rule.check(facts))
     ]
@@ -282,26 +283,6 @@ def test_a_result_without_an_id_gets_that_of_the_one_call_that_a_fix_leaves() ->
     assert made.findings == []
 
 
-def test_a_fix_that_does_not_help_is_taken_back_and_leaves_a_finding(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rule = Rule(
-        "TW999",
-        "useless-fix",
-        title="a rule whose fix changes a body and solves nothing",
-        cost="lossy",
-        check=lambda facts: [((), "always", "safe")],
-        fix=lambda facts, unsafe: FixedBody(
-            {"messages": [text_message(), text_message()]}, (((), "again"),)
-        ),
-    )
-    monkeypatch.setattr(repair_loop, "rules_to_check", lambda facts: [rule])
-    body: JSON = {"messages": [text_message()]}
-    done = repair(body, "openai-chat")
-    assert (done.body, done.changes) == (body, [])
-    assert [(finding.name, finding.fix) for finding in done.findings] == [("useless-fix", None)]
-
-
 def test_a_call_in_a_message_of_the_user_is_moved_and_gets_a_result() -> None:
     use: JSON = {"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}
     tools: JSON = {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {}}}}]}
@@ -329,6 +310,24 @@ def test_a_result_in_a_system_instruction_becomes_one_text_message() -> None:
     assert repaired.body == {"contents": [message, question]}
     assert [change.name for change in repaired.changes] == ["orphan-result"]
     assert repaired.findings == []
+
+
+@pytest.mark.parametrize(
+    "first", [[], [{"type": "from_the_future"}]], ids=["without blocks", "unknown block"]
+)
+def test_a_message_that_is_not_sent_does_not_count_as_the_question_before_a_call(
+    first: list[JSON],
+) -> None:
+    use: JSON = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+    answer: JSON = {"type": "tool_result", "tool_use_id": "a", "content": "r"}
+    messages: JSON = [
+        {"role": "user", "content": first},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [answer]},
+    ]
+    encoded = translate({"messages": messages}, "anthropic", "gemini")
+    assert [change.name for change in encoded.changes] == ["history-starts-with-call"]
+    assert decode(encoded.json(), "gemini").messages[0].role == "user"
 
 
 def test_a_response_that_stays_on_its_wire_gets_the_ids_it_lacks() -> None:

@@ -112,7 +112,7 @@ def measure(package: Path, modules: Iterable[Path]) -> Vocabulary:
         text = module.read_text(encoding="utf-8")
         place = str(module.relative_to(package))
         lines += text.count("\n")
-        quaint_words += _quaint_words(text, place)
+        quaint_words += find_quaint_words(text, place)
         for node in ast.walk(parse(module)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 if _is_dunder(node.name) or _is_property(node):
@@ -129,7 +129,7 @@ def measure(package: Path, modules: Iterable[Path]) -> Vocabulary:
             elif isinstance(node, ast.ImportFrom | ast.Import):
                 private_imports += [
                     f"{place}:{node.lineno} {name}"
-                    for name in _imported_modules(node)
+                    for name in _modules_of_import(node)
                     if _is_foreign_private_module(name, package, module)
                 ]
     return Vocabulary(
@@ -148,7 +148,8 @@ def measure(package: Path, modules: Iterable[Path]) -> Vocabulary:
     )
 
 
-def _quaint_words(text: str, place: str) -> Iterator[str]:
+def find_quaint_words(text: str, place: str) -> Iterator[str]:
+    """Each quaint word of a text, with its place."""
     for number, line in enumerate(text.splitlines(), 1):
         yield from (f"{place}:{number} {match[0]}" for match in QUAINT.finditer(line))
 
@@ -162,7 +163,7 @@ def _is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(isinstance(mark, ast.Name) and mark.id == "property" for mark in node.decorator_list)
 
 
-def _imported_modules(node: ast.Import | ast.ImportFrom) -> list[str]:
+def _modules_of_import(node: ast.Import | ast.ImportFrom) -> list[str]:
     """The names that an import may load as a module."""
     names = [alias.name for alias in node.names]
     if isinstance(node, ast.ImportFrom):

@@ -1,10 +1,9 @@
 """Tool calls that keep their identity on every wire: every result finds its call.
 
-Names that only some programs need (rules, tools, agents, servers) are imported on first use.
-`toolwire.types` has the types of their signatures.
+Names that only some programs need (streams, rules, tools, agents, servers) are imported on first
+use. `toolwire.types` has the types of their signatures.
 """
 
-import importlib
 import typing
 
 from toolwire.codec import Encoded, decode, encode
@@ -22,8 +21,8 @@ from toolwire.conversation.parts import (
     Text,
 )
 from toolwire.errors import ConfigError, DecodeError, InputError, ToolwireError, UsageError
+from toolwire.lazy_imports import import_on_first_use as _import_on_first_use
 from toolwire.providers.table import Provider, providers
-from toolwire.streaming.restream import AsyncTranslatedStream, TranslatedStream, fold, restream
 from toolwire.translate import catalogue, detect, profiles, translate, wires
 
 if typing.TYPE_CHECKING:
@@ -44,6 +43,8 @@ if typing.TYPE_CHECKING:
     from toolwire.mcp.client import McpClient
     from toolwire.oxp.client import OxpClient
     from toolwire.providers.http.policy import RetryPolicy, Timeouts
+    from toolwire.sessions.session import Session, open_session
+    from toolwire.streaming.restream import AsyncTranslatedStream, TranslatedStream, fold, restream
     from toolwire.tool_server import ToolServer
     from toolwire.tools import (
         NoEffect,
@@ -99,6 +100,7 @@ __all__ = [
     "RetryPolicy",
     "RetryableToolError",
     "RunResult",
+    "Session",
     "SqliteLedger",
     "SqliteStore",
     "Text",
@@ -123,6 +125,7 @@ __all__ = [
     "encode",
     "explain",
     "fold",
+    "open_session",
     "pending",
     "profiles",
     "providers",
@@ -152,20 +155,14 @@ _MODULES = {
     "toolwire.mcp.client": "McpClient",
     "toolwire.oxp.client": "OxpClient",
     "toolwire.providers.http.policy": "RetryPolicy Timeouts",
+    "toolwire.sessions.session": "Session open_session",
+    "toolwire.streaming.restream": "AsyncTranslatedStream TranslatedStream fold restream",
     "toolwire.tool_server": "ToolServer",
     "toolwire.tools": "NoEffect RetryableToolError ToolContext ToolDefinitionError ToolError"
     " Tools tool",
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> object:
-    """Import a name on first use."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+if not typing.TYPE_CHECKING:  # so that type checkers report unknown names
+    __getattr__ = _import_on_first_use(globals(), _MODULES)
 
 
 def __dir__() -> list[str]:

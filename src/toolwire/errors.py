@@ -10,6 +10,7 @@
     ├── ModelError                    a model that gave no response
     ├── ToolError                     raised by a tool: a failure that the caller may read
     │   ├── RetryableToolError        the same call may succeed later
+    │   ├── ClientUnsupported         the caller cannot be asked for input or a completion
     │   └── NoEffect                  nothing happened; the same call id may run again
     ├── InvalidInput                  arguments that do not fit the schema of their tool
     ├── UnknownTool                   no tool of this id, or not in this version

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire.codec import Encoded, decode, encode, resolve
+from toolwire.codec import Encoded, decode_in_full, encode, resolve
 from toolwire.codec.body_shape import locate
 from toolwire.conversation.json import Body, JsonPath, dump
 from toolwire.conversation.model import Conversation, Kind, Loss
@@ -182,7 +182,7 @@ def _cut_before(facts: Facts, start: int) -> tuple[Encoded, Message | None]:
 
 
 def _facts_of(encoded: Encoded, facts: Facts) -> Facts:
-    return Facts(decode(encoded.body, facts.conversation.wire), facts.profile)
+    return Facts(decode_in_full(encoded.body, facts.conversation.wire), facts.profile)
 
 
 def _count_violations(facts: Facts) -> Counter[str]:
@@ -307,7 +307,7 @@ def _message_sizes(facts: Facts) -> list[int]:
 
 
 def _facts(body: Body, wire: str, kind: Kind = "request") -> Facts:
-    return Facts(decode(body, wire, kind), resolve(wire)[1])
+    return Facts(decode_in_full(body, wire, kind), resolve(wire)[1])
 
 
 def _encode(conversation: Conversation) -> Encoded:

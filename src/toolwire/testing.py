@@ -6,7 +6,7 @@
         assert server.requests[-1].status == 200
 
 pytest has them as the fixture `toolwire_mock`. A mock refuses what its provider refuses, in the
-provider's words; docs/mock.md says what it answers.
+provider's words; docs/reference/mock.md says what it answers.
 """
 
 from __future__ import annotations

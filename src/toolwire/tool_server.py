@@ -44,7 +44,7 @@ from toolwire.server.asgi import (
     lifespan,
     request_of,
 )
-from toolwire.server.auth import NOBODY, Auth
+from toolwire.server.auth import NO_AUTH, Auth
 from toolwire.tools.registry import Tools, ToolSource
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class ToolServer:
         *,
         ledger: Ledger | None = None,
         executor: ToolExecutor | None = None,
-        auth: Auth = NOBODY,
+        auth: Auth = NO_AUTH,
         oxp: bool = True,
         mcp: bool = True,
         ready: Callable[[], bool] | None = None,

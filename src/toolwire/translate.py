@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import re
 
-from toolwire.codec import Encoded, IdMapInput, decode, encode_in_full, read_body, resolve
-from toolwire.codec.body_shape import full_body, present
+from toolwire.codec import Encoded, IdMapInput, decode_in_full, encode_in_full, read_body, resolve
+from toolwire.codec.body_shape import full_body, present, with_full_paths
 from toolwire.codec.encoded import write
-from toolwire.codec.fit import fit
+from toolwire.codec.fit import fit, wire_for_model
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, Body, load
 from toolwire.conversation.model import Conversation, Finding, Kind
 from toolwire.conversation.observations import Observation, observe
-from toolwire.conversation.parts import Opaque, Part, Text
+from toolwire.conversation.parts import Opaque, Text
 from toolwire.errors import DecodeError, UsageError
 from toolwire.lint.repair_loop import (
     RepairedConversation,
@@ -26,6 +26,8 @@ from toolwire.lint.repair_loop import (
 )
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import names, wire
+from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy, require_breakpoint_policy
+from toolwire.wires.engine.encode_context import NO_REQUEST, RequestInfo
 from toolwire.wires.engine.lowering import lower
 from toolwire.wires.engine.server_tools import ServerToolPolicy, require_policy
 from toolwire.wires.engine.specs import CatalogueEntry, Wire, catalogue_entries
@@ -39,7 +41,9 @@ def translate(
     *,
     ids: IdMapInput = None,
     server_tools: ServerToolPolicy = "auto",
+    cache_breakpoints: BreakpointPolicy = "keep",
     repair: bool | None = None,
+    request: RequestInfo = NO_REQUEST,
 ) -> Encoded:
     """Translate a body of one wire to a body of another.
 
@@ -51,8 +55,13 @@ def translate(
         ids: The id map of an earlier translation, to restore ids and names on the way back.
         server_tools: What calls that another provider ran become: `text`, `call`, `drop`, or
             `auto`, which is text in a request and nothing in a response.
+        cache_breakpoints: `keep` translates the marks up to which a provider is to cache the
+            prompt. `auto` also adds some for a source that marks nothing, where the target caches
+            nothing without them.
         repair: Apply safe fixes so that the target accepts the history. By default a body is
             repaired unless `ids` is given; a response for another wire has nothing to repair.
+        request: What is known about the request of a response: its body in the target wire and the
+            time, for fields that every response of the target has and the source does not.
 
     Returns:
         The body, with its losses, the changes made by repair, the findings that no safe fix exists
@@ -62,10 +71,17 @@ def translate(
         DecodeError: The body is not JSON, or not a body of `source`.
         UsageError: A wire does not exist, or a value is not JSON.
     """
-    conversation = decode(body, source, kind)
+    conversation = decode_in_full(body, source, kind)
     repairs = ids is None if repair is None else repair
     return translate_conversation(
-        conversation, target, kind, ids=ids, server_tools=server_tools, repair=repairs
+        conversation,
+        target,
+        kind,
+        ids=ids,
+        server_tools=server_tools,
+        cache_breakpoints=cache_breakpoints,
+        repair=repairs,
+        request=request,
     )
 
 
@@ -76,14 +92,24 @@ def translate_conversation(
     *,
     ids: IdMapInput = None,
     server_tools: ServerToolPolicy = "auto",
+    cache_breakpoints: BreakpointPolicy = "keep",
     repair: bool = True,
+    request: RequestInfo = NO_REQUEST,
 ) -> Encoded:
     """Repair a conversation for a target and write it as a body of the target's wire."""
     own_wire = conversation.wire == resolve(target)[0].name and conversation.kind == kind
+    conversation = with_full_paths(conversation)
     encoded = _run_stages(
-        conversation, target, kind, ids=ids, server_tools=server_tools, repair=repair
+        conversation,
+        target,
+        kind,
+        ids=ids,
+        server_tools=server_tools,
+        cache_breakpoints=cache_breakpoints,
+        repair=repair,
+        request=request,
     )
-    return present(encoded, conversation.source, own_wire=own_wire)
+    return present(encoded, conversation, own_wire=own_wire)
 
 
 def _run_stages(
@@ -93,27 +119,43 @@ def _run_stages(
     *,
     ids: IdMapInput,
     server_tools: ServerToolPolicy,
+    cache_breakpoints: BreakpointPolicy,
     repair: bool,
+    request: RequestInfo,
 ) -> Encoded:
     """The stages after reading: repair, lower, fit ids and names, write."""
     wire, profile = resolve(target)
     own_wire = conversation.wire == wire.name and conversation.kind == kind
     if own_wire or kind != "request" or not repair:
-        encoded = encode_in_full(conversation, target, kind, ids=ids, server_tools=server_tools)
+        encoded = encode_in_full(
+            conversation,
+            target,
+            kind,
+            ids=ids,
+            server_tools=server_tools,
+            cache_breakpoints=cache_breakpoints,
+            request=request,
+        )
         if own_wire and repair:
             encoded = _repair_on_own_wire(conversation, encoded, profile)
         return encoded
     require_policy(server_tools, target)
+    require_breakpoint_policy(cache_breakpoints, target)
+    reverse_map = IdMap.of(ids)
     observations = observe(conversation, wire.name)
     repaired = repair_for_translation(conversation, profile, observations)
+    wire = wire_for_model(wire, profile, repaired.conversation)
     lowering = lower(
         repaired.conversation,
         wire,
         kind,
         policy=server_tools,
         observations=repaired.observations or observe(repaired.conversation, wire.name),
+        defaults=reverse_map.defaults,
     )
-    context = fit(lowering, wire, profile, kind, reverse_map=IdMap.of(ids))
+    context = fit(
+        lowering, wire, profile, kind, reverse_map=reverse_map, cache_breakpoints=cache_breakpoints
+    )
     encoded = write(lowering.conversation, wire, context)
     encoded.ids = encoded.ids.after(repaired.ids)
     encoded.changes = repaired.changes
@@ -176,17 +218,24 @@ def detect(body: Body) -> str:
         DecodeError: The body is not JSON.
     """
     value, _ = load(body, "")
-    scores = {name: _score(value, wire(name)) for name in names()}
+    scores = score_wires(value)
     best = max(scores.values())
     candidates = [name for name, score in scores.items() if score == best]
     if best == 0:
         raise UsageError(f"this is a body of none of the wires: {', '.join(names())}")
     if len(candidates) > 1:
         raise UsageError(f"this could be a body of {' or '.join(candidates)}: say which")
-    unknown = _unknown_blocks(value, candidates[0])
+    unknown = _describe_unknown(value, wire(candidates[0]), certain=best == _CERTAIN)
     if unknown:
-        raise UsageError(f"this resembles a body of {candidates[0]}, but {unknown}: say which wire")
+        possible = [name for name, score in scores.items() if score > 0]
+        resembled = " or ".join(sorted(possible, key=lambda name: -scores[name]))
+        raise UsageError(f"this resembles a body of {resembled}, but {unknown}: say which wire")
     return candidates[0]
+
+
+def score_wires(value: JSON) -> dict[str, int]:
+    """How likely a body is of each wire: see `Wire.match_score`."""
+    return {name: _score(value, wire(name)) for name in names()}
 
 
 def _score(value: JSON, wire: Wire) -> int:
@@ -199,27 +248,58 @@ def _score(value: JSON, wire: Wire) -> int:
 
 _CERTAIN = 3
 """The score of a body with fields or blocks that no other wire has."""
-_MOST_UNKNOWN = 1 / 2
-"""The share of unknown blocks that a body without a readable text may have: wires gain new blocks
-all the time, but every wire has texts."""
+_MOST_UNKNOWN = 1 / 3
+"""The share of unknown blocks that a body without certain marks of a wire may have."""
+_MOST_UNKNOWN_WITHOUT_TEXT = 1 / 2
+"""The share that a body with certain marks may have if it has no readable text either: wires gain
+new blocks all the time, but every wire has texts."""
 
 
-def _unknown_blocks(value: JSON, name: str) -> str:
-    """What speaks against the wire: a description if it does not know much of the body."""
-    parts: list[Part] = []
+def _describe_unknown(value: JSON, wire: Wire, *, certain: bool) -> str:
+    """What speaks against a wire: a description if it does not know much of the body."""
+    conversation = _try_to_read(value, wire)
+    if conversation is None:
+        return "it can be read neither as a request nor as a response"
+    parts = list(conversation.parts())
+    unknown = [part.type for part in parts if isinstance(part, Opaque)]
+    unread = _unread_types(conversation, wire)
+    total = len(parts) + len(unread)
+    if certain:
+        has_text = any(isinstance(part, Text) for part in parts)
+        refused = not has_text and len(unknown) > total * _MOST_UNKNOWN_WITHOUT_TEXT
+    else:
+        refused = len(unknown) + len(unread) > total * _MOST_UNKNOWN
+    if not refused:
+        return ""
+    types = ", ".join(list(dict.fromkeys([*unknown, *unread]))[:5])
+    return f"{len(unknown) + len(unread)} of its {total} blocks are unknown there ({types})"
+
+
+def _try_to_read(value: JSON, wire: Wire) -> Conversation | None:
     kinds: tuple[Kind, ...] = ("request", "response")
     for kind in kinds:
         try:
-            parts = list(decode(value, name, kind).parts())
+            return decode_in_full(value, wire.name, kind)
         except DecodeError:
             continue
-        break
-    unknown = [part for part in parts if isinstance(part, Opaque)]
-    has_text = any(isinstance(part, Text) for part in parts)
-    if has_text or len(unknown) <= len(parts) * _MOST_UNKNOWN:
-        return ""
-    types = ", ".join(dict.fromkeys(part.type for part in unknown[:5]))
-    return f"{len(unknown)} of its {len(parts)} blocks are unknown there ({types})"
+    return None
+
+
+def _unread_types(conversation: Conversation, wire: Wire) -> list[str]:
+    """The types of elements in the list of messages that have no role and of which nothing was
+    read."""
+    body = conversation.source.body
+    messages = body.get(wire.messages_field) if isinstance(body, dict) else None
+    if conversation.kind != "request" or not isinstance(messages, list):
+        return []
+    read = {part.path[:2] for part in conversation.parts()}
+    return [
+        str(element.get("type", "untyped"))
+        for n, element in enumerate(messages)
+        if isinstance(element, dict)
+        and "role" not in element
+        and (wire.messages_field, n) not in read
+    ]
 
 
 def wires() -> list[str]:

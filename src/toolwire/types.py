@@ -5,8 +5,9 @@
 Each is imported on first use.
 """
 
-import importlib
 import typing
+
+from toolwire.lazy_imports import import_on_first_use as _import_on_first_use
 
 if typing.TYPE_CHECKING:
     from toolwire.agent.approvals import Approve, Decision
@@ -23,9 +24,18 @@ if typing.TYPE_CHECKING:
     from toolwire.agent.session_store import Store
     from toolwire.agent.thread import Thread
     from toolwire.codec import IdMapInput
-    from toolwire.conversation.json import JSON, Body, JsonPath
+    from toolwire.conversation.id_map import CallForm, ResultForm
+    from toolwire.conversation.json import JSON, Body, JsonPath, Object
     from toolwire.conversation.lazy_json import LazyJson
-    from toolwire.conversation.model import BodySource, Fix, Kind, Setting, Severity
+    from toolwire.conversation.model import (
+        BodySource,
+        Fix,
+        Kind,
+        LossSeverity,
+        Setting,
+        Severity,
+        WebSearch,
+    )
     from toolwire.conversation.parts import (
         Approval,
         Executor,
@@ -72,10 +82,13 @@ if typing.TYPE_CHECKING:
     from toolwire.streaming.events import Chunk, Event
     from toolwire.streaming.stream_translator import StreamTranslator
     from toolwire.tool_server import ContextFactory
+    from toolwire.tools.client import CallingClient, Elicitation, LogLevel
     from toolwire.tools.function import Function
     from toolwire.tools.options import Options
     from toolwire.tools.registry import ToolSource
     from toolwire.tools.runnable import OnCrash, Runnable, Transaction
+    from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy
+    from toolwire.wires.engine.encode_context import RequestInfo
     from toolwire.wires.engine.server_tools import ServerToolPolicy
     from toolwire.wires.engine.specs import CatalogueEntry
 
@@ -92,9 +105,12 @@ __all__ = [
     "Body",
     "BodyLimits",
     "BodySource",
+    "BreakpointPolicy",
+    "CallForm",
     "CallKey",
     "CallMetrics",
     "CallResponse",
+    "CallingClient",
     "CatalogueEntry",
     "Challenges",
     "Chunk",
@@ -102,6 +118,7 @@ __all__ = [
     "ContextFactory",
     "Credentials",
     "Decision",
+    "Elicitation",
     "Event",
     "Executor",
     "Fields",
@@ -116,11 +133,14 @@ __all__ = [
     "Kind",
     "LazyJson",
     "Ledger",
+    "LogLevel",
+    "LossSeverity",
     "Model",
     "ModelEndpoint",
     "ModelReply",
     "ModelRequest",
     "ModelTable",
+    "Object",
     "Observer",
     "OnCrash",
     "Options",
@@ -132,6 +152,8 @@ __all__ = [
     "Phase",
     "Record",
     "RequestFormat",
+    "RequestInfo",
+    "ResultForm",
     "Retry",
     "Role",
     "Runnable",
@@ -155,6 +177,7 @@ __all__ = [
     "ToolSource",
     "ToolStarted",
     "Transaction",
+    "WebSearch",
 ]
 
 _MODULES = {
@@ -165,9 +188,10 @@ _MODULES = {
     "toolwire.agent.session_store": "Store",
     "toolwire.agent.thread": "Thread",
     "toolwire.codec": "IdMapInput",
-    "toolwire.conversation.json": "JSON Body JsonPath",
+    "toolwire.conversation.id_map": "CallForm ResultForm",
+    "toolwire.conversation.json": "JSON Body JsonPath Object",
     "toolwire.conversation.lazy_json": "LazyJson",
-    "toolwire.conversation.model": "BodySource Fix Kind Setting Severity",
+    "toolwire.conversation.model": "BodySource Fix Kind LossSeverity Setting Severity WebSearch",
     "toolwire.conversation.parts": "Approval Executor Origin Output PairedBy Role Source",
     "toolwire.execution.call_metrics": "CallMetrics",
     "toolwire.execution.executor": "AnyTool",
@@ -191,23 +215,18 @@ _MODULES = {
     "toolwire.streaming.events": "Chunk Event",
     "toolwire.streaming.stream_translator": "StreamTranslator",
     "toolwire.tool_server": "ContextFactory",
+    "toolwire.tools.client": "CallingClient Elicitation LogLevel",
     "toolwire.tools.function": "Function",
     "toolwire.tools.options": "Options",
     "toolwire.tools.registry": "ToolSource",
     "toolwire.tools.runnable": "OnCrash Runnable Transaction",
+    "toolwire.wires.engine.cache_breakpoints": "BreakpointPolicy",
+    "toolwire.wires.engine.encode_context": "RequestInfo",
     "toolwire.wires.engine.server_tools": "ServerToolPolicy",
     "toolwire.wires.engine.specs": "CatalogueEntry",
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> object:
-    """Import a name on first use."""
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(importlib.import_module(_HOME[name]), name)
-    globals()[name] = value
-    return value
+if not typing.TYPE_CHECKING:  # so that type checkers report unknown names
+    __getattr__ = _import_on_first_use(globals(), _MODULES)
 
 
 def __dir__() -> list[str]:

@@ -46,7 +46,7 @@ class Orders(Struct, frozen=True):
     ledger: bool = True
 
 
-class Report(Struct):
+class AgentReport(Struct):
     """What came of it."""
 
     phase: str = ""
@@ -83,8 +83,8 @@ class _Deadly:
         self.fate.passes("saved")
 
 
-async def go(orders: Orders) -> Report:
-    folder, fate, report = Path(orders.folder), _Fate(orders), Report()
+async def go(orders: Orders) -> AgentReport:
+    folder, fate, report = Path(orders.folder), _Fate(orders), AgentReport()
 
     @tool(id="Door.Ring@1.0.0")
     async def ring(n: int) -> str:
@@ -131,7 +131,7 @@ async def go(orders: Orders) -> Report:
 def main() -> None:
     signal.signal(
         signal.SIGINT, signal.default_int_handler
-    )  # whoever runs in the background ignores it, and so do its children
+    )  # a background process ignores it, and so do its children
     for line in sys.stdin:
         orders = msgspec.json.decode(line, type=Orders)
         child = os.fork()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from agent.house import House
+from agent.mock_server import MockServer
 
 
 @pytest.fixture(scope="session")
-def house() -> Iterator[House]:
+def mock_server() -> Iterator[MockServer]:
     """Where mocks are made."""
-    with House.opened() as house:
-        yield house
+    with MockServer.serve() as mock_server:
+        yield mock_server

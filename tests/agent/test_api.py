@@ -7,7 +7,7 @@ import asyncio
 import socket
 
 import pytest
-from agent.house import House, add, model_at
+from agent.mock_server import MockServer, add, model_at
 from cases import WIRES
 
 from toolwire import (
@@ -55,8 +55,10 @@ def test_the_conversation_of_a_result_encodes_to_every_wire(wire: str) -> None:
     assert encode(conversation, wire).json()
 
 
-def test_a_run_that_fails_raises_with_the_reason_and_keeps_the_conversation(house: House) -> None:
-    agent = Agent(model_at("openai-chat", house.mock("openai-chat").url), add)
+def test_a_run_that_fails_raises_with_the_reason_and_keeps_the_conversation(
+    mock_server: MockServer,
+) -> None:
+    agent = Agent(model_at("openai-chat", mock_server.mock("openai-chat").url), add)
     with pytest.raises(AgentError, match="status 403") as caught:
         agent.run_sync("[[error 403]] hello")
     assert isinstance(caught.value, ToolwireError)
@@ -108,8 +110,8 @@ def test_the_name_of_a_provider_may_be_its_company() -> None:
     assert (model.target, model.name) == ("gemini", "gemini-3")
 
 
-def test_a_provider_of_your_own_has_its_address_key_and_headers(house: House) -> None:
-    placed = house.mock("openai-chat")
+def test_a_provider_of_your_own_has_its_address_key_and_headers(mock_server: MockServer) -> None:
+    placed = mock_server.mock("openai-chat")
     acme = Provider(
         name="acme",
         profile="openai-chat",

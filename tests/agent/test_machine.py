@@ -79,7 +79,7 @@ NAMES: tuple[Move, ...] = (
 )
 
 
-def begun(phase: Phase, *, calls: bool = False, last: bool = False) -> AgentMachine:
+def machine_in(phase: Phase, *, calls: bool = False, last: bool = False) -> AgentMachine:
     """A machine in a phase; while it is asking, perhaps with a call that runs; perhaps in the last
     turn it has."""
     made = REACHED[phase]()
@@ -132,7 +132,7 @@ EVENTS: dict[Move, tuple[Callable[[AgentMachine], list[Command]], bool, bool]] =
 def test_every_move_leads_where_the_table_says_or_is_refused(phase: Phase, move: Move) -> None:
     make, runs, last = EVENTS[move]
     if (phase, move) in MOVES:
-        made = begun(phase, calls=runs, last=last)
+        made = machine_in(phase, calls=runs, last=last)
         make(made)
         assert made.phase is next_phase(phase, move) is MOVES[phase, move]
         return
@@ -187,7 +187,7 @@ def test_a_turn_is_saved_before_anything_of_it_is_done() -> None:
     assert made.thread.usage == Usage(4, 4)
 
 
-def told(thread: Thread) -> list[tuple[str, object]]:
+def results_of(thread: Thread) -> list[tuple[str, object]]:
     return [
         (part.call_id, part.output)
         for message in thread.messages
@@ -203,7 +203,7 @@ def test_results_stand_in_the_order_of_their_calls_whenever_they_come() -> None:
         ToolReturned(1, TWO.result("y")),
         ToolReturned(0, ONE.result("x")),
     )
-    assert told(made.thread) == [("c1", "x"), ("c2", "y")]
+    assert results_of(made.thread) == [("c1", "x"), ("c2", "y")]
 
 
 def test_calls_that_are_complete_in_another_order_than_the_answer_has_them_keep_their_results() -> (
@@ -214,7 +214,7 @@ def test_calls_that_are_complete_in_another_order_than_the_answer_has_them_keep_
     )
     made.handle(ModelReplied(asks(ONE, TWO)))
     made.handle(ToolReturned(1, ONE.result("x")))
-    assert told(made.thread) == [("c1", "x"), ("c2", "y")]
+    assert results_of(made.thread) == [("c1", "x"), ("c2", "y")]
     assert [call.id for call in calls_of(made.thread.messages[1])] == ["c1", "c2"]
 
 
@@ -228,7 +228,7 @@ def test_in_whatever_order_calls_are_complete_and_run_each_result_stands_with_it
         for n in ran[early:]:
             made.handle(ToolReturned(n, begun[n].result(begun[n].id)))
         assert (
-            told(made.thread) == [(call.id, call.id) for call in three]
+            results_of(made.thread) == [(call.id, call.id) for call in three]
             and made.phase is Phase.ASKING
         )
 
@@ -238,14 +238,14 @@ def test_a_call_that_the_answer_has_under_another_id_is_not_run_twice() -> None:
     made = machine(UserMessage("hi"), CallComplete(late), ToolReturned(0, late.result("x")))
     said = made.handle(ModelReplied(asks(ONE)))
     assert [type(one) for one in said] == [SaveSession, CallModel]
-    assert told(made.thread) == [(late.id, "x")]
+    assert results_of(made.thread) == [(late.id, "x")]
     assert [call.id for call in calls_of(made.thread.messages[1])] == [late.id]
 
 
 def test_a_call_that_ran_and_is_not_in_the_answer_after_all_is_told_all_the_same() -> None:
     made = machine(UserMessage("hi"), CallComplete(ONE), ToolReturned(0, ONE.result("x")))
     made.handle(ModelReplied(Message("assistant", (Text("never mind"),), "stop")))
-    assert told(made.thread) == [("c1", "x")]
+    assert results_of(made.thread) == [("c1", "x")]
     assert made.phase is Phase.ASKING
 
 
@@ -263,7 +263,7 @@ def test_two_calls_under_one_id_run_under_two() -> None:
     made.handle(ToolReturned(0, runs[0].call.result("x")))
     ids = [call.id for call in calls_of(made.thread.messages[1])]
     assert len(set(ids)) == 2 and ids[0] == "c1"
-    assert told(made.thread) == [(ids[0], "x"), (ids[1], "y")]
+    assert results_of(made.thread) == [(ids[0], "x"), (ids[1], "y")]
     assert runs[0].key != runs[1].key
 
 
@@ -318,7 +318,7 @@ def test_the_limit_of_turns_ends_with_every_result_told() -> None:
     made = machine(UserMessage("hi"), ModelReplied(asks(ONE)), turns=1)
     said = made.handle(ToolReturned(0, ONE.result("x")))
     assert said[-1] == FinishRun(Phase.STOPPED, "1 turn")
-    assert told(made.thread) == [("c1", "x")]
+    assert results_of(made.thread) == [("c1", "x")]
 
 
 def test_a_model_that_paused_is_asked_to_go_on() -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
-from agent.house import (
+from agent.mock_server import (
     KEY,
     QUICK,
     TEXT,
     WIRES,
-    House,
+    MockServer,
     add,
     model_at,
     only,
@@ -39,7 +39,7 @@ from toolwire.agent.http_model import HttpModel
 from toolwire.agent.phases import Phase
 from toolwire.agent.session_store import FileStore
 from toolwire.agent.thread import Thread
-from toolwire.codec import Encoded
+from toolwire.codec import Encoded, decode
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Message, Text
@@ -63,18 +63,25 @@ ANSWER: Object = {
 }
 
 
-class Heard:
+class AnsweringServer:
     """A server that gives its answers one after the other, the last one for ever."""
 
     def __init__(self, *answers: tuple[int, dict[str, str], bytes]) -> None:
         self.answers = list(answers)
         self.scopes: list[Scope] = []
+        self.bodies: list[bytes] = []
         self.gone = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scopes.append(scope)
-        while (await receive()).get("more_body"):
-            pass
+        self.bodies.append(b"")
+        while True:
+            message = await receive()
+            piece = message.get("body", b"")
+            assert isinstance(piece, bytes)
+            self.bodies[-1] += piece
+            if not message.get("more_body"):
+                break
         status, headers, body = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         pairs = [
             (name.encode(), value.encode())
@@ -84,18 +91,18 @@ class Heard:
         await send({"type": "http.response.body", "body": body})
 
 
-def said(body: JSON) -> bytes:
+def encode_body(body: JSON) -> bytes:
     return json.dumps(body).encode()
 
 
-GOOD: tuple[int, dict[str, str], bytes] = (200, {}, said(ANSWER))
+GOOD: tuple[int, dict[str, str], bytes] = (200, {}, encode_body(ANSWER))
 
 
-def asked(
-    house: House, *answers: tuple[int, dict[str, str], bytes], wire: str = "openai-chat"
-) -> tuple[Agent, Heard]:
-    server = Heard(*answers)
-    return Agent(model_at(wire, house.place(server)), [add]), server
+def agent_with_answers(
+    mock_server: MockServer, *answers: tuple[int, dict[str, str], bytes], wire: str = "openai-chat"
+) -> tuple[Agent, AnsweringServer]:
+    server = AnsweringServer(*answers)
+    return Agent(model_at(wire, mock_server.place(server)), [add]), server
 
 
 # --- names, addresses, keys -----------------------------------------------------------------------
@@ -128,7 +135,7 @@ def test_a_server_that_people_run_themselves_needs_no_key() -> None:
 @pytest.mark.parametrize(
     ("text", "env", "words"),
     [
-        ("nobody:m", {}, "there is no provider nobody; known are openai,"),
+        ("unknown:m", {}, "there is no provider unknown; known are openai,"),
         ("anthropic", {}, "name a model, as in anthropic:some-model"),
         ("anthropic:", {}, "name a model, as in anthropic:some-model"),
         (
@@ -137,7 +144,7 @@ def test_a_server_that_people_run_themselves_needs_no_key() -> None:
             "set the environment variable AZURE_OPENAI_ENDPOINT",
         ),
         ("https://host/v1:m", {}, "say whose API it has and which model"),
-        ("https://host/v1#nobody:m", {}, "say whose API it has and which model"),
+        ("https://host/v1#unknown:m", {}, "say whose API it has and which model"),
         (
             "bedrock:m",
             {"AWS_ACCESS_KEY_ID": "a", "AWS_SESSION_TOKEN": "t"},
@@ -194,9 +201,9 @@ def test_every_endpoint_has_a_profile_and_every_model_with_a_base_of_its_own_is_
     [*((wire, 429) for wire in WIRES), ("anthropic", 500), ("gemini", 503), ("bedrock", 529)],
 )
 def test_a_busy_server_is_asked_again_until_it_answers(
-    house: House, wire: str, status: int
+    mock_server: MockServer, wire: str, status: int
 ) -> None:
-    placed = house.mock(wire)
+    placed = mock_server.mock(wire)
     seen = talk(Agent(model_at(wire, placed.url), [add]), f"[[error {status} 2]] [[text hello]]")
     assert placed.statuses() == [status, status, 200]
     assert over(seen).text == "hello" and len(only(seen, Retry)) == 2
@@ -204,16 +211,22 @@ def test_a_busy_server_is_asked_again_until_it_answers(
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini", "bedrock"])
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
-def test_a_server_that_refuses_is_asked_once(house: House, wire: str, status: int) -> None:
-    placed = house.mock(wire)
+def test_a_server_that_refuses_is_asked_once(
+    mock_server: MockServer, wire: str, status: int
+) -> None:
+    placed = mock_server.mock(wire)
     seen = talk(Agent(model_at(wire, placed.url), [add]), f"[[error {status}]]")
     assert placed.statuses() == [status]
     assert over(seen).phase is Phase.FAILED
     assert str(status) in str(over(seen).stop)
 
 
-def test_a_server_that_stays_busy_is_given_up_and_its_words_are_told(house: House) -> None:
-    agent, server = asked(house, (503, {}, said({"error": {"message": "come back later"}})))
+def test_a_server_that_stays_busy_is_given_up_and_its_words_are_told(
+    mock_server: MockServer,
+) -> None:
+    agent, server = agent_with_answers(
+        mock_server, (503, {}, encode_body({"error": {"message": "come back later"}}))
+    )
     end = over(talk(agent, "hi"))
     assert len(server.scopes) == QUICK.attempts
     assert end.phase is Phase.FAILED and "503: come back later" in str(end.stop)
@@ -221,8 +234,8 @@ def test_a_server_that_stays_busy_is_given_up_and_its_words_are_told(house: Hous
 
 
 @pytest.mark.parametrize("status", [501, 505, 409, 425, 418])
-def test_other_errors_are_not_tried_again(house: House, status: int) -> None:
-    agent, server = asked(house, (status, {}, b"no"))
+def test_other_errors_are_not_tried_again(mock_server: MockServer, status: int) -> None:
+    agent, server = agent_with_answers(mock_server, (status, {}, b"no"))
     talk(agent, "hi")
     assert len(server.scopes) == 1
 
@@ -237,9 +250,9 @@ def test_other_errors_are_not_tried_again(house: House, status: int) -> None:
     ],
 )
 def test_a_server_is_left_alone_for_as_long_as_it_wants(
-    house: House, headers: dict[str, str], least: float
+    mock_server: MockServer, headers: dict[str, str], least: float
 ) -> None:
-    agent, server = asked(house, (429, headers, b"{}"), GOOD)
+    agent, server = agent_with_answers(mock_server, (429, headers, b"{}"), GOOD)
     began = monotonic()
     seen = talk(agent, "hi")
     assert over(seen).text == "hello" and len(server.scopes) == 2
@@ -248,8 +261,10 @@ def test_a_server_is_left_alone_for_as_long_as_it_wants(
         assert only(seen, Retry)[0].wait == pytest.approx(least)
 
 
-def test_a_server_that_wants_to_be_left_alone_for_too_long_is_not_waited_for(house: House) -> None:
-    agent, server = asked(house, (429, {"retry-after": "3600"}, b"{}"), GOOD)
+def test_a_server_that_wants_to_be_left_alone_for_too_long_is_not_waited_for(
+    mock_server: MockServer,
+) -> None:
+    agent, server = agent_with_answers(mock_server, (429, {"retry-after": "3600"}, b"{}"), GOOD)
     assert over(talk(agent, "hi")).phase is Phase.FAILED
     assert len(server.scopes) == 1
 
@@ -260,10 +275,10 @@ def test_a_server_that_is_not_there_is_tried_again_and_then_reported() -> None:
     assert over(seen).phase is Phase.FAILED and "anthropic: " in str(over(seen).stop)
 
 
-def test_nobody_is_followed_elsewhere_with_a_key(house: House) -> None:
-    there = Heard(GOOD)
-    agent, server = asked(
-        house, (307, {"location": house.place(there) + "/v1/chat/completions"}, b"")
+def test_nobody_is_followed_elsewhere_with_a_key(mock_server: MockServer) -> None:
+    there = AnsweringServer(GOOD)
+    agent, server = agent_with_answers(
+        mock_server, (307, {"location": mock_server.place(there) + "/v1/chat/completions"}, b"")
     )
     end = over(talk(agent, "hi"))
     assert end.phase is Phase.FAILED and "307" in str(end.stop)
@@ -275,7 +290,7 @@ def test_nobody_is_followed_elsewhere_with_a_key(house: House) -> None:
 OPEN = Call("call_1", "Calculator_Add", LazyJson('{"a":1,"b":2}'))
 LONG = Call("functions.add:" + "0" * 80, "Calculator_Add", LazyJson('{"a":1,"b":2}'))
 ODD = {
-    "a call that nobody answered": (
+    "a call without a result": (
         Thread("t").add_user("hi").add_reply(Message("assistant", (OPEN,))).add_user("never mind")
     ),
     "an id that is too long": (
@@ -286,8 +301,12 @@ ODD = {
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_a_history_that_is_refused_is_mended_once_and_sent_again(house: House, name: str) -> None:
-    placed = house.mock("openai-chat")  # stricter than the profile by which the model is asked
+def test_a_history_that_is_refused_is_mended_once_and_sent_again(
+    mock_server: MockServer, name: str
+) -> None:
+    placed = mock_server.mock(
+        "openai-chat"
+    )  # stricter than the profile by which the model is asked
     agent = Agent(model_at("vllm", placed.url), [add])
     agent.thread = ODD[name]
     seen = talk(agent, "[[text hello]]")
@@ -297,8 +316,10 @@ def test_a_history_that_is_refused_is_mended_once_and_sent_again(house: House, n
     assert over(seen).text == "hello"
 
 
-def test_a_history_that_is_still_refused_is_reported_with_what_it_means(house: House) -> None:
-    refusal = said(
+def test_a_history_that_is_still_refused_is_reported_with_what_it_means(
+    mock_server: MockServer,
+) -> None:
+    refusal = encode_body(
         {
             "error": {
                 "message": (
@@ -308,16 +329,16 @@ def test_a_history_that_is_still_refused_is_reported_with_what_it_means(house: H
             }
         }
     )
-    agent, server = asked(house, (400, {}, refusal))
+    agent, server = agent_with_answers(mock_server, (400, {}, refusal))
     end = over(talk(agent, "hi"))
-    assert len(server.scopes) == 1, "there is nothing to mend in it"
+    assert len(server.scopes) == 1, "there is nothing to repair in it"
     assert end.phase is Phase.FAILED
     assert "not found in 'tool_calls'" in str(end.stop)
     assert len(str(end.stop).splitlines()) > 1, "what it means is told too"
 
 
-def test_a_refusal_is_mended_at_most_once(house: House) -> None:
-    refusal = said(
+def test_a_refusal_is_mended_at_most_once(mock_server: MockServer) -> None:
+    refusal = encode_body(
         {
             "error": {
                 "message": (
@@ -327,12 +348,39 @@ def test_a_refusal_is_mended_at_most_once(house: House) -> None:
             }
         }
     )
-    agent, server = asked(house, (400, {}, refusal), wire="vllm")
-    agent.thread = ODD["a call that nobody answered"]
+    agent, server = agent_with_answers(mock_server, (400, {}, refusal), wire="vllm")
+    agent.thread = ODD["a call without a result"]
     seen = talk(agent, "hi")
     assert len(server.scopes) == 2
     assert over(seen).phase is Phase.FAILED and len(only(seen, Retry)) == 1
     assert len(str(over(seen).stop).splitlines()) > 1
+
+
+def test_refused_reasoning_is_removed_and_the_model_asked_again(mock_server: MockServer) -> None:
+    refusal = encode_body({"error": {"message": "Invalid `signature` in `thinking` block"}})
+    answer: JSON = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "demo",
+        "content": [{"type": "text", "text": "hello"}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    }
+    server = AnsweringServer(
+        (400, {}, refusal), (200, {"content-type": "application/json"}, encode_body(answer))
+    )
+    agent = Agent(model_at("anthropic", mock_server.place(server)), [add])
+    thinking: JSON = {"type": "thinking", "thinking": "hm", "signature": "ErUBsecret"}
+    reply: JSON = {"role": "assistant", "content": [thinking, {"type": "text", "text": "ok"}]}
+    message = decode({"messages": [reply]}, "anthropic").messages[0]
+    agent.thread = Thread("t").add_user("hi").add_reply(message)
+    seen = talk(agent, "and?")
+    assert over(seen).text == "hello"
+    [again] = only(seen, Retry)
+    assert [change.name for change in again.changes] == ["signature-foreign"]
+    assert [b"secret" in body for body in server.bodies] == [True, False]
 
 
 # --- answers that break ---------------------------------------------------------------------------
@@ -340,9 +388,9 @@ def test_a_refusal_is_mended_at_most_once(house: House) -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_call_whose_stream_was_cut_off_is_never_run_and_those_before_it_are(
-    house: House, wire: str
+    mock_server: MockServer, wire: str
 ) -> None:
-    placed = house.mock(wire)
+    placed = mock_server.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add])
     script = (
         '[[cut]] [[call Calculator_Add {"a": 1, "b": 2}]] [[call Calculator_Add {"a": 3, "b": 4}]]'
@@ -362,9 +410,9 @@ def test_a_call_whose_stream_was_cut_off_is_never_run_and_those_before_it_are(
     [*((wire, True) for wire in WIRES), ("anthropic", False), ("bedrock", False)],
 )
 def test_an_answer_cut_off_in_its_words_is_asked_for_again(
-    house: House, wire: str, stream: bool
+    mock_server: MockServer, wire: str, stream: bool
 ) -> None:
-    placed = house.mock(wire)
+    placed = mock_server.mock(wire)
     agent = Agent(model_at(wire, placed.url, stream=stream), [add])
     seen = talk(agent, "[[cut]] [[text one two three four five six seven eight nine ten]]")
     assert over(seen).phase is Phase.FAILED and len(placed.statuses()) == QUICK.attempts
@@ -417,15 +465,17 @@ BREAKS: dict[str, list[Object]] = {
 )
 @pytest.mark.parametrize("wire", BREAKS)
 def test_an_error_in_the_middle_of_a_stream_is_tried_again_only_if_it_may_pass(
-    house: House, wire: str, kind: str, message: str, tries: int
+    mock_server: MockServer, wire: str, kind: str, message: str, tries: int
 ) -> None:
     error: Object = {"type": "error", "error": {"type": kind, "message": message}}
     events = [
         f"event: {event.get('type', 'message')}\ndata: {json.dumps(event)}\n\n"
         for event in [*BREAKS[wire], error]
     ]
-    agent, server = asked(
-        house, (200, {"content-type": "text/event-stream"}, "".join(events).encode()), wire=wire
+    agent, server = agent_with_answers(
+        mock_server,
+        (200, {"content-type": "text/event-stream"}, "".join(events).encode()),
+        wire=wire,
     )
     seen = talk(agent, "hi")
     assert len(server.scopes) == tries
@@ -438,20 +488,20 @@ def test_an_error_in_the_middle_of_a_stream_is_tried_again_only_if_it_may_pass(
     [
         ((200, {}, b"not json"), "not a response"),
         ((200, {}, b"[]"), "not a response"),
-        ((200, {}, said({"error": {"message": "no credits"}})), "no credits"),
+        ((200, {}, encode_body({"error": {"message": "no credits"}})), "no credits"),
         ((200, {}, b"{}"), "not a response"),
         ((200, {}, b'{"choices": []}'), "without a message"),
         ((200, {"content-type": "text/event-stream"}, b"data: nonsense\n\n"), "openai: "),
         ((200, {"content-type": "text/event-stream"}, b""), "openai: "),
         ((200, {"content-type": "text/html"}, b"<html>log in</html>"), "openai: "),
         ((400, {}, b"\xff\xfe"), "returned status 400"),
-        ((401, {}, said({"error": f"bad key {KEY}"})), "OPENAI_API_KEY"),
+        ((401, {}, encode_body({"error": f"bad key {KEY}"})), "OPENAI_API_KEY"),
     ],
 )
 def test_what_is_no_answer_is_an_error_that_says_so(
-    house: House, answer: tuple[int, dict[str, str], bytes], words: str
+    mock_server: MockServer, answer: tuple[int, dict[str, str], bytes], words: str
 ) -> None:
-    agent, _ = asked(house, answer)
+    agent, _ = agent_with_answers(mock_server, answer)
     end = over(talk(agent, "hi"))
     assert end.phase is Phase.FAILED and words in str(end.stop)
     assert KEY not in str(end.stop)
@@ -499,13 +549,13 @@ async def until(true: Callable[[], bool]) -> None:
 
 @pytest.mark.parametrize("how", ["cancel", "leave"])
 def test_whoever_goes_away_closes_the_connection_and_the_thread_is_kept(
-    house: House, how: str, tmp_path: Path
+    mock_server: MockServer, how: str, tmp_path: Path
 ) -> None:
     server = Slow(opening("anthropic"))
     store = FileStore(tmp_path / "t.json")
-    agent = Agent(model_at("anthropic", house.place(server)), [add], store=store)
+    agent = Agent(model_at("anthropic", mock_server.place(server)), [add], store=store)
 
-    async def cancelled() -> None:
+    async def cancel_while_streaming() -> None:
         begun = asyncio.Event()
 
         async def go() -> None:
@@ -519,7 +569,7 @@ def test_whoever_goes_away_closes_the_connection_and_the_thread_is_kept(
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    async def left() -> None:
+    async def close_while_streaming() -> None:
         watched = agent.watch("hi")
         async for one in watched:
             if isinstance(one, PartStart):
@@ -531,7 +581,7 @@ def test_whoever_goes_away_closes_the_connection_and_the_thread_is_kept(
         await until(lambda: server.gone)
         await agent.model.close()
 
-    asyncio.run(both(cancelled() if how == "cancel" else left()))
+    asyncio.run(both(cancel_while_streaming() if how == "cancel" else close_while_streaming()))
     kept = asyncio.run(store.load())
     assert kept is not None and kept.id == agent.thread.id
     assert (
@@ -542,41 +592,42 @@ def test_whoever_goes_away_closes_the_connection_and_the_thread_is_kept(
     sound(agent)
 
 
-def test_a_server_that_falls_silent_counts_as_lost(house: House) -> None:
+def test_a_server_that_falls_silent_counts_as_lost(mock_server: MockServer) -> None:
     server = Slow(opening("anthropic"))
     quick = replace(QUICK, attempts=2)
     agent = Agent(
-        model_at("anthropic", house.place(server), retry=quick, timeouts=Timeouts(5.0, 0.1)), [add]
+        model_at("anthropic", mock_server.place(server), retry=quick, timeouts=Timeouts(5.0, 0.1)),
+        [add],
     )
     seen = talk(agent, "hi")
     assert over(seen).phase is Phase.FAILED and len(only(seen, Retry)) == 1
 
 
-def test_a_run_that_broke_does_not_repeat_what_was_said_before(house: House) -> None:
-    agent, _ = asked(house, GOOD, (404, {}, b"gone"))
+def test_a_run_that_broke_does_not_repeat_what_was_said_before(mock_server: MockServer) -> None:
+    agent, _ = agent_with_answers(mock_server, GOOD, (404, {}, b"gone"))
     assert over(talk(agent, "hi")).text == "hello"
     end = over(talk(agent, "and now?"))
     assert (end.phase, end.text) == (Phase.FAILED, "")
 
 
-def test_a_connection_is_used_for_more_than_one_turn(house: House) -> None:
-    placed = house.mock("anthropic")
+def test_a_connection_is_used_for_more_than_one_turn(mock_server: MockServer) -> None:
+    placed = mock_server.mock("anthropic")
     ports: set[object] = set()
     inner: App = placed.mock
 
-    async def noted(scope: Scope, receive: Receive, send: Send) -> None:
+    async def record_port(scope: Scope, receive: Receive, send: Send) -> None:
         client = scope.get("client")
         ports.add(tuple(client) if isinstance(client, (list, tuple)) else client)
         await inner(scope, receive, send)
 
-    agent = Agent(model_at("anthropic", house.place(noted)), [add])
+    agent = Agent(model_at("anthropic", mock_server.place(record_port)), [add])
     assert outputs(talk(agent, QUESTION)) == {0: 3.0, 1: 7.0}
     assert len(placed.statuses()) == 2 and len(ports) == 1
 
 
-def test_a_model_can_be_asked_by_itself(house: House) -> None:
+def test_a_model_can_be_asked_by_itself(mock_server: MockServer) -> None:
     async def go() -> ModelReply:
-        async with model_at("mistral", house.mock("mistral").url) as model:
+        async with model_at("mistral", mock_server.mock("mistral").url) as model:
             body = Encoded(
                 {"model": "demo", "messages": [{"role": "user", "content": "[[text hello]]"}]},
                 [],
@@ -594,11 +645,11 @@ def test_an_error_reads_well_and_holds_what_it_means() -> None:
     assert str(error) == "x said 400: no\nTW021: a result without its call"
 
 
-def test_secrets_are_in_no_error_no_event_and_no_name(house: House) -> None:
-    agent, _ = asked(house, (403, {}, f"who is {KEY}?".encode()))
+def test_secrets_are_in_no_error_no_event_and_no_name(mock_server: MockServer) -> None:
+    agent, _ = agent_with_answers(mock_server, (403, {}, f"who is {KEY}?".encode()))
     seen = talk(agent, "hi")
     assert KEY not in repr(seen) and KEY not in repr(agent.model.__dict__["endpoint"])
-    at = f"http://user:hunter2hunter2@{house.url.removeprefix('http://')}/0"
+    at = f"http://user:hunter2hunter2@{mock_server.url.removeprefix('http://')}/0"
     model = HttpModel("openai:m", base_url=at, api_key=KEY)
     assert "hunter2" not in str(model.endpoint)
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from agent.house import House, add
+from agent.mock_server import MockServer, add
 from oxp_server.serving import serving
 
 from toolwire.agent.phases import diagram
@@ -17,13 +17,13 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_shows_the_machine_as_it_is() -> None:
-    assert f"```mermaid\n{diagram()}\n```" in (ROOT / "docs" / "agent.md").read_text()
+    assert f"```mermaid\n{diagram()}\n```" in (ROOT / "docs" / "reference" / "agent.md").read_text()
 
 
 def test_the_example_runs_with_two_providers_and_a_tool_server(
-    house: House, tmp_path: Path
+    mock_server: MockServer, tmp_path: Path
 ) -> None:
-    first, second = house.mock("anthropic"), house.mock("openai-chat")
+    first, second = mock_server.mock("anthropic"), mock_server.mock("openai-chat")
     with serving(Tools(add), tmp_path) as tools:
         env = {
             **os.environ,

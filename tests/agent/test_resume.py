@@ -1,9 +1,11 @@
-"""Interrupted and taken up again: what is on the disk, what is run, and what nobody knows."""
+"""Interrupted and taken up again: what is on the disk, what is run, and what is unknown."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import stat
 import subprocess
 import sys
 import threading
@@ -13,8 +15,20 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from agent.child import Orders, Report
-from agent.house import NAMES, TEXT, WIRES, House, add, model_at, only, outputs, over, sound, talk
+from agent.child import AgentReport, Orders
+from agent.mock_server import (
+    NAMES,
+    TEXT,
+    WIRES,
+    MockServer,
+    add,
+    model_at,
+    only,
+    outputs,
+    over,
+    sound,
+    talk,
+)
 
 from toolwire.agent.agent import Agent
 from toolwire.agent.approvals import Deny
@@ -72,12 +86,12 @@ def rings(folder: Path) -> Counter[str]:
     return Counter(path.read_text().split() if path.exists() else [])
 
 
-def reported(folder: Path) -> Report:
-    return msgspec.json.decode((folder / "report.json").read_bytes(), type=Report)
+def read_report(folder: Path) -> AgentReport:
+    return msgspec.json.decode((folder / "report.json").read_bytes(), type=AgentReport)
 
 
-def orders(house: House, folder: Path, wire: str, **more: object) -> Orders:
-    placed = house.mock(wire)
+def orders(mock_server: MockServer, folder: Path, wire: str, **more: object) -> Orders:
+    placed = mock_server.mock(wire)
     name, below = NAMES.get(wire, ("text", "/v1"))
     given = {"model": f"{name}:demo", "url": placed.url + below, "folder": str(folder), **more}
     return msgspec.convert(given, Orders)
@@ -98,11 +112,17 @@ POINTS = [
 
 @pytest.mark.parametrize(("die", "n"), POINTS)
 def test_after_kill_9_every_door_is_rung_at_most_once_and_what_is_unknown_is_said(
-    house: House, nursery: Nursery, tmp_path: Path, die: str, n: int
+    mock_server: MockServer, nursery: Nursery, tmp_path: Path, die: str, n: int
 ) -> None:
     wire = WIRES[(n + len(die)) % len(WIRES)]  # so that all of them come up
     first = orders(
-        house, tmp_path, wire, question=SCRIPT, die=die, n=n, store="sqlite" if n % 2 else "file"
+        mock_server,
+        tmp_path,
+        wire,
+        question=SCRIPT,
+        die=die,
+        n=n,
+        store="sqlite" if n % 2 else "file",
     )
     assert nursery.run(first) == -9, "it did not die"
     before = rings(tmp_path)
@@ -110,7 +130,7 @@ def test_after_kill_9_every_door_is_rung_at_most_once_and_what_is_unknown_is_sai
         first, die="", question=None if die != "save" or n > 1 else SCRIPT
     )
     assert nursery.run(again) == 0
-    told, after = reported(tmp_path), rings(tmp_path)
+    told, after = read_report(tmp_path), rings(tmp_path)
     assert told.phase == "done"
     assert max(after.values()) == 1, "a door was rung twice"
     lost = [one for one in told.done if one[1] == "lost"]
@@ -124,40 +144,42 @@ def test_after_kill_9_every_door_is_rung_at_most_once_and_what_is_unknown_is_sai
 
 
 def test_a_call_that_had_not_been_allowed_is_asked_about_again_and_one_that_had_is_not(
-    house: House, nursery: Nursery, tmp_path: Path
+    mock_server: MockServer, nursery: Nursery, tmp_path: Path
 ) -> None:
     first = orders(
-        house, tmp_path, "anthropic", question='[[call Door_Ring {"n": 1}]]', die="asked", n=1
+        mock_server, tmp_path, "anthropic", question='[[call Door_Ring {"n": 1}]]', die="asked", n=1
     )
     assert nursery.run(first) == -9 and not rings(tmp_path)
     assert nursery.run(msgspec.structs.replace(first, die="rung", n=1, question=None)) == -9
     assert rings(tmp_path) == {"1": 1}
     assert nursery.run(msgspec.structs.replace(first, die="", question=None)) == 0
-    assert reported(tmp_path).asked == 0
+    assert read_report(tmp_path).asked == 0
     assert rings(tmp_path) == {"1": 1}
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "gemini", TEXT])
 def test_ctrl_c_saves_the_thread_and_stops_the_call(
-    house: House, nursery: Nursery, tmp_path: Path, wire: str
+    mock_server: MockServer, nursery: Nursery, tmp_path: Path, wire: str
 ) -> None:
-    first = orders(house, tmp_path, wire, question='[[call Door_Ring {"n": 1}]]', die="interrupt")
+    first = orders(
+        mock_server, tmp_path, wire, question='[[call Door_Ring {"n": 1}]]', die="interrupt"
+    )
     assert nursery.run(first) == 130
     kept = load_thread((tmp_path / "thread.json").read_bytes(), thread_id="x")
     assert len(kept.messages) >= 2 and kept.open_turn() is not None
     assert nursery.run(msgspec.structs.replace(first, die="", question=None)) == 0
-    told = reported(tmp_path)
+    told = read_report(tmp_path)
     assert told.phase == "done" and rings(tmp_path) == {"1": 1}
     assert told.done[0][1] in ("failed", "lost")
 
 
 def test_without_a_durable_record_nothing_is_run_again_and_that_is_said(
-    house: House, nursery: Nursery, tmp_path: Path
+    mock_server: MockServer, nursery: Nursery, tmp_path: Path
 ) -> None:
-    first = orders(house, tmp_path, "mistral", question=SCRIPT, die="rung", n=1, ledger=False)
+    first = orders(mock_server, tmp_path, "mistral", question=SCRIPT, die="rung", n=1, ledger=False)
     assert nursery.run(first) == -9
     assert nursery.run(msgspec.structs.replace(first, die="", question=None)) == 0
-    told = reported(tmp_path)
+    told = read_report(tmp_path)
     assert [one[1] for one in told.done[:1]] == ["lost"] and max(rings(tmp_path).values()) == 1
     assert "it is not known whether this call ran" in told.done[0][3]
 
@@ -169,12 +191,36 @@ def stores(folder: Path) -> list[Store]:
     return [FileStore(folder / "thread.json"), SqliteStore(folder / "threads.db", "mine")]
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664])
+def test_a_new_file_is_private_and_a_file_that_exists_keeps_its_mode_and_its_link(
+    tmp_path: Path, mode: int
+) -> None:
+    stores = (FileStore(tmp_path / "new.json"), SqliteStore(tmp_path / "new.db", "mine"))
+    for store in stores:
+        asyncio.run(store.save(Thread("t")))
+        assert stat.S_IMODE(store.path.stat().st_mode) == 0o600
+    file, link = tmp_path / "new.json", tmp_path / "link.json"
+    link.symlink_to(file.name)
+    file.chmod(mode)
+    asyncio.run(FileStore(link).save(Thread("u")))
+    assert link.is_symlink() and b'"u"' in file.read_bytes()
+    assert stat.S_IMODE(file.stat().st_mode) == mode
+
+
+def test_a_pipe_or_device_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match="not a regular file"):
+        asyncio.run(FileStore(pipe).save(Thread("t")))
+    assert pipe.is_fifo() and list(tmp_path.iterdir()) == [pipe]
+
+
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])
 def test_open_calls_are_found_on_every_wire_and_only_those_without_a_result_run(
-    house: House, wire: str, tmp_path: Path
+    mock_server: MockServer, wire: str, tmp_path: Path
 ) -> None:
     store = FileStore(tmp_path / "thread.json")
-    placed = house.mock(wire)
+    placed = mock_server.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add], store=store)
     talk(agent, "add 1 and 2, and add 3 and 4, and add 5 and 6")
     whole = agent.thread
@@ -203,7 +249,7 @@ def test_open_calls_are_found_on_every_wire_and_only_those_without_a_result_run(
 
 
 def test_a_plain_history_with_an_open_call_is_taken_up_and_gets_an_id_before_anything_runs(
-    house: House, tmp_path: Path
+    mock_server: MockServer, tmp_path: Path
 ) -> None:
     path = tmp_path / "thread.json"
     call = {
@@ -236,7 +282,7 @@ def test_a_plain_history_with_an_open_call_is_taken_up_and_gets_an_id_before_any
 
     calls = ToolExecutor(SqliteLedger(tmp_path / "calls.db"))
     agent = Agent(
-        model_at("openai-chat", house.mock("openai-chat").url),
+        model_at("openai-chat", mock_server.mock("openai-chat").url),
         [noting],
         store=FileStore(path),
         executor=calls,
@@ -252,8 +298,10 @@ def test_a_plain_history_with_an_open_call_is_taken_up_and_gets_an_id_before_any
     assert ids == [agent.thread.id]
 
 
-def test_a_thread_that_is_over_is_told_so_and_nobody_is_asked(house: House, tmp_path: Path) -> None:
-    placed = house.mock("anthropic")
+def test_a_thread_that_is_over_is_told_so_and_nobody_is_asked(
+    mock_server: MockServer, tmp_path: Path
+) -> None:
+    placed = mock_server.mock("anthropic")
     agent = Agent(model_at("anthropic", placed.url), [add], store=FileStore(tmp_path / "t.json"))
     first = over(talk(agent, "add 1 and 2"))
     again = Agent(model_at("anthropic", placed.url), [add], store=FileStore(tmp_path / "t.json"))
@@ -264,11 +312,11 @@ def test_a_thread_that_is_over_is_told_so_and_nobody_is_asked(house: House, tmp_
 
 
 def test_a_new_question_over_open_calls_is_answered_and_the_calls_are_not_run(
-    house: House, tmp_path: Path
+    mock_server: MockServer, tmp_path: Path
 ) -> None:
     call = Call("toolu_1", "Calculator_Add", LazyJson('{"a":1,"b":2}'))
     for wire in WIRES:
-        placed = house.mock(wire)
+        placed = mock_server.mock(wire)
         agent = Agent(model_at(wire, placed.url), [add])
         agent.thread = Thread("t").add_user("hi").add_reply(Message("assistant", (call,)))
         seen = talk(agent, "[[text hello]]")
@@ -278,7 +326,7 @@ def test_a_new_question_over_open_calls_is_answered_and_the_calls_are_not_run(
 
 
 def test_a_run_that_was_left_goes_on_in_the_same_process_with_what_is_known_there(
-    house: House,
+    mock_server: MockServer,
 ) -> None:
     rung: list[int] = []
 
@@ -292,7 +340,7 @@ def test_a_run_that_was_left_goes_on_in_the_same_process_with_what_is_known_ther
         rung.append(n)
         return f"rang {n}"
 
-    agent = Agent(model_at("anthropic", house.mock("anthropic").url), [ring])
+    agent = Agent(model_at("anthropic", mock_server.mock("anthropic").url), [ring])
 
     async def go() -> None:
         watched = agent.watch('[[call Door_Ring {"n": 1}]] [[call Door_Ring {"n": 2}]]')
@@ -314,24 +362,24 @@ def test_a_run_that_was_left_goes_on_in_the_same_process_with_what_is_known_ther
 
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])
 def test_a_thread_that_was_kept_asks_its_model_with_the_same_request(
-    house: House, wire: str
+    mock_server: MockServer, wire: str
 ) -> None:
-    agent = Agent(model_at(wire, house.mock(wire).url), [add])
+    agent = Agent(model_at(wire, mock_server.mock(wire).url), [add])
     talk(agent, "[[repeat-id]] add 1 and 2, and add 3 and 4")
     kept = load_thread(json.dumps(dump_thread(agent.thread)), thread_id="other")
 
-    def asked(thread: Thread) -> Encoded:
+    def next_request(thread: Thread) -> Encoded:
         return agent.request(thread.add_user("go on"))
 
     assert kept.id == agent.thread.id and kept.usage == agent.thread.usage
-    assert asked(kept).body == asked(agent.thread).body
+    assert next_request(kept).body == next_request(agent.thread).body
 
 
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])
 def test_a_result_that_was_an_error_stays_one_when_it_was_kept_and_goes_elsewhere(
-    house: House, wire: str
+    mock_server: MockServer, wire: str
 ) -> None:
-    agent = Agent(model_at(wire, house.mock(wire).url), [add])
+    agent = Agent(model_at(wire, mock_server.mock(wire).url), [add])
     talk(
         agent,
         '[[call Calculator_Add {"a": "one"}]] [[call Calculator_Add {"a": 1, "b": 2}]]'
@@ -358,8 +406,10 @@ def test_a_result_that_was_an_error_stays_one_when_it_was_kept_and_goes_elsewher
     assert agent.request(kept.add_user("go on")).body == there
 
 
-def test_ids_that_do_not_fit_the_wire_in_which_they_are_kept_come_back(house: House) -> None:
-    agent = Agent(model_at("mistral", house.mock("mistral").url), [add])
+def test_ids_that_do_not_fit_the_wire_in_which_they_are_kept_come_back(
+    mock_server: MockServer,
+) -> None:
+    agent = Agent(model_at("mistral", mock_server.mock("mistral").url), [add])
     talk(agent, "[[repeat-id]] add 1 and 2, and add 3 and 4")
     twice = load_thread(
         dump_thread(load_thread(dump_thread(agent.thread), thread_id="x")), thread_id="x"
@@ -418,7 +468,7 @@ def test_a_save_that_was_cancelled_never_comes_after_a_newer_one(tmp_path: Path)
 
 
 def test_a_thread_that_cannot_be_saved_ends_the_run_with_an_error_and_nothing_runs_on(
-    house: House, tmp_path: Path
+    mock_server: MockServer, tmp_path: Path
 ) -> None:
     class Full(FileStore):
         saves = 0
@@ -437,7 +487,9 @@ def test_a_thread_that_cannot_be_saved_ends_the_run_with_an_error_and_nothing_ru
         ran.append(1)
 
     agent = Agent(
-        model_at("anthropic", house.mock("anthropic").url), [ring], store=Full(tmp_path / "t.json")
+        model_at("anthropic", mock_server.mock("anthropic").url),
+        [ring],
+        store=Full(tmp_path / "t.json"),
     )
     with pytest.raises(UsageError, match="the disk is full"):
         talk(agent, "[[call Door_Ring {}]]")
@@ -460,16 +512,18 @@ def test_keys_do_not_depend_on_the_process_or_on_how_often_a_thread_was_kept() -
     assert keys[0] == keys[1] == keys[2] and len(set(keys[0])) == 3
 
 
-def test_a_denied_call_stays_denied_after_it_was_taken_up(house: House, tmp_path: Path) -> None:
+def test_a_denied_call_stays_denied_after_it_was_taken_up(
+    mock_server: MockServer, tmp_path: Path
+) -> None:
     agent = Agent(
-        model_at("anthropic", house.mock("anthropic").url),
+        model_at("anthropic", mock_server.mock("anthropic").url),
         [add],
         store=FileStore(tmp_path / "t.json"),
         approve=lambda call, tool: Deny("no"),
     )
     assert outputs(talk(agent, "add 1 and 2")) == {0: "[toolwire] no"}
     again = Agent(
-        model_at("anthropic", house.mock("anthropic").url),
+        model_at("anthropic", mock_server.mock("anthropic").url),
         [add],
         store=FileStore(tmp_path / "t.json"),
     )

@@ -9,7 +9,7 @@ from unittest.mock import patch
 from urllib.parse import quote
 
 import pytest
-from agent.house import House, add, over, talk
+from agent.mock_server import MockServer, add, over, talk
 from botocore.auth import SigV4Auth  # type: ignore[import-untyped]
 from botocore.awsrequest import AWSRequest  # type: ignore[import-untyped]
 from botocore.credentials import Credentials  # type: ignore[import-untyped]
@@ -102,11 +102,11 @@ def test_with_odd_header_fields_and_bodies() -> None:
     agree(HOST, {}, b"")
 
 
-def test_what_is_sent_is_what_was_signed(house: House) -> None:
+def test_what_is_sent_is_what_was_signed(mock_server: MockServer) -> None:
     paths: list[tuple[object, str, str, str]] = []
-    placed = house.mock("bedrock")
+    placed = mock_server.mock("bedrock")
 
-    async def noted(scope: Scope, receive: Receive, send: Send) -> None:
+    async def record_path(scope: Scope, receive: Receive, send: Send) -> None:
         headers = scope["headers"]
         assert isinstance(headers, list)
         fields = {name.decode(): value.decode() for name, value in headers}
@@ -121,7 +121,7 @@ def test_what_is_sent_is_what_was_signed(house: House) -> None:
         await placed.mock(scope, receive, send)
 
     env = {key: value for key, value in ENV.items() if key != "region"}
-    url = house.place(noted)
+    url = mock_server.place(record_path)
     model = HttpModel(
         "bedrock:anthropic.claude-3:0",
         base_url=url,

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agent.house import TEXT, WIRES, House, add, model_at, only, over, sound, talk
+from agent.mock_server import TEXT, WIRES, MockServer, add, model_at, only, over, sound, talk
 from oxp_server.serving import running
 
 from toolwire.agent.agent import Agent
@@ -39,9 +39,9 @@ ALL = [*WIRES, TEXT]
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_a_thread_goes_around_all_wires_and_back_saved_and_loaded_after_every_turn(
-    house: House, tmp_path: Path, stream: bool
+    mock_server: MockServer, tmp_path: Path, stream: bool
 ) -> None:
-    placed = {wire: house.mock(wire) for wire in ALL}
+    placed = {wire: mock_server.mock(wire) for wire in ALL}
     sums: list[str] = []
     for n, wire in enumerate([*ALL, *reversed(ALL)] if stream else ALL):
         store = FileStore(tmp_path / "t.json") if stream else SqliteStore(tmp_path / "t.db", "t")
@@ -70,11 +70,13 @@ def test_a_thread_goes_around_all_wires_and_back_saved_and_loaded_after_every_tu
 
 
 @pytest.mark.parametrize("first", ALL)
-def test_a_call_of_any_wire_is_answered_under_its_id_on_any_other(house: House, first: str) -> None:
-    agent = Agent(model_at(first, house.mock(first).url), [add])
+def test_a_call_of_any_wire_is_answered_under_its_id_on_any_other(
+    mock_server: MockServer, first: str
+) -> None:
+    agent = Agent(model_at(first, mock_server.mock(first).url), [add])
     talk(agent, "add 1 and 2, and add 3 and 4")
     for second in WIRES:
-        placed = house.mock(second)
+        placed = mock_server.mock(second)
         other = Agent(model_at(second, placed.url), [add])
         other.thread = agent.thread
         assert "gave: 11.0" in over(talk(other, "add 5 and 6")).text
@@ -114,10 +116,12 @@ def giving(values: dict[str, JSON]) -> Tools:
     return Tools(search)
 
 
-def asked(house: House, wire: str, values: dict[str, JSON]) -> tuple[list[JSON], str]:
+def run_with_values(
+    mock_server: MockServer, wire: str, values: dict[str, JSON]
+) -> tuple[list[JSON], str]:
     """What the thread holds after a tool was called for all values at once, and what the model saw
     of them."""
-    placed = house.mock(wire)
+    placed = mock_server.mock(wire)
     agent = Agent(model_at(wire, placed.url), [giving(values)])
     seen = talk(agent, " ".join(f'[[call Docs_Search {{"query": "{name}"}}]]' for name in values))
     assert over(seen).phase is Phase.DONE, over(seen).stop
@@ -136,9 +140,9 @@ def asked(house: House, wire: str, values: dict[str, JSON]) -> tuple[list[JSON],
 
 
 @pytest.mark.parametrize("wire", ALL)
-def test_situation_1_results_of_various_lengths(house: House, wire: str) -> None:
+def test_situation_1_results_of_various_lengths(mock_server: MockServer, wire: str) -> None:
     sizes = (0, 1, 39, 40, 41, 45, 64, 65, 3000, 90_000)
-    kept, text = asked(house, wire, {f"of {size}": "x" * size for size in sizes})
+    kept, text = run_with_values(mock_server, wire, {f"of {size}": "x" * size for size in sizes})
     assert [len(str(one)) for one in kept] == list(sizes)
     for size in sizes:
         assert f'(query="of {size}") gave: {"x" * min(size, 3000)}' in text
@@ -146,10 +150,10 @@ def test_situation_1_results_of_various_lengths(house: House, wire: str) -> None
 
 @pytest.mark.parametrize("wire", ALL)
 def test_situation_2_json_of_1721_characters_from_an_mcp_tool(
-    house: House, wire: str, mcp: str
+    mock_server: MockServer, wire: str, mcp: str
 ) -> None:
     async def go() -> str:
-        async with McpClient(mcp) as client, model_at(wire, house.mock(wire).url) as model:
+        async with McpClient(mcp) as client, model_at(wire, mock_server.mock(wire).url) as model:
             agent = Agent(model, await client.tools())
             end = await agent.run(
                 '[[call Docs_Search {"query": "S3"}]] [[call Docs_Search {"query": "EC2"}]]'
@@ -183,8 +187,8 @@ def mcp(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("wire", ALL)
-def test_situation_3_conversations_of_several_turns(house: House, wire: str) -> None:
-    placed = house.mock(wire)
+def test_situation_3_conversations_of_several_turns(mock_server: MockServer, wire: str) -> None:
+    placed = mock_server.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add])
     for n in range(4):
         text = over(talk(agent, f"add {n} and 1, and add {n} and 1, then add the results")).text
@@ -200,9 +204,9 @@ CHAT_ID = re.compile(rb'"id": ?"(call_|functions\.)[^"]*"')
 @pytest.mark.parametrize("empty", [b'"id":""', b'"id":null'])
 @pytest.mark.parametrize("wire", ["openai-chat", "kimi", "mistral"])
 def test_situation_4_calls_whose_server_gives_no_ids(
-    house: House, wire: str, empty: bytes, stream: bool
+    mock_server: MockServer, wire: str, empty: bytes, stream: bool
 ) -> None:
-    placed = house.mock(wire)
+    placed = mock_server.mock(wire)
     pattern = re.compile(rb'"id": ?"[a-zA-Z0-9]{9}"') if wire == "mistral" else CHAT_ID
 
     async def forgetful(scope: Scope, receive: Receive, send: Send) -> None:
@@ -220,7 +224,7 @@ def test_situation_4_calls_whose_server_gives_no_ids(
 
         await placed.mock(scope, receive, without)  # type: ignore[arg-type]
 
-    agent = Agent(model_at(wire, house.place(forgetful), stream=stream), [add])
+    agent = Agent(model_at(wire, mock_server.place(forgetful), stream=stream), [add])
     text = over(talk(agent, "add 1 and 2, and add 3 and 4, then add the results")).text
     assert (
         "(a=1, b=2) gave: 3.0" in text and "(a=3, b=4) gave: 7.0" in text and "gave: 10.0" in text
@@ -249,8 +253,8 @@ SPECIAL: dict[str, JSON] = {
 
 
 @pytest.mark.parametrize("wire", ALL)
-def test_situation_5_special_characters_and_values(house: House, wire: str) -> None:
-    kept, text = asked(house, wire, SPECIAL)
+def test_situation_5_special_characters_and_values(mock_server: MockServer, wire: str) -> None:
+    kept, text = run_with_values(mock_server, wire, SPECIAL)
     for (name, value), output in zip(SPECIAL.items(), kept, strict=True):
         wanted = value.replace("\ud83d", "\ufffd") if isinstance(value, str) else value
         assert output == wanted, name

@@ -1,4 +1,4 @@
-"""Tools in the loop: wherever they run, whoever may say no, and whatever they do, every call gets a
+"""Tools in the loop: wherever they run, whether or not they are approved, and whatever they do, every call gets a
 result under its id."""
 
 from __future__ import annotations
@@ -10,7 +10,18 @@ from time import monotonic
 
 import pytest
 from agent.bad import TOOLS
-from agent.house import TEXT, WIRES, House, add, model_at, only, outputs, over, sound, talk
+from agent.mock_server import (
+    TEXT,
+    WIRES,
+    MockServer,
+    add,
+    model_at,
+    only,
+    outputs,
+    over,
+    sound,
+    talk,
+)
 from msgspec.structs import replace
 from oxp_server.serving import running
 
@@ -33,7 +44,7 @@ from toolwire.tools.runnable import Runnable, ToolContext, ToolId, Version
 QUESTION = "add 1 and 2, and add 3 and 4"
 
 
-def answered(agent: Agent) -> None:
+def assert_every_call_has_its_result(agent: Agent) -> None:
     """Every call of the thread has one result, under its id."""
     for message, after in zip(agent.thread.messages, agent.thread.messages[1:], strict=False):
         calls = calls_of(message)
@@ -48,11 +59,11 @@ def answered(agent: Agent) -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_whatever_a_tool_does_its_call_gets_a_result_and_others_go_on(
-    house: House, name: str
+    mock_server: MockServer, name: str
 ) -> None:
     bad, words, error = TOOLS[name]
     agent = Agent(
-        model_at("anthropic", house.mock("anthropic").url),
+        model_at("anthropic", mock_server.mock("anthropic").url),
         [bad, add],
         limits=Limits(result_chars=2000),
     )
@@ -68,12 +79,14 @@ def test_whatever_a_tool_does_its_call_gets_a_result_and_others_go_on(
         assert words in told[n].text and len(told[n].text) < 3000
         assert told[n].text or name == "nothing"
     assert over(seen).phase is Phase.DONE and "gave: 3.0" in over(seen).text
-    answered(agent)
+    assert_every_call_has_its_result(agent)
 
 
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])
-def test_whatever_tools_do_the_history_stays_valid_on_every_wire(house: House, wire: str) -> None:
-    placed = house.mock(wire)
+def test_whatever_tools_do_the_history_stays_valid_on_every_wire(
+    mock_server: MockServer, wire: str
+) -> None:
+    placed = mock_server.mock(wire)
     bad = {name: one[0] for name, one in TOOLS.items() if name not in ("huge", "many")}
     agent = Agent(model_at(wire, placed.url), [*bad.values(), add])
     seen = talk(agent, " ".join(f"[[call {one.runnable.name} {{}}]]" for one in bad.values()))
@@ -81,11 +94,11 @@ def test_whatever_tools_do_the_history_stays_valid_on_every_wire(house: House, w
         done.result.error for done in sorted(only(seen, ToolFinished), key=lambda done: done.number)
     ] == [TOOLS[name][2] for name in bad]
     assert over(seen).phase is Phase.DONE and set(placed.statuses()) == {200}
-    answered(agent)
+    assert_every_call_has_its_result(agent)
     sound(agent)
 
 
-def test_a_long_result_is_cut_with_a_mark_and_a_short_one_is_not(house: House) -> None:
+def test_a_long_result_is_cut_with_a_mark_and_a_short_one_is_not(mock_server: MockServer) -> None:
     @tool(id="Text.Give@1.0.0")
     def give(size: int) -> str:
         """Give a text.
@@ -96,7 +109,9 @@ def test_a_long_result_is_cut_with_a_mark_and_a_short_one_is_not(house: House) -
         return "é" * size
 
     agent = Agent(
-        model_at("anthropic", house.mock("anthropic").url), [give], limits=Limits(result_chars=100)
+        model_at("anthropic", mock_server.mock("anthropic").url),
+        [give],
+        limits=Limits(result_chars=100),
     )
     seen = talk(agent, '[[call Text_Give {"size": 100}]] [[call Text_Give {"size": 101}]]')
     assert outputs(seen)[0] == "é" * 100
@@ -106,7 +121,7 @@ def test_a_long_result_is_cut_with_a_mark_and_a_short_one_is_not(house: House) -
     )
 
 
-def test_the_limit_for_all_tools_ends_a_call_that_takes_too_long(house: House) -> None:
+def test_the_limit_for_all_tools_ends_a_call_that_takes_too_long(mock_server: MockServer) -> None:
     @tool(id="Slow.Run@1.0.0")
     async def run() -> str:
         """Take long."""
@@ -114,7 +129,9 @@ def test_the_limit_for_all_tools_ends_a_call_that_takes_too_long(house: House) -
         return ""
 
     agent = Agent(
-        model_at("anthropic", house.mock("anthropic").url), [run], limits=Limits(tool_seconds=0.05)
+        model_at("anthropic", mock_server.mock("anthropic").url),
+        [run],
+        limits=Limits(tool_seconds=0.05),
     )
     seen = talk(agent, "[[call Slow_Run {}]]")
     assert only(seen, ToolFinished)[0].state == "timeout" and "too long" in over(seen).text
@@ -139,25 +156,25 @@ STRANGE = {
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])
 @pytest.mark.parametrize("name", STRANGE)
 def test_a_call_that_cannot_be_run_is_answered_with_what_is_wrong(
-    house: House, wire: str, name: str
+    mock_server: MockServer, wire: str, name: str
 ) -> None:
     script, words = STRANGE[name]
-    placed = house.mock(wire)
+    placed = mock_server.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add])
     seen = talk(agent, script)
     first = next(done for done in only(seen, ToolFinished) if done.number == 0)
     assert words in first.result.text and over(seen).phase is Phase.DONE
     assert set(placed.statuses()) == {200}
-    answered(agent)
+    assert_every_call_has_its_result(agent)
     sound(agent)
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])
 def test_broken_arguments_are_answered_and_the_history_stays_valid(
-    house: House, wire: str, stream: bool
+    mock_server: MockServer, wire: str, stream: bool
 ) -> None:
-    placed = house.mock(wire)
+    placed = mock_server.mock(wire)
     agent = Agent(model_at(wire, placed.url, stream=stream), [add], limits=Limits(turns=3))
     seen = talk(agent, '[[broken-json]] [[call Calculator_Add {"a": 1, "b": 2}]]')
     assert not any(
@@ -166,13 +183,13 @@ def test_broken_arguments_are_answered_and_the_history_stays_valid(
     )
     assert set(placed.statuses()) == {200}
     assert over(seen).phase in (Phase.DONE, Phase.STOPPED, Phase.FAILED)
-    answered(agent)
+    assert_every_call_has_its_result(agent)
     sound(agent)
 
 
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])
-def test_repeated_ids_get_each_its_own_result(house: House, wire: str) -> None:
-    placed = house.mock(wire)
+def test_repeated_ids_get_each_its_own_result(mock_server: MockServer, wire: str) -> None:
+    placed = mock_server.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add], limits=Limits(turns=4))
     script = " ".join(f'[[call Calculator_Add {{"a": {n}, "b": 1}}]]' for n in range(3))
     seen = talk(agent, f"[[repeat-id]] {script}")
@@ -181,27 +198,29 @@ def test_repeated_ids_get_each_its_own_result(house: House, wire: str) -> None:
         assert f"(a={n}, b=1) gave: {n + 1}.0" in over(seen).text
     talk(agent, "[[repeat-id]] add 7 and 8")
     assert set(placed.statuses()) == {200}
-    answered(agent)
+    assert_every_call_has_its_result(agent)
     sound(agent)
 
 
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])
 def test_a_model_that_never_stops_is_stopped_by_the_limit_and_can_be_asked_again(
-    house: House, wire: str
+    mock_server: MockServer, wire: str
 ) -> None:
-    placed = house.mock(wire)
+    placed = mock_server.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add], limits=Limits(turns=4))
     seen = talk(agent, "[[never-stop]] add 1 and 2")
     assert (over(seen).phase, over(seen).stop) == (Phase.STOPPED, "4 turns")
     assert len(placed.statuses()) == 4
-    answered(agent)
+    assert_every_call_has_its_result(agent)
     sound(agent)
     assert "hello" in over(talk(agent, "[[text hello]]")).text
     assert set(placed.statuses()) == {200}
 
 
-def test_an_agent_without_tools_only_talks_also_over_a_thread_with_calls(house: House) -> None:
-    placed = house.mock("bedrock")
+def test_an_agent_without_tools_only_talks_also_over_a_thread_with_calls(
+    mock_server: MockServer,
+) -> None:
+    placed = mock_server.mock("bedrock")
     agent = Agent(model_at("bedrock", placed.url), [add])
     talk(agent, "add 1 and 2")
     bare = Agent(model_at("bedrock", placed.url))
@@ -230,9 +249,9 @@ async def slowly(call: Call, tool: Runnable) -> Decision:
     [*((wire, rule) for wire in [*WIRES, TEXT]), ("anthropic", slowly), (TEXT, slowly)],
 )
 def test_a_call_is_allowed_denied_or_edited_before_it_runs(
-    house: House, wire: str, ask: Callable[[Call, Runnable], Decision]
+    mock_server: MockServer, wire: str, ask: Callable[[Call, Runnable], Decision]
 ) -> None:
-    placed = house.mock(wire)
+    placed = mock_server.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add], approve=ask)
     seen = talk(agent, " ".join(f'[[call Calculator_Add {{"a": {a}, "b": 2}}]]' for a in (1, 2, 3)))
     assert outputs(seen) == {0: "[toolwire] not that one", 1: 4.0, 2: 70.0}
@@ -246,15 +265,15 @@ def test_a_call_is_allowed_denied_or_edited_before_it_runs(
             "the model sees what was run"
         )
     assert set(placed.statuses()) == {200}
-    answered(agent)
+    assert_every_call_has_its_result(agent)
     sound(agent)
 
 
 def failing(call: Call, tool: Runnable) -> Decision:
-    raise LookupError("nobody is there")
+    raise LookupError("no one is there")
 
 
-async def cancelled(call: Call, tool: Runnable) -> Decision:
+async def raise_cancelled(call: Call, tool: Runnable) -> Decision:
     raise asyncio.CancelledError
 
 
@@ -262,11 +281,11 @@ def unsure(call: Call, tool: Runnable) -> Decision:
     return None  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("ask", [failing, cancelled, unsure])
+@pytest.mark.parametrize("ask", [failing, raise_cancelled, unsure])
 def test_without_a_clear_yes_nothing_runs(
-    house: House, ask: Callable[[Call, Runnable], Decision]
+    mock_server: MockServer, ask: Callable[[Call, Runnable], Decision]
 ) -> None:
-    agent = Agent(model_at("anthropic", house.mock("anthropic").url), [add], approve=ask)
+    agent = Agent(model_at("anthropic", mock_server.mock("anthropic").url), [add], approve=ask)
     seen = talk(agent, QUESTION)
     assert not only(seen, ToolStarted)
     assert (
@@ -274,18 +293,18 @@ def test_without_a_clear_yes_nothing_runs(
         and len(only(seen, ToolFinished)) == 2
     )
     assert over(seen).phase is Phase.DONE
-    answered(agent)
+    assert_every_call_has_its_result(agent)
 
 
 # --- where tools run ------------------------------------------------------------------------------
 
 
 def test_local_tools_and_those_of_an_oxp_and_an_mcp_server_are_called_alike(
-    house: House, tmp_path: Path
+    mock_server: MockServer, tmp_path: Path
 ) -> None:
     rings: list[str] = []
 
-    def named(kit: str) -> Tools:
+    def toolkit_with_ring(kit: str) -> Tools:
         @tool(id=f"{kit}.Ring@1.2.0")
         def ring(name: str, context: ToolContext) -> str:
             """Ring.
@@ -299,13 +318,15 @@ def test_local_tools_and_those_of_an_oxp_and_an_mcp_server_are_called_alike(
         return Tools(ring)
 
     async def go(oxp: str, mcp: str) -> list[object]:
-        placed = house.mock("anthropic")
+        placed = mock_server.mock("anthropic")
         async with (
             OxpClient(oxp) as far,
             McpClient(mcp) as farther,
             model_at("anthropic", placed.url) as model,
         ):
-            agent = Agent(model, [named("Near"), *await far.tools(), *await farther.tools()])
+            agent = Agent(
+                model, [toolkit_with_ring("Near"), *await far.tools(), *await farther.tools()]
+            )
             seen = [
                 one
                 async for one in agent.watch(
@@ -315,7 +336,7 @@ def test_local_tools_and_those_of_an_oxp_and_an_mcp_server_are_called_alike(
                     )
                 )
             ]
-            answered(agent)
+            assert_every_call_has_its_result(agent)
             sound(agent)
             return [one.result.output for one in seen if isinstance(one, ToolFinished)] + [
                 one for one in seen if isinstance(one, RunResult)
@@ -323,10 +344,13 @@ def test_local_tools_and_those_of_an_oxp_and_an_mcp_server_are_called_alike(
 
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    offered, calls = named("Farther"), ToolExecutor(SqliteLedger(tmp_path / "b" / "calls.db"))
+    offered, calls = (
+        toolkit_with_ring("Farther"),
+        ToolExecutor(SqliteLedger(tmp_path / "b" / "calls.db")),
+    )
     second = ToolServer(offered, executor=calls)
     first = ToolServer(
-        named("Far"), executor=ToolExecutor(SqliteLedger(tmp_path / "a" / "calls.db"))
+        toolkit_with_ring("Far"), executor=ToolExecutor(SqliteLedger(tmp_path / "a" / "calls.db"))
     )
     with running(first) as oxp, running(second) as mcp:
         out = asyncio.run(go(oxp.url, f"{mcp.url}/mcp"))
@@ -336,7 +360,9 @@ def test_local_tools_and_those_of_an_oxp_and_an_mcp_server_are_called_alike(
     assert sorted(rings) == ["Far Ann", "Farther Ann", "Near Ann"]
 
 
-def test_a_tool_gets_what_it_needs_and_without_it_the_model_is_told(house: House) -> None:
+def test_a_tool_gets_what_it_needs_and_without_it_the_model_is_told(
+    mock_server: MockServer,
+) -> None:
     @tool(id="Mail.Send@1.0.0", secrets=["MAIL_KEY"])
     def send(to: str, context: ToolContext) -> str:
         """Send a mail.
@@ -347,7 +373,7 @@ def test_a_tool_gets_what_it_needs_and_without_it_the_model_is_told(house: House
         return f"sent with a key of {len(context.secret('MAIL_KEY'))}"
 
     script = '[[call Mail_Send {"to": "Ann"}]]'
-    url = house.mock("openai-chat").url
+    url = mock_server.mock("openai-chat").url
     assert (
         "the tool needs MAIL_KEY"
         in over(talk(Agent(model_at("openai-chat", url), [send]), script)).text
@@ -359,7 +385,7 @@ def test_a_tool_gets_what_it_needs_and_without_it_the_model_is_told(house: House
 
 
 def test_a_tool_that_the_record_cannot_serve_is_refused_when_the_agent_is_made(
-    house: House,
+    mock_server: MockServer,
 ) -> None:
     @tool(id="Bank.Pay@1.0.0", on_crash="transactional")
     async def pay(context: ToolContext) -> None:
@@ -370,7 +396,7 @@ def test_a_tool_that_the_record_cannot_serve_is_refused_when_the_agent_is_made(
 
 
 def test_the_record_knows_a_call_by_an_id_that_names_its_thread(
-    house: House, tmp_path: Path
+    mock_server: MockServer, tmp_path: Path
 ) -> None:
     keys: list[str] = []
 
@@ -380,7 +406,7 @@ def test_the_record_knows_a_call_by_an_id_that_names_its_thread(
         keys.append(context.call_id)
 
     agent = Agent(
-        model_at("kimi", house.mock("kimi").url),
+        model_at("kimi", mock_server.mock("kimi").url),
         [ring],
         executor=ToolExecutor(SqliteLedger(tmp_path / "calls.db")),
     )
@@ -395,10 +421,12 @@ def test_the_record_knows_a_call_by_an_id_that_names_its_thread(
     assert len(set(keys)) == 4 and all(key.startswith(agent.thread.id) for key in keys)
 
 
-def test_names_that_a_wire_does_not_take_are_fitted_and_found_again(house: House) -> None:
+def test_names_that_a_wire_does_not_take_are_fitted_and_found_again(
+    mock_server: MockServer,
+) -> None:
     long = replace(add.runnable, id=ToolId("Kit", "x" * 70, Version(1)))
     for wire in ("openai-chat", "gemini"):
-        agent = Agent(model_at(wire, house.mock(wire).url), [long])
+        agent = Agent(model_at(wire, mock_server.mock(wire).url), [long])
         name = agent.toolset.tools[0].name
         assert len(name) <= 64
         assert "gave: 3.0" in over(talk(agent, f'[[call {name} {{"a": 1, "b": 2}}]]')).text

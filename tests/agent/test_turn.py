@@ -8,7 +8,19 @@ import json
 from time import monotonic
 
 import pytest
-from agent.house import TEXT, WIRES, House, add, model_at, only, outputs, over, sound, talk, turns
+from agent.mock_server import (
+    TEXT,
+    WIRES,
+    MockServer,
+    add,
+    model_at,
+    only,
+    outputs,
+    over,
+    sound,
+    talk,
+    turns,
+)
 
 from toolwire.agent.agent import Agent
 from toolwire.agent.events import Limits, ModelRequest, ToolFinished, ToolStarted
@@ -26,9 +38,9 @@ QUESTION = "add 1 and 2, and add 3 and 4"
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])
 def test_every_wire_answers_two_calls_of_one_tool_and_counts_what_it_took(
-    house: House, wire: str, stream: bool
+    mock_server: MockServer, wire: str, stream: bool
 ) -> None:
-    placed = house.mock(wire)
+    placed = mock_server.mock(wire)
     agent = Agent(model_at(wire, placed.url, stream=stream), [add])
     seen = talk(agent, QUESTION)
     end = over(seen)
@@ -43,9 +55,9 @@ def test_every_wire_answers_two_calls_of_one_tool_and_counts_what_it_took(
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_wire_with_tools_gets_one_message_with_the_calls_and_then_one_result_for_each(
-    house: House, wire: str
+    mock_server: MockServer, wire: str
 ) -> None:
-    placed = house.mock(wire)
+    placed = mock_server.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add])
     talk(agent, QUESTION)
     read = decode(placed.bodies()[1], wire)
@@ -81,9 +93,9 @@ def in_text(body: Object) -> None:
 
 
 def test_a_model_without_tools_gets_content_only_and_one_user_message_with_all_results(
-    house: House,
+    mock_server: MockServer,
 ) -> None:
-    placed = house.mock(TEXT)
+    placed = mock_server.mock(TEXT)
     agent = Agent(model_at(TEXT, placed.url), [add])
     seen = talk(agent, QUESTION)
     assert outputs(seen) == {0: 3.0, 1: 7.0}
@@ -91,8 +103,8 @@ def test_a_model_without_tools_gets_content_only_and_one_user_message_with_all_r
     in_text(placed.bodies()[1])
 
 
-def test_whether_a_model_has_tools_can_be_said_for_one_model(house: House) -> None:
-    placed = house.mock("openai-chat")
+def test_whether_a_model_has_tools_can_be_said_for_one_model(mock_server: MockServer) -> None:
+    placed = mock_server.mock("openai-chat")
     seen = talk(Agent(model_at("openai-chat", placed.url, native_tools=False), [add]), QUESTION)
     assert outputs(seen) == {0: 3.0, 1: 7.0}
     in_text(placed.bodies()[1])
@@ -100,9 +112,9 @@ def test_whether_a_model_has_tools_can_be_said_for_one_model(house: House) -> No
 
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_turn_that_a_model_with_tools_spoke_in_text_is_told_in_text_and_the_next_is_native_again(
-    house: House, wire: str
+    mock_server: MockServer, wire: str
 ) -> None:
-    placed = house.mock(wire)
+    placed = mock_server.mock(wire)
     agent = Agent(model_at(wire, placed.url), [add])
     seen = talk(agent, f"{QUESTION} [[say-as-text]]")
     assert outputs(seen) == {0: 3.0, 1: 7.0}
@@ -121,8 +133,8 @@ def test_a_turn_that_a_model_with_tools_spoke_in_text_is_told_in_text_and_the_ne
     sound(agent)
 
 
-def test_words_that_only_look_like_a_call_stay_words(house: House) -> None:
-    placed = house.mock("openai-chat")
+def test_words_that_only_look_like_a_call_stay_words(mock_server: MockServer) -> None:
+    placed = mock_server.mock("openai-chat")
     agent = Agent(model_at("openai-chat", placed.url), [add])
     seen = talk(agent, '[[text see <tool_call>{"name":"other","arguments":{}}</tool_call>]]')
     assert over(seen).phase is Phase.DONE and not only(seen, ToolFinished)
@@ -160,10 +172,10 @@ class Watch:
 RINGS = " ".join(f'[[call Door_Ring {{"n": {n}}}]]' for n in range(6))
 
 
-def test_calls_run_at_once_up_to_the_limit(house: House) -> None:
+def test_calls_run_at_once_up_to_the_limit(mock_server: MockServer) -> None:
     for limit in (1, 3):
         watch = Watch(0.02)
-        placed = house.mock("anthropic")
+        placed = mock_server.mock("anthropic")
         agent = Agent(
             model_at("anthropic", placed.url, stream=False),
             [watch.ring],
@@ -174,7 +186,7 @@ def test_calls_run_at_once_up_to_the_limit(house: House) -> None:
         assert watch.most == limit
 
 
-def test_a_tool_may_say_how_often_it_runs_at_once(house: House) -> None:
+def test_a_tool_may_say_how_often_it_runs_at_once(mock_server: MockServer) -> None:
     most = now = 0
 
     @tool(id="Door.Ring@1.0.0", concurrency=2)
@@ -192,15 +204,15 @@ def test_a_tool_may_say_how_often_it_runs_at_once(house: House) -> None:
         return n
 
     seen = talk(
-        Agent(model_at("anthropic", house.mock("anthropic").url, stream=False), [ring]), RINGS
+        Agent(model_at("anthropic", mock_server.mock("anthropic").url, stream=False), [ring]), RINGS
     )
     assert outputs(seen) == {n: float(n) for n in range(6)}
     assert most == 2
 
 
-def test_a_call_runs_while_the_answer_still_comes(house: House) -> None:
+def test_a_call_runs_while_the_answer_still_comes(mock_server: MockServer) -> None:
     watch = Watch(0.0)
-    placed = house.mock("anthropic")
+    placed = mock_server.mock("anthropic")
     agent = Agent(model_at("anthropic", placed.url), [watch.ring])
     seen = talk(agent, "[[slow 0.02]] " + RINGS)
     kinds = [type(one).__name__ for one in seen]
@@ -212,16 +224,16 @@ def test_a_call_runs_while_the_answer_still_comes(house: House) -> None:
     sound(agent)
 
 
-def test_halves_of_characters_never_reach_a_server(house: House) -> None:
-    placed = house.mock("anthropic")
+def test_halves_of_characters_never_reach_a_server(mock_server: MockServer) -> None:
+    placed = mock_server.mock("anthropic")
     agent = Agent(model_at("anthropic", placed.url), [add], system="be \udcff brief")
     assert "gave: 3.0" in over(talk(agent, "add 1 and 2 \ud83d")).text
     assert all("\\ud" not in json.dumps(body, ensure_ascii=False) for body in placed.bodies())
     assert all(json.dumps(body, ensure_ascii=False).encode() for body in placed.bodies())
 
 
-def test_many_steps_follow_one_another(house: House) -> None:
-    placed = house.mock("gemini")
+def test_many_steps_follow_one_another(mock_server: MockServer) -> None:
+    placed = mock_server.mock("gemini")
     agent = Agent(model_at("gemini", placed.url), [add])
     script = '[[call Calculator_Add {"a": 1, "b": 1}]] ' + " ".join(
         f'[[then]] [[call Calculator_Add {{"a": "${n}", "b": 1}}]]' for n in range(1, 8)
@@ -233,8 +245,8 @@ def test_many_steps_follow_one_another(house: House) -> None:
     assert set(placed.statuses()) == {200}
 
 
-def test_a_second_question_while_the_first_is_answered_is_refused(house: House) -> None:
-    agent = Agent(model_at("anthropic", house.mock("anthropic").url), [add])
+def test_a_second_question_while_the_first_is_answered_is_refused(mock_server: MockServer) -> None:
+    agent = Agent(model_at("anthropic", mock_server.mock("anthropic").url), [add])
 
     async def go() -> None:
         first = agent.watch(QUESTION)
@@ -247,8 +259,8 @@ def test_a_second_question_while_the_first_is_answered_is_refused(house: House) 
     asyncio.run(go())
 
 
-def test_an_agent_can_be_asked_without_asyncio_again_and_again(house: House) -> None:
-    agent = Agent(model_at("ollama", house.mock("ollama").url), [add])
+def test_an_agent_can_be_asked_without_asyncio_again_and_again(mock_server: MockServer) -> None:
+    agent = Agent(model_at("ollama", mock_server.mock("ollama").url), [add])
     assert "gave: 3.0" in agent.run_sync("add 1 and 2").text
     assert "gave: 7.0" in agent.run_sync("add 3 and 4").text
     assert len(agent.thread.messages) == 8
@@ -318,11 +330,13 @@ OLD: dict[str, tuple[JSON, int]] = {
 
 @pytest.mark.parametrize("target", ["openai-chat", "anthropic", "gemini", TEXT])
 @pytest.mark.parametrize("name", OLD)
-def test_histories_from_elsewhere_load_and_go_on(house: House, name: str, target: str) -> None:
+def test_histories_from_elsewhere_load_and_go_on(
+    mock_server: MockServer, name: str, target: str
+) -> None:
     body, many = OLD[name]
     thread = load_thread(body, thread_id="old")
     assert len(thread.messages) == many
-    placed = house.mock(target)
+    placed = mock_server.mock(target)
     agent = Agent(model_at(target, placed.url), [add])
     agent.thread = load_thread(dump_thread(thread), thread_id="other")
     assert agent.thread.id == "old"

@@ -173,7 +173,7 @@ def test_a_release_that_failed_is_done_later() -> None:
 
 
 class Overtaken(MemoryLedger):
-    """While the body runs, somebody else finishes the call."""
+    """While the body runs, another process finishes the call."""
 
     def __init__(self, other: Outcome | None) -> None:
         super().__init__()
@@ -326,7 +326,7 @@ def test_tools_that_cannot_be_run_as_they_want_are_refused_at_the_start() -> Non
 # --- another runner -------------------------------------------------------------------------------
 
 
-class Engine:
+class RemoteRunner:
     """A runner elsewhere: it gets the input as it came."""
 
     def __init__(self, end: Outcome | Exception) -> None:
@@ -351,10 +351,10 @@ def test_a_transactional_tool_is_refused_because_of_the_engine_whatever_the_ledg
     with pytest.raises(
         ToolDefinitionError,
         match=(
-            r"Test\.Tool@1\.0\.0: .*an engine \(Engine\) runs it outside the ledger's transactions$"
+            r"Test\.Tool@1\.0\.0: .*an engine \(RemoteRunner\) runs it outside the ledger's transactions$"
         ),
     ):
-        ToolExecutor(ledger(), runner=Engine(Outcome(1))).check_tools(
+        ToolExecutor(ledger(), runner=RemoteRunner(Outcome(1))).check_tools(
             [runnable(CountingBody(), on_crash="transactional")]
         )
 
@@ -370,7 +370,7 @@ def test_a_transactional_tool_is_refused_because_of_the_engine_whatever_the_ledg
 )
 def test_bodies_may_run_on_an_engine(end: Outcome | Exception, state: str, replayed: bool) -> None:
     async def main() -> None:
-        engine = Engine(end)
+        engine = RemoteRunner(end)
         async with ToolExecutor(runner=engine) as executor:
             answer = await executor.execute(tool_call(runnable(CountingBody()), "c1", {"a": 1}))
             assert answer.state == state

@@ -70,16 +70,16 @@ def executor_in(place: Path, engine: Elsewhere) -> ToolExecutor:
     return ToolExecutor(SqliteLedger(place / "ledger.db"), runner=engine)
 
 
-async def begun(engine: Elsewhere) -> None:
+async def wait_until_running(engine: Elsewhere) -> None:
     while not engine.begun:
         await asyncio.sleep(0.01)
 
 
-async def left(place: Path, engine: Elsewhere, what: ToolCall) -> None:
-    """A call that is under way on the engine, of a server that has stopped."""
+async def leave_call_running(place: Path, engine: Elsewhere, what: ToolCall) -> None:
+    """A call that is in progress on the engine, of a server that has stopped."""
     async with executor_in(place, engine) as server:
         call = asyncio.create_task(server.execute(what))
-        await begun(engine)
+        await wait_until_running(engine)
         await server.drain(0.0)
         assert (await call).state == "running"
 
@@ -90,7 +90,7 @@ def test_the_next_server_gets_the_result_of_a_call_of_the_previous_one(
 ) -> None:
     async def main() -> None:
         engine = Elsewhere()
-        await left(tmp_path, engine, ask(on_crash))
+        await leave_call_running(tmp_path, engine, ask(on_crash))
         async with executor_in(tmp_path, engine) as server:
             again = asyncio.create_task(server.execute(ask(on_crash)))
             while not engine.resumed:
@@ -110,7 +110,7 @@ def test_the_next_server_gets_the_result_of_a_call_of_the_previous_one(
 
 def test_a_server_without_the_engine_says_that_the_call_is_lost(tmp_path: Path) -> None:
     async def main() -> None:
-        await left(tmp_path, Elsewhere(), ask())
+        await leave_call_running(tmp_path, Elsewhere(), ask())
         async with ToolExecutor(SqliteLedger(tmp_path / "ledger.db")) as server:
             assert (await server.execute(ask())).state == "lost"
 
@@ -131,7 +131,7 @@ def test_a_call_that_the_engine_does_not_know_is_lost_and_stays_lost(tmp_path: P
 
 
 def test_an_engine_that_breaks_leaves_a_call_that_can_be_resumed(tmp_path: Path) -> None:
-    class Broken(Elsewhere):
+    class FailingEngine(Elsewhere):
         async def run(
             self, claim: Claim, tool: Runnable, arguments: Object, context: ToolContext
         ) -> Outcome:
@@ -140,7 +140,7 @@ def test_an_engine_that_breaks_leaves_a_call_that_can_be_resumed(tmp_path: Path)
             return Outcome("it had begun")
 
     async def main() -> None:
-        async with executor_in(tmp_path, Broken()) as server:
+        async with executor_in(tmp_path, FailingEngine()) as server:
             assert (await server.execute(ask())).state == "lost"
             answer = await server.execute(ask())
             assert (answer.state, answer.outcome) == ("done", Outcome("it had begun"))
@@ -170,7 +170,7 @@ def test_a_call_that_came_to_nothing_while_no_server_lived_may_run_again(
 ) -> None:
     async def main() -> None:
         engine = Elsewhere()
-        await left(tmp_path, engine, ask())
+        await leave_call_running(tmp_path, engine, ask())
         async with executor_in(tmp_path, engine) as server:
             engine.ends(end)
             assert (await server.execute(ask())).state == "failed"

@@ -25,18 +25,18 @@ Made = Callable[[], Ledger]
 
 
 @pytest.fixture(params=["memory", "sqlite"])
-def made(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
+def make_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
     """Makes a ledger."""
     return (
         MemoryLedger if request.param == "memory" else lambda: SqliteLedger(tmp_path / "calls.db")
     )
 
 
-def test_the_first_call_runs_and_the_second_gets_its_answer(made: Made) -> None:
+def test_the_first_call_runs_and_the_second_gets_its_answer(make_ledger: Made) -> None:
     async def main() -> None:
         body = CountingBody()
         tool = runnable(body)
-        async with ToolExecutor(made()) as executor:
+        async with ToolExecutor(make_ledger()) as executor:
             first = await executor.execute(tool_call(tool, "c1", {"a": 1}))
             second = await executor.execute(tool_call(tool, "c1", {"a": 1}))
         assert (first.state, first.replayed, first.recorded, first.call_id) == (
@@ -66,11 +66,11 @@ def test_the_first_call_runs_and_the_second_gets_its_answer(made: Made) -> None:
     ids=["equal", "other input", "other tool", "other version", "other principal"],
 )
 def test_an_id_belongs_to_one_call_of_one_principal(
-    made: Made, id: str, input: Object, principal: str, state: str, runs: int
+    make_ledger: Made, id: str, input: Object, principal: str, state: str, runs: int
 ) -> None:
     async def main() -> None:
         body = CountingBody()
-        async with ToolExecutor(made()) as executor:
+        async with ToolExecutor(make_ledger()) as executor:
             await executor.execute(tool_call(runnable(body), "c1", {"a": 1, "b": 2}))
             again = await executor.execute(
                 tool_call(runnable(body, id), "c1", input, principal=principal)
@@ -83,11 +83,11 @@ def test_an_id_belongs_to_one_call_of_one_principal(
     asyncio.run(main())
 
 
-def test_two_users_of_one_principal_do_not_see_each_other(made: Made) -> None:
+def test_two_users_of_one_principal_do_not_see_each_other(make_ledger: Made) -> None:
     async def main() -> None:
         body = CountingBody()
         tool = runnable(body)
-        async with ToolExecutor(made()) as executor:
+        async with ToolExecutor(make_ledger()) as executor:
             for user in (None, "u", "v"):
                 answer = await executor.execute(
                     ToolCall(tool=tool, call_id="c1", principal="p", user_id=user)
@@ -98,11 +98,11 @@ def test_two_users_of_one_principal_do_not_see_each_other(made: Made) -> None:
     asyncio.run(main())
 
 
-def test_a_rotated_token_and_another_trace_are_the_same_call(made: Made) -> None:
+def test_a_rotated_token_and_another_trace_are_the_same_call(make_ledger: Made) -> None:
     async def main() -> None:
         body = CountingBody()
         tool = runnable(body, needs=Requirements((Authorization("google"),), ("KEY",)))
-        async with ToolExecutor(made()) as executor:
+        async with ToolExecutor(make_ledger()) as executor:
             for n in range(2):
                 asked = ToolCall(
                     tool=tool,
@@ -128,7 +128,7 @@ def test_a_rotated_token_and_another_trace_are_the_same_call(made: Made) -> None
     ids=lambda value: type(value).__name__,
 )
 def test_a_failure_is_replayed_unless_it_may_be_tried_again(
-    made: Made, error: Exception, again: int
+    make_ledger: Made, error: Exception, again: int
 ) -> None:
     async def main() -> None:
         attempts: list[int] = []
@@ -138,7 +138,7 @@ def test_a_failure_is_replayed_unless_it_may_be_tried_again(
             raise error
 
         tool = runnable(body)
-        async with ToolExecutor(made()) as executor:
+        async with ToolExecutor(make_ledger()) as executor:
             first, second = [await executor.execute(tool_call(tool)) for _ in range(2)]
         assert first.state == second.state == "failed"
         assert first.outcome is not None and first.outcome.failure is not None
@@ -150,11 +150,11 @@ def test_a_failure_is_replayed_unless_it_may_be_tried_again(
     asyncio.run(main())
 
 
-def test_a_call_that_could_not_begin_may_come_again_with_its_id(made: Made) -> None:
+def test_a_call_that_could_not_begin_may_come_again_with_its_id(make_ledger: Made) -> None:
     async def main() -> None:
         body = CountingBody()
         tool = runnable(body, needs=Requirements(secrets=("KEY",)))
-        async with ToolExecutor(made()) as executor:
+        async with ToolExecutor(make_ledger()) as executor:
             with pytest.raises(MissingRequirements) as lacks:
                 await executor.execute(ToolCall(tool=tool, call_id="c1", input={"bad": 1}))
             assert lacks.value.missing.secrets == ("KEY",)
@@ -197,11 +197,11 @@ def test_a_tool_gets_the_credentials_that_it_declares_and_no_others() -> None:
 
 
 def test_a_call_without_an_id_gets_one_and_is_recorded_in_a_ledger_that_was_given(
-    made: Made,
+    make_ledger: Made,
 ) -> None:
     async def main() -> None:
         body = CountingBody()
-        async with ToolExecutor(made()) as executor:
+        async with ToolExecutor(make_ledger()) as executor:
             one, two = [await executor.execute(tool_call(runnable(body), None)) for _ in range(2)]
             assert one.call_id != two.call_id and UUID(one.call_id).version == 7
             record = await executor.ledger.get(key_of("p", None, one.call_id))
@@ -225,12 +225,12 @@ def test_without_a_ledger_only_calls_with_an_id_are_remembered() -> None:
 
 @pytest.mark.parametrize("record_reads", [False, True])
 def test_a_tool_that_only_reads_is_recorded_only_if_asked_for(
-    made: Made, record_reads: bool
+    make_ledger: Made, record_reads: bool
 ) -> None:
     async def main() -> None:
         body = CountingBody()
         tool = runnable(body, read_only=True)
-        async with ToolExecutor(made(), record_reads=record_reads) as executor:
+        async with ToolExecutor(make_ledger(), record_reads=record_reads) as executor:
             for call_id in ("c1", "c1", None):
                 answer = await executor.execute(tool_call(tool, call_id))
                 known = await executor.ledger.get(key_of("p", None, answer.call_id))

@@ -21,7 +21,7 @@ from toolwire.tools.errors import InvalidInput
 from toolwire.tools.runnable import OnCrash, ToolContext
 
 
-class Held:
+class BlockingTool:
     """An async body that goes on until it is let go."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Held:
         return self.runs
 
 
-class Watched(MemoryLedger):
+class CountingLedger(MemoryLedger):
     """Counts claims."""
 
     claims = 0
@@ -76,7 +76,7 @@ def test_a_storm_of_duplicates_runs_each_id_once(ids: int, tmp_path: Path) -> No
 
 def test_duplicates_in_one_process_do_not_ask_the_ledger() -> None:
     async def main() -> None:
-        body, ledger = Held(), Watched()
+        body, ledger = BlockingTool(), CountingLedger()
         async with ToolExecutor(ledger) as executor:
             many = [
                 asyncio.create_task(executor.execute(tool_call(runnable(body)))) for _ in range(20)
@@ -93,7 +93,7 @@ def test_duplicates_in_one_process_do_not_ask_the_ledger() -> None:
 
 def test_a_cancelled_caller_does_not_cancel_the_others() -> None:
     async def main() -> None:
-        body = Held()
+        body = BlockingTool()
         async with ToolExecutor() as executor:
             many = [
                 asyncio.create_task(executor.execute(tool_call(runnable(body)))) for _ in range(5)
@@ -114,7 +114,7 @@ def test_a_cancelled_caller_does_not_cancel_the_others() -> None:
 
 def test_a_call_with_an_id_goes_on_when_everybody_has_gone_and_is_recorded() -> None:
     async def main() -> None:
-        body = Held()
+        body = BlockingTool()
         async with ToolExecutor() as executor:
             caller = asyncio.create_task(executor.execute(tool_call(runnable(body))))
             await body.begun.wait()
@@ -130,7 +130,7 @@ def test_a_call_with_an_id_goes_on_when_everybody_has_gone_and_is_recorded() -> 
 @pytest.mark.parametrize("recorded", [False, True])
 def test_a_call_without_an_id_is_cancelled_with_its_caller(recorded: bool) -> None:
     async def main() -> None:
-        body = Held()
+        body = BlockingTool()
         async with ToolExecutor(MemoryLedger() if recorded else None) as executor:
             caller = asyncio.create_task(executor.execute(tool_call(runnable(body), None)))
             await body.begun.wait()
@@ -146,7 +146,7 @@ def test_a_call_without_an_id_is_cancelled_with_its_caller(recorded: bool) -> No
 
 def test_a_duplicate_that_waits_too_long_gets_running() -> None:
     async def main() -> None:
-        body = Held()
+        body = BlockingTool()
         async with ToolExecutor(wait=0.02) as executor:
             first = asyncio.create_task(executor.execute(tool_call(runnable(body))))
             await body.begun.wait()
@@ -164,7 +164,7 @@ def test_a_duplicate_that_waits_too_long_gets_running() -> None:
 def test_a_call_that_runs_in_another_process_is_waited_for() -> None:
     async def main() -> None:
         ledger = MemoryLedger()
-        body, idle = Held(), CountingBody()
+        body, idle = BlockingTool(), CountingBody()
         async with ToolExecutor(ledger) as here, ToolExecutor(ledger) as there:
             first = asyncio.create_task(here.execute(tool_call(runnable(body))))
             await body.begun.wait()
@@ -204,7 +204,7 @@ def test_a_call_released_elsewhere_runs_here() -> None:
 
 def test_draining_waits_for_calls_in_progress_and_rejects_new_ones() -> None:
     async def main() -> None:
-        body, idle = Held(), CountingBody()
+        body, idle = BlockingTool(), CountingBody()
         async with ToolExecutor() as executor:
             named = asyncio.create_task(executor.execute(tool_call(runnable(body))))
             direct = asyncio.create_task(executor.execute(tool_call(runnable(body), None)))
@@ -230,7 +230,7 @@ def test_a_call_that_does_not_end_in_time_is_cancelled_and_its_callers_get_a_res
     on_crash: OnCrash, again: bool
 ) -> None:
     async def main() -> None:
-        body = Held()
+        body = BlockingTool()
         executor = ToolExecutor(ledger := MemoryLedger())
         named = asyncio.create_task(executor.execute(tool_call(runnable(body, on_crash=on_crash))))
         unnamed = asyncio.create_task(executor.execute(tool_call(runnable(body), None)))
@@ -256,7 +256,7 @@ def test_a_call_that_does_not_end_in_time_is_cancelled_and_its_callers_get_a_res
 
 def test_calls_beyond_the_limit_fail_as_busy() -> None:
     async def main() -> None:
-        body = Held()
+        body = BlockingTool()
         async with ToolExecutor(max_running=2) as executor:
             some = [
                 asyncio.create_task(executor.execute(tool_call(runnable(body), f"c{n}")))

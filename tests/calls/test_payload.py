@@ -27,7 +27,16 @@ def transfer(outcome: Outcome | NoEffect | ExecutorBusy) -> Outcome:
 
 def test_a_call_arrives_as_it_was_sent() -> None:
     arguments: Object = {"n": 2**80, "t": "\ud800", "deep": [{"x": None}]}
-    context = ToolContext("c", "T.A@1.0.0", 3, "u", {"github": "token"}, {"KEY": "secret"}, "trace")
+    context = ToolContext(
+        "c",
+        "T.A@1.0.0",
+        3,
+        "u",
+        {"github": "token"},
+        {"KEY": "secret"},
+        "trace",
+        idempotency_key="k",
+    )
     assert decode_call(encode_call(arguments, context), "T.A@1.0.0") == (arguments, context)
 
 

@@ -39,12 +39,12 @@ def text_of(records: list[logging.LogRecord]) -> str:
     return "\n".join(plain.format(record) + repr(vars(record)) for record in records)
 
 
-def hidden(text: str) -> bool:
+def is_redacted(text: str) -> bool:
     return not any(part in text for part in (TOKEN, SECRET, "tok-8f2a", "p@ss", "p%40ss"))
 
 
 @pytest.fixture
-def redacted_logs() -> Iterator[None]:
+def redact_process_logs() -> Iterator[None]:
     """Every log record of the process is redacted, as the command line does it."""
     factory = logging.getLogRecordFactory()
     redact_all_logs()
@@ -64,7 +64,7 @@ LEAKS: dict[str, Callable[[str], Exception]] = {
 }
 
 
-@pytest.mark.usefixtures("redacted_logs")
+@pytest.mark.usefixtures("redact_process_logs")
 @pytest.mark.parametrize("name", LEAKS)
 @pytest.mark.parametrize("is_async", [True, False])
 @pytest.mark.parametrize("call_id", ["c1", None])
@@ -105,16 +105,16 @@ def test_secrets_are_in_no_log_record_result_ledger_record_or_span(
             )
             result = await executor.execute(call)
             assert result.state == "failed"
-            assert hidden(repr(result))
+            assert is_redacted(repr(result))
             record = await ledger.get(key_of("", None, result.call_id))
-            assert hidden(repr(record))
-            assert hidden(repr(call))
+            assert is_redacted(repr(record))
+            assert is_redacted(repr(call))
 
     asyncio.run(main())
     assert len(caplog.records) >= 3
-    assert hidden(text_of(caplog.records))
+    assert is_redacted(text_of(caplog.records))
     (span,) = kept.get_finished_spans()
-    assert hidden(span.to_json())
+    assert is_redacted(span.to_json())
 
 
 def test_the_loggers_of_toolwire_redact_without_any_setup(caplog: pytest.LogCaptureFixture) -> None:
@@ -136,7 +136,7 @@ def test_the_loggers_of_toolwire_redact_without_any_setup(caplog: pytest.LogCapt
     asyncio.run(main())
     assert {record.name for record in caplog.records} >= {"toolwire.execution"}
     assert any("raised ValueError" in record.getMessage() for record in caplog.records)
-    assert hidden(text_of(caplog.records))
+    assert is_redacted(text_of(caplog.records))
 
 
 def test_an_executor_changes_no_logging_of_the_process() -> None:

@@ -22,7 +22,7 @@ from toolwire.execution.thread_pool import ThreadPool
 from toolwire.execution.tool_call import ToolCallResult
 from toolwire.tools.runnable import ToolContext
 
-WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
+WHO: ContextVar[str] = ContextVar("WHO", default="unset")
 
 
 def kind_of(answer: ToolCallResult) -> str | None:

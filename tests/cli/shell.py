@@ -1,4 +1,4 @@
-"""Run the program as people do, in a pipe or at a terminal; and read what a page shows."""
+"""Run the program as people do, in a pipe or at a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import termios
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 PROGRAM = (sys.executable, "-m", "toolwire.cli")
 
@@ -28,7 +27,9 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "PYTHONIOENCODING": "utf-8", **more}
 
 
-def piped(*arguments: str, stdin: bytes = b"", **more: str) -> subprocess.CompletedProcess[bytes]:
+def run_with_pipes(
+    *arguments: str, stdin: bytes = b"", **more: str
+) -> subprocess.CompletedProcess[bytes]:
     """The program with every stream a pipe."""
     return subprocess.run(
         [*PROGRAM, *arguments],
@@ -69,8 +70,3 @@ def at_terminal(*arguments: str, columns: int = 100) -> tuple[int, str]:
     return process.wait(timeout=60), "\n".join(line.rstrip() for line in text.split("\n")).strip(
         "\n"
     ) + "\n"
-
-
-def fences(page: str) -> list[tuple[str, str]]:
-    """Every fenced block: its language and its text."""
-    return FENCE.findall((ROOT / page).read_text())

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli.hosted import EXAMPLES, Door, Served, door, served
-from cli.shell import PROGRAM, ROOT, at_terminal, environment, piped
+from cli.server_process import EXAMPLES, ServerProcess, ToolServerAddress, door, serve_command
+from cli.shell import PROGRAM, ROOT, at_terminal, environment, run_with_pipes
 from click.testing import CliRunner, Result
 
 from toolwire.cli.framework.group import commands
@@ -30,19 +30,19 @@ def local(*arguments: str, stdin: str = "", env: dict[str, str] | None = None) -
     return call(*arguments, "--tools", EXAMPLES, stdin=stdin, env=env)
 
 
-def told(result: Result) -> tuple[int, str, str]:
+def output_of(result: Result) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
 @pytest.fixture(scope="module")
-def rung(tmp_path_factory: pytest.TempPathFactory) -> Door:
+def rung(tmp_path_factory: pytest.TempPathFactory) -> ToolServerAddress:
     return door(tmp_path_factory.mktemp("door"))
 
 
 @pytest.fixture(scope="module")
-def server(rung: Door) -> Iterator[Served]:
+def server(rung: ToolServerAddress) -> Iterator[ServerProcess]:
     ledger = f"sqlite:///{rung.counts.with_name('calls.db')}"
-    with served(
+    with serve_command(
         "serve",
         EXAMPLES,
         rung.file,
@@ -71,21 +71,23 @@ def server(rung: Door) -> Iterator[Served]:
     ],
 )
 def test_arguments_are_words_or_json(line: list[str], value: str) -> None:
-    assert told(local(*line)) == (0, f"{value}\n", "")
+    assert output_of(local(*line)) == (0, f"{value}\n", "")
 
 
 def test_input_is_read_from_stdin() -> None:
-    assert told(local("Calculator.Add", "--input", "-", stdin='{"a": 20, "b": 22}')) == (
+    assert output_of(local("Calculator.Add", "--input", "-", stdin='{"a": 20, "b": 22}')) == (
         0,
         "42\n",
         "",
     )
 
 
-def test_a_version_is_chosen_and_a_word_stays_a_word_where_the_schema_wants_one(rung: Door) -> None:
-    assert told(call("Door.Look@1", "--tools", rung.file))[:2] == (
+def test_a_version_is_chosen_and_a_word_stays_a_word_where_the_schema_wants_one(
+    rung: ToolServerAddress,
+) -> None:
+    assert output_of(call("Door.Look@1", "--tools", rung.file))[:2] == (
         0,
-        'loading the door\n"nobody"\n',
+        'loading the door\n"no one"\n',
     )
     done = call("Door.Look", "at=10", "far=true", "--tools", rung.file)
     assert done.stdout.splitlines()[-1] == '{"at":"10","far":true}'
@@ -95,7 +97,11 @@ def test_a_version_is_chosen_and_a_word_stays_a_word_where_the_schema_wants_one(
 
 def test_secrets_and_tokens_come_from_the_environment_and_are_not_shown() -> None:
     line = ("SMS.Send", "to=+1", "message=hi", "--secret", "TWILIO_API_KEY")
-    assert told(local(*line, env={"TWILIO_API_KEY": "hunter2"})) == (0, '{"status":"sent"}\n', "")
+    assert output_of(local(*line, env={"TWILIO_API_KEY": "hunter2"})) == (
+        0,
+        '{"status":"sent"}\n',
+        "",
+    )
     mails = local(
         "Gmail.GetEmails",
         "query=parcel",
@@ -109,7 +115,7 @@ def test_secrets_and_tokens_come_from_the_environment_and_are_not_shown() -> Non
 
 
 def test_a_failure_is_told_with_its_hints_and_exits_with_1() -> None:
-    assert told(local("Doorbell.Ring", "doorbell_id=none")) == (
+    assert output_of(local("Doorbell.Ring", "doorbell_id=none")) == (
         1,
         "",
         (
@@ -180,13 +186,13 @@ def test_at_a_terminal_the_value_is_indented() -> None:
     ],
 )
 def test_misuse_is_one_line(line: str, says: str) -> None:
-    code, out, err = told(local(*line.split()))
+    code, out, err = output_of(local(*line.split()))
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith("toolwire: ") and err.rstrip().endswith(says)
 
 
 def test_a_secret_that_was_given_instead_of_its_name_is_not_repeated() -> None:
-    code, _, err = told(local("Gmail.GetEmails", "--token", "google=ya29.Hunter2"))
+    code, _, err = output_of(local("Gmail.GetEmails", "--token", "google=ya29.Hunter2"))
     assert (code, err) == (
         2,
         (
@@ -197,7 +203,7 @@ def test_a_secret_that_was_given_instead_of_its_name_is_not_repeated() -> None:
 
 
 def test_a_ledger_beside_a_server_is_misuse() -> None:
-    assert told(call("A.B", "--ledger", "memory:")) == (
+    assert output_of(call("A.B", "--ledger", "memory:")) == (
         2,
         "",
         "toolwire: --ledger works only with --tools: a server records its calls itself\n",
@@ -244,8 +250,8 @@ def test_after_a_crash_it_is_said_that_nobody_knows(tmp_path: Path) -> None:
         "--call-id",
         "c1",
     )
-    assert piped(*line, RINGS=str(there.counts), DIE="1").returncode == -signal.SIGKILL
-    done = piped(*line, RINGS=str(there.counts))
+    assert run_with_pipes(*line, RINGS=str(there.counts), DIE="1").returncode == -signal.SIGKILL
+    done = run_with_pipes(*line, RINGS=str(there.counts))
     says = (
         "Door.Ring: the call started, and its outcome is unknown; this call id does not run again\n"
     )
@@ -256,21 +262,23 @@ def test_after_a_crash_it_is_said_that_nobody_knows(tmp_path: Path) -> None:
 # --- from servers ---------------------------------------------------------------------------------
 
 
-def test_a_server_is_asked_by_its_url_or_by_the_environment(server: Served) -> None:
-    assert told(call("Calculator.Add", "a=10", "b=5", "--url", server.url)) == (0, "15\n", "")
-    assert told(call("Calculator.Add", "a=10", "b=5", env={"TOOLWIRE_URL": server.url})) == (
+def test_a_server_is_asked_by_its_url_or_by_the_environment(server: ServerProcess) -> None:
+    assert output_of(call("Calculator.Add", "a=10", "b=5", "--url", server.url)) == (0, "15\n", "")
+    assert output_of(call("Calculator.Add", "a=10", "b=5", env={"TOOLWIRE_URL": server.url})) == (
         0,
         "15\n",
         "",
     )
-    assert told(call("Door.Look@1", "--url", server.url)) == (0, '"nobody"\n', "")
+    assert output_of(call("Door.Look@1", "--url", server.url)) == (0, '"no one"\n', "")
 
 
-def test_on_a_server_the_same_call_id_runs_once(server: Served, rung: Door) -> None:
+def test_on_a_server_the_same_call_id_runs_once(
+    server: ServerProcess, rung: ToolServerAddress
+) -> None:
     line = ("Door.Ring", "n=41", "--url", server.url, "--call-id", "c41")
-    assert [told(call(*line)) for _ in range(2)] == [(0, '"rung 41"\n', "")] * 2
+    assert [output_of(call(*line)) for _ in range(2)] == [(0, '"rung 41"\n', "")] * 2
     assert call("Door.Ring", "n=42", "--url", server.url, "--call-id", "c41").exit_code == 2
-    assert told(call("Door.Ring", "n=43", "--url", server.url)) == told(
+    assert output_of(call("Door.Ring", "n=43", "--url", server.url)) == output_of(
         call("Door.Ring", "n=43", "--url", server.url)
     )
     assert [rung.rings.count(n) for n in ("41", "42", "43")] == [1, 0, 2]
@@ -300,19 +308,23 @@ def test_on_a_server_the_same_call_id_runs_once(server: Served, rung: Door) -> N
     ],
 )
 def test_what_a_server_says_is_told_as_if_the_tool_were_here(
-    server: Served, line: str, code: int, says: str
+    server: ServerProcess, line: str, code: int, says: str
 ) -> None:
     done = call(*line.split(), "--url", server.url)
     assert (done.exit_code, done.stdout, done.stderr.splitlines()[0]) == (code, "", says)
 
 
-def test_what_a_tool_on_a_server_needs_is_handed_on(server: Served) -> None:
+def test_what_a_tool_on_a_server_needs_is_handed_on(server: ServerProcess) -> None:
     line = ("SMS.Send", "to=1", "message=x", "--secret", "TWILIO_API_KEY", "--url", server.url)
-    assert told(call(*line, env={"TWILIO_API_KEY": "hunter2"})) == (0, '{"status":"sent"}\n', "")
+    assert output_of(call(*line, env={"TWILIO_API_KEY": "hunter2"})) == (
+        0,
+        '{"status":"sent"}\n',
+        "",
+    )
 
 
 def test_no_server_there_is_said_in_one_line() -> None:
-    assert told(call("A.B", "--url", "http://127.0.0.1:1")) == (
+    assert output_of(call("A.B", "--url", "http://127.0.0.1:1")) == (
         2,
         "",
         "toolwire: nothing is listening at http://127.0.0.1:1; start the tool server (`toolwire"
@@ -320,19 +332,23 @@ def test_no_server_there_is_said_in_one_line() -> None:
     )
 
 
-def test_a_server_over_mcp_and_a_program_are_asked_alike(server: Served, tmp_path: Path) -> None:
+def test_a_server_over_mcp_and_a_program_are_asked_alike(
+    server: ServerProcess, tmp_path: Path
+) -> None:
     assert (
-        told(call("Toolwire.Calculator_Add", "a=1", "b=2", "--tools", f"mcp+{server.url}/mcp"))[0]
+        output_of(
+            call("Toolwire.Calculator_Add", "a=1", "b=2", "--tools", f"mcp+{server.url}/mcp")
+        )[0]
         == 2
     )
-    assert told(call("Calculator.Add", "a=1", "b=2", "--tools", f"mcp+{server.url}/mcp")) == (
+    assert output_of(call("Calculator.Add", "a=1", "b=2", "--tools", f"mcp+{server.url}/mcp")) == (
         0,
         "3\n",
         "",
     )
     there = door(tmp_path)
     command = shlex.join([*PROGRAM, "serve", there.file, "--stdio", "--ledger", "memory:"])
-    done = piped("call", "Door.Look", "at=sea", "--tools", f"mcp:{command}")
+    done = run_with_pipes("call", "Door.Look", "at=sea", "--tools", f"mcp:{command}")
     assert (done.returncode, done.stdout) == (0, b'{"at":"sea","far":false}\n')
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,11 @@ def names(result: Result) -> list[str]:
     return re.findall(r": TW\d{3} ([a-z-]+): ", result.stdout)
 
 
+def locations(result: Result) -> list[str]:
+    """File, line and column of each finding."""
+    return re.findall(r"^(\S+): TW\d{3} ", result.stdout, re.MULTILINE)
+
+
 def rows(*arguments: str, stdin: str | bytes = "") -> list[dict[str, JSON]]:
     """The findings as JSON."""
     found: list[dict[str, JSON]] = json.loads(
@@ -54,14 +60,38 @@ def rows(*arguments: str, stdin: str | bytes = "") -> list[dict[str, JSON]]:
 # --- exit codes -----------------------------------------------------------------------------------
 
 
-def test_a_finding_is_a_line_with_file_pointer_code_name_message_and_fix(tmp_path: Path) -> None:
+def test_a_finding_has_file_line_column_code_name_message_fix_and_an_excerpt(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "history.json"
-    file.write_text(BAD)
+    file.write_text(json.dumps(json.loads(BAD), indent=1))
     result = check(str(file))
+    first, excerpt, caret = result.stdout.splitlines()
     assert re.fullmatch(
-        rf"{re.escape(str(file))}:{PLACE}: TW021 missing-result: .+ \[safe fix\]\n", result.stdout
+        rf"{re.escape(str(file))}:12:5: TW021 missing-result: .+ \[safe fix\]", first
     )
-    assert (result.exit_code, result.stderr) == (1, "1 body; 1 error; fixes: 1 safe\n")
+    assert (excerpt, caret) == ("  12 |     {", f"     |     ^ {PLACE}")
+    assert result.exit_code == 1
+    summary, command = result.stderr.splitlines()
+    assert summary == "1 body; 1 error; fixes: 1 safe"
+    assert command == f"fix with: toolwire repair {file} --from openai-chat --in-place"
+
+
+def test_the_command_that_check_prints_fixes_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "a history.json"
+    file.write_text(BAD)
+    *_, command = check(str(file)).stderr.splitlines()
+    words = shlex.split(command.removeprefix("fix with: toolwire "))
+    assert CliRunner().invoke(commands, words).exit_code == 0
+    assert check(str(file), "--from", "openai-chat").exit_code == 0
+
+
+def test_a_long_line_is_shown_around_its_column(tmp_path: Path) -> None:
+    result = check("--from", "openai-chat", stdin=BAD)
+    _, excerpt, caret = result.stdout.splitlines()
+    assert excerpt.startswith("  1 | …") and excerpt.endswith("…") and len(excerpt) <= 80
+    assert excerpt[caret.index("^")] == "{"
+    assert "fix with" not in result.stderr, "stdin cannot be repaired in place"
 
 
 def test_a_clean_history_exits_with_nought_and_says_so_on_stderr() -> None:
@@ -113,10 +143,11 @@ def test_a_broken_file_is_named_and_does_not_stop_the_others(tmp_path: Path) -> 
     (tmp_path / "b.json").write_text(BAD)
     result = check(str(tmp_path / "a.json"), str(tmp_path / "none.json"), str(tmp_path / "b.json"))
     assert (result.exit_code, names(result)) == (2, ["missing-result"])
-    broken, missing, summary = result.stderr.splitlines()
+    broken, missing, summary, command = result.stderr.splitlines()
     assert broken.startswith(f"toolwire: {tmp_path}/a.json: broken JSON: ")
     assert missing == f"toolwire: {tmp_path}/none.json: no such file or directory"
     assert summary == "1 body; 1 error; fixes: 1 safe; 2 unreadable"
+    assert command.startswith(f"fix with: toolwire repair {tmp_path}/b.json ")
 
 
 def test_a_folder_is_looked_through_and_what_is_of_no_wire_is_passed_over_and_counted(
@@ -130,7 +161,7 @@ def test_a_folder_is_looked_through_and_what_is_of_no_wire_is_passed_over_and_co
     (tmp_path / "notes.txt").write_text("not looked at")
     result = check(str(tmp_path))
     assert (result.exit_code, names(result)) == (1, ["missing-result"])
-    assert result.stderr == "1 body; 1 error; fixes: 1 safe; 1 of no wire skipped\n"
+    assert result.stderr.startswith("1 body; 1 error; fixes: 1 safe; 1 of no wire skipped\n")
 
 
 def test_a_file_of_no_wire_that_somebody_named_is_not_passed_over(tmp_path: Path) -> None:
@@ -168,10 +199,7 @@ def test_each_line_of_a_file_of_lines_is_a_body_and_named_by_its_line(tmp_path: 
     file = tmp_path / "log.jsonl"
     file.write_text(f"{CLEAN}\n\n{BAD}\nnot json\n{BAD}\n")
     result = check(str(file), "--from", "openai-chat")
-    assert [line.split(": ")[0] for line in result.stdout.splitlines()] == [
-        f"{file}:3:{PLACE}",
-        f"{file}:5:{PLACE}",
-    ]
+    assert locations(result) == [f"{file}:3:118", f"{file}:5:118"]
     assert result.exit_code == 2
     assert result.stderr.splitlines()[0].startswith(
         f"toolwire: {file}:4: openai-chat: broken JSON: "
@@ -182,9 +210,9 @@ def test_each_line_of_a_file_of_lines_is_a_body_and_named_by_its_line(tmp_path: 
 @pytest.mark.parametrize("end", ["", "\n"])
 def test_lines_on_stdin_are_told_from_one_body(end: str) -> None:
     result = check("--from", "openai-chat", stdin=f"{CLEAN}\n{BAD}{end}")
-    assert [line.split(": ")[0] for line in result.stdout.splitlines()] == [f"stdin:2:{PLACE}"]
+    assert locations(result) == ["stdin:2:118"]
     whole = check("--from", "openai-chat", stdin=json.dumps(json.loads(BAD), indent=1) + end)
-    assert [line.split(": ")[0] for line in whole.stdout.splitlines()] == [f"stdin:{PLACE}"]
+    assert locations(whole) == ["stdin:12:5"]
 
 
 def test_an_answer_is_read_as_one_without_being_asked() -> None:
@@ -316,9 +344,10 @@ def test_a_body_cannot_command_the_reader_of_annotations_nor_a_terminal() -> Non
         result = check(
             "--from", "openai-chat", "--select", "missing-result", "--format", form, stdin=body
         )
-        (line,) = result.stdout.splitlines()
+        line, *excerpt = result.stdout.splitlines()
         assert "set-env" in line
-        assert "\x1b" not in line
+        assert "\x1b" not in result.stdout
+        assert len(excerpt) == (2 if form == "text" else 0)
     assert (
         "%250A"
         in check(
@@ -398,5 +427,7 @@ def test_at_a_terminal_many_files_end_with_their_findings_and_the_summary(tmp_pa
         (tmp_path / f"{n}.json").write_text(BAD if n == 3 else CLEAN)
     code, seen = at_terminal("check", str(tmp_path), "--from", "openai-chat", columns=200)
     assert code == 1
-    assert f"{tmp_path}/3.json:{PLACE}: TW021 missing-result: " in seen
-    assert seen.endswith("5 bodies; 1 error; fixes: 1 safe\n")
+    assert f"{tmp_path}/3.json:1:118: TW021 missing-result: " in seen
+    *_, summary, command = seen.splitlines()
+    assert summary == "5 bodies; 1 error; fixes: 1 safe"
+    assert command == f"fix with: toolwire repair {tmp_path}/3.json --from openai-chat --in-place"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,8 @@ def test_the_likeliest_meaning_comes_first() -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     first = json.loads(result.stdout)[0]
     assert (first["code"], first["name"]) == ("TW021", "missing-result")
-    assert set(first) == {"code", "name", "pointer", "message", "fix"}
+    assert set(first) == {"code", "name", "pointer", "message", "fix", "likely", "command"}
+    assert first["command"] == "toolwire repair FILE"
 
 
 def test_with_the_body_it_says_where(tmp_path: Path) -> None:
@@ -66,7 +68,24 @@ def test_at_a_terminal_it_is_for_people(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(BAD)
     code, seen = at_terminal("explain", REFUSED, "--body", str(tmp_path / "a.json"))
     assert (code, seen.splitlines()[0]) == (0, "TW021 missing-result at /messages/1/tool_calls/0")
+    command = f"  toolwire repair {tmp_path / 'a.json'} --from openai-chat"
+    assert seen.splitlines()[-1] == command
     assert at_terminal("explain", "the moon is full") == (1, "no explanation is known\n")
+
+
+def test_the_command_can_be_pasted_whatever_the_name_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "FILE of me.json"
+    path.write_text(BAD)
+    first = json.loads(explain(REFUSED, "--body", str(path)).stdout)[0]
+    words = shlex.split(first["command"])
+    assert words[:3] == ["toolwire", "repair", str(path)]
+    assert CliRunner().invoke(commands, words[1:]).exit_code == 0
+
+
+def test_an_error_that_is_not_about_tool_calls_exits_with_one() -> None:
+    result = explain("429 Too Many Requests: rate limit exceeded")
+    (row,) = json.loads(result.stdout)
+    assert (result.exit_code, row["code"], row["name"]) == (1, "TW000", "rate-limit")
 
 
 def test_what_makes_no_sense_is_misuse() -> None:
@@ -80,3 +99,17 @@ def test_what_makes_no_sense_is_misuse() -> None:
         2,
         "toolwire: none.json: no such file or directory\n",
     )
+
+
+@pytest.mark.parametrize("columns", [1, 24, 40])
+def test_lines_fit_a_narrow_terminal(tmp_path: Path, columns: int) -> None:
+    """Also the rule and its place. A command stays on one line, so that it can be pasted."""
+    (tmp_path / "a.json").write_text(BAD)
+    code, seen = at_terminal(
+        "explain", REFUSED, "--body", str(tmp_path / "a.json"), columns=columns
+    )
+    *lines, command = seen.rstrip("\n").split("\n")
+    assert code == 0
+    assert command.startswith("  toolwire repair ")
+    assert max(map(len, lines)) <= max(columns, 20)
+    assert "/messages/1/tool_calls/0" in "".join(line.strip() for line in lines)

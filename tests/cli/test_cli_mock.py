@@ -8,7 +8,7 @@ import signal
 import anthropic
 import pytest
 from anthropic.types import MessageParam, ToolParam
-from cli.hosted import served
+from cli.server_process import serve_command
 from click.testing import CliRunner
 
 from toolwire.cli.framework.group import commands
@@ -27,7 +27,7 @@ ADD: ToolParam = {
 def test_the_official_client_of_anthropic_talks_to_it_and_is_refused_what_anthropic_refuses() -> (
     None
 ):
-    with served("mock", "--wire", "anthropic", "--port", "0", lines=1) as found:
+    with serve_command("mock", "--wire", "anthropic", "--port", "0", lines=1) as found:
         assert found.said == f"anthropic at {found.url}; it accepts any key; Ctrl-C stops it\n"
         with anthropic.Anthropic(base_url=found.url, api_key="any", max_retries=0) as client:
             asked: list[MessageParam] = [{"role": "user", "content": "add 10 and 5"}]
@@ -56,7 +56,7 @@ def test_the_official_client_of_anthropic_talks_to_it_and_is_refused_what_anthro
 
 
 def test_a_lenient_one_takes_any_history() -> None:
-    with served("mock", "--wire", "anthropic", "--port", "0", "--lenient", lines=1) as found:
+    with serve_command("mock", "--wire", "anthropic", "--port", "0", "--lenient", lines=1) as found:
         with anthropic.Anthropic(base_url=found.url, api_key="any", max_retries=0) as client:
             open_: list[MessageParam] = [
                 {"role": "user", "content": "hello"},
@@ -85,10 +85,7 @@ def test_a_lenient_one_takes_any_history() -> None:
             "70000 is not in the range 0<=x<=65535 (see toolwire mock --help)",
         ),
         ("--wire anthropic --host 0.0.0.0", "or allow anyone (--allow-anyone)"),
-        (
-            "--wire oxp",
-            "bedrock, cohere, gemini, mistral, ollama, openai-chat, openai-responses, text",
-        ),
+        ("--wire oxp", "gemini-interactions, mistral, ollama, openai-chat, openai-responses, text"),
     ],
 )
 def test_misuse_is_one_line(line: str, says: str) -> None:

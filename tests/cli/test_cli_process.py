@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli.shell import PROGRAM, ROOT, at_terminal, environment, piped
+from cli.shell import PROGRAM, ROOT, at_terminal, environment, run_with_pipes
 
 LONG = json.dumps({"contents": [{"role": "user", "parts": [{"text": "x" * 1000}]}] * 2000}).encode()
 
@@ -63,7 +63,7 @@ main()
 """
 
 
-def interrupted(module: str, handling: str) -> subprocess.CompletedProcess[bytes]:
+def interrupt_import_of(module: str, handling: str) -> subprocess.CompletedProcess[bytes]:
     """The tour, with a Ctrl-C when a module is about to be imported."""
     code = INTERRUPTED.format(module=module, handling=handling)
     return subprocess.run(
@@ -80,18 +80,18 @@ def interrupted(module: str, handling: str) -> subprocess.CompletedProcess[bytes
     ["toolwire.cli.framework.group", "click", "click.core", "toolwire.cli.tour", "rich.console"],
 )
 def test_control_c_while_it_is_still_being_loaded_ends_it_the_same_way(module: str) -> None:
-    done = interrupted(module, "default_int_handler")
+    done = interrupt_import_of(module, "default_int_handler")
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
 def test_control_c_that_is_ignored_in_the_background_stays_ignored() -> None:
-    done = interrupted("click", "SIG_IGN")
+    done = interrupt_import_of("click", "SIG_IGN")
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.startswith(b"1. A conversation that went wrong")
 
 
 def test_the_door_of_the_command_line_loads_nothing_of_what_is_behind_it() -> None:
-    seen = imported("import toolwire.cli")
+    seen = modules_after("import toolwire.cli")
     assert "toolwire.cli" in seen
     assert (
         seen
@@ -210,7 +210,7 @@ def test_the_installed_program_is_this_one() -> None:
     assert done.stdout.decode().startswith("toolwire ")
 
 
-def imported(code: str) -> set[str]:
+def modules_after(code: str) -> set[str]:
     shown = subprocess.run(
         [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules, file=sys.stderr)"],
         input=b"",
@@ -223,14 +223,14 @@ def imported(code: str) -> set[str]:
 
 
 def test_importing_the_library_imports_no_command_line() -> None:
-    assert imported("import toolwire") & {"click", "rich", "toolwire.cli"} == set()
+    assert modules_after("import toolwire") & {"click", "rich", "toolwire.cli"} == set()
 
 
 @pytest.mark.parametrize(
     "verb", ["['translate', '--from', 'gemini', '--to', 'gemini', '/dev/null']", "['wires']"]
 )
 def test_a_verb_in_a_pipe_does_not_pay_for_drawing(verb: str) -> None:
-    seen = imported(
+    seen = modules_after(
         "from click.testing import CliRunner\nfrom toolwire.cli.framework.group import"
         f" commands\nCliRunner().invoke(commands, {verb})"
     )
@@ -291,5 +291,5 @@ def test_json_can_be_had_at_a_terminal_too() -> None:
 
 
 def test_the_same_input_gives_the_same_bytes_whatever_the_hash_seed() -> None:
-    runs = {piped("tour", PYTHONHASHSEED=seed).stdout for seed in ("1", "2")}
+    runs = {run_with_pipes("tour", PYTHONHASHSEED=seed).stdout for seed in ("1", "2")}
     assert len(runs) == 1

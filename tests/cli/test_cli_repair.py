@@ -1,4 +1,4 @@
-"""`toolwire repair`: the mended body, every change told, and no original lost."""
+"""`toolwire repair`: the repaired body, a report of every change, and no original lost."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from toolwire.cli.framework.errors import CommandError
 from toolwire.cli.framework.group import commands
-from toolwire.cli.output.atomic_write import replace_file
 from toolwire.conversation.json import Object
+from toolwire.errors import UsageError
 from toolwire.lint import repair as repaired
+from toolwire.sessions.atomic_write import replace_file
 
 USER: Object = {"role": "user", "content": "hi"}
 CALL: Object = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
@@ -36,13 +36,13 @@ def inside(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def mended(text: str) -> object:
+def repair_body(text: str) -> object:
     return repaired(text, "openai-chat").body
 
 
 def test_the_mended_body_goes_to_stdout_and_each_change_to_a_line_of_stderr() -> None:
     result = repair(stdin=BAD)
-    assert (result.exit_code, json.loads(result.stdout)) == (0, mended(BAD))
+    assert (result.exit_code, json.loads(result.stdout)) == (0, repair_body(BAD))
     assert json.loads(result.stdout) != BROKEN
     (line,) = result.stderr.splitlines()
     assert line.startswith("change /messages/1/tool_calls/0: TW021 missing-result: ")
@@ -115,7 +115,7 @@ def test_in_place_keeps_the_original_beside_the_mended_file(tmp_path: Path) -> N
     result = repair("--in-place", str(file))
     assert (result.exit_code, result.stdout) == (0, "")
     assert result.stderr.splitlines()[-1] == f"backup {file}.bak"
-    assert json.loads(file.read_text()) == mended(BAD)
+    assert json.loads(file.read_text()) == repair_body(BAD)
     assert (tmp_path / "a.json.bak").read_text() == BAD
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
     assert inside(tmp_path) == ["a.json", "a.json.bak"]
@@ -165,7 +165,7 @@ def test_in_place_follows_a_link_and_leaves_it_one(tmp_path: Path) -> None:
     link.symlink_to(file)
     assert repair("--in-place", str(link)).exit_code == 0
     assert link.is_symlink()
-    assert json.loads(file.read_text()) == mended(BAD)
+    assert json.loads(file.read_text()) == repair_body(BAD)
     assert (tmp_path / "real" / "a.json.bak").read_text() == BAD
 
 
@@ -191,8 +191,8 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(
 def test_a_file_that_somebody_else_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     file.write_text("newer")
-    with pytest.raises(CommandError, match="changed while it was being repaired"):
-        replace_file(str(file), b"older", b"mended")
+    with pytest.raises(UsageError, match="changed while it was being repaired"):
+        replace_file(str(file), b"older", b"repaired")
     assert (file.read_text(), inside(tmp_path)) == ("newer", ["a.json"])
 
 
@@ -206,16 +206,8 @@ def test_a_file_that_somebody_else_changed_meanwhile_is_left_alone(tmp_path: Pat
         (["--in-place"], BAD, "toolwire: --in-place needs the name of a file\n"),
         (["--in-place", "-"], BAD, "toolwire: --in-place needs the name of a file\n"),
         (["none.json"], "", "toolwire: none.json: no such file or directory\n"),
-        (
-            [],
-            f"{BAD}\n{BAD}",
-            "toolwire: stdin: expected a single body, not a stream or a file with a body on each line\n",
-        ),
-        (
-            [],
-            "data: {}\n\n",
-            "toolwire: stdin: expected a single body, not a stream or a file with a body on each line\n",
-        ),
+        ([], f"{BAD}\n{BAD}", "toolwire: a body on each of 2 lines; `line` chooses one\n"),
+        ([], "data: {}\n\n", "toolwire: stdin: expected a body or a session, not a stream\n"),
         (
             ["--from", "openai-chat"],
             "{",

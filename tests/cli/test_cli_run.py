@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 from cases import DEEP
-from cli.hosted import EXAMPLES, Door, door, served
-from cli.shell import PROGRAM, at_terminal, environment, piped
+from cli.server_process import EXAMPLES, ToolServerAddress, door, serve_command
+from cli.shell import PROGRAM, at_terminal, environment, run_with_pipes
 from click.testing import CliRunner, Result
 
 from toolwire.cli.framework.group import commands
@@ -34,7 +34,7 @@ NO_KEYS = {"ANTHROPIC_API_KEY": "", "ANTHROPIC_BASE_URL": ""}
 
 
 @pytest.fixture
-def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Door]:
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ToolServerAddress]:
     found = door(tmp_path)
     monkeypatch.setenv("RINGS", str(found.counts))
     yield found
@@ -46,7 +46,7 @@ def run(*arguments: str, model: str = "demo:", stdin: str = "") -> Result:
     )
 
 
-def seen(result: Result) -> list[str]:
+def transcript_lines(result: Result) -> list[str]:
     """The lines of a transcript, without what a tool file prints and without times."""
     return [
         TIMES.sub("(T", line) for line in result.stdout.splitlines() if line != "loading the door"
@@ -61,9 +61,9 @@ def rows(result: Result) -> list[dict[str, JSON]]:
 # --- the transcript -------------------------------------------------------------------------------
 
 
-def test_letters_join_each_call_and_its_result(there: Door) -> None:
+def test_letters_join_each_call_and_its_result(there: ToolServerAddress) -> None:
     done = run(THREE, "--tools", there.file)
-    lines = seen(done)
+    lines = transcript_lines(done)
     assert (done.exit_code, lines[:2]) == (0, ['A → Door_Ring {"n":1}', 'B → Door_Ring {"n":2}'])
     assert sorted(lines[2:4]) == ["A ← rung 1  (T)", "B ← rung 2  (T)"]
     assert lines[4:] == [
@@ -82,19 +82,21 @@ def test_letters_join_each_call_and_its_result(there: Door) -> None:
         {row.name if DEEP else resolve(row.profile)[0].name: row.name for row in PROVIDERS}.values()
     ),
 )
-def test_every_wire_is_spoken_by_the_demo(name: str, there: Door) -> None:
-    lines = seen(run(THREE, "--tools", there.file, model=f"demo:{name}"))
+def test_every_wire_is_spoken_by_the_demo(name: str, there: ToolServerAddress) -> None:
+    lines = transcript_lines(run(THREE, "--tools", there.file, model=f"demo:{name}"))
     assert lines[-3:] == [f"Door_Ring(n={n}) gave: rung {n}" for n in (1, 2, 3)]
     assert sorted(there.rings) == ["1", "2", "3"]
 
 
 @pytest.mark.parametrize("option", ["--no-stream", "--text"])
-def test_whole_answers_and_models_without_tools_read_the_same(option: str, there: Door) -> None:
-    lines = seen(run('[[call Door_Ring {"n": 1}]]', option, "--tools", there.file))
+def test_whole_answers_and_models_without_tools_read_the_same(
+    option: str, there: ToolServerAddress
+) -> None:
+    lines = transcript_lines(run('[[call Door_Ring {"n": 1}]]', option, "--tools", there.file))
     assert lines[-3:] == ['A → Door_Ring {"n":1}', "A ← rung 1  (T)", "Door_Ring(n=1) gave: rung 1"]
 
 
-def test_as_json_everything_is_a_line(there: Door) -> None:
+def test_as_json_everything_is_a_line(there: ToolServerAddress) -> None:
     done = run('[[call Door_Ring {"n": 1}]]', "--json", "--tools", there.file)
     found = rows(done)
     call, result = (
@@ -122,7 +124,9 @@ def test_as_json_everything_is_a_line(there: Door) -> None:
     }
 
 
-def test_at_a_terminal_calls_and_results_have_colours_and_the_same_words(there: Door) -> None:
+def test_at_a_terminal_calls_and_results_have_colours_and_the_same_words(
+    there: ToolServerAddress,
+) -> None:
     code, text = at_terminal(
         "run",
         "--model",
@@ -141,13 +145,15 @@ def test_at_a_terminal_calls_and_results_have_colours_and_the_same_words(there: 
     )
 
 
-def test_tools_of_an_oxp_server_and_of_an_mcp_program_work_together(there: Door) -> None:
+def test_tools_of_an_oxp_server_and_of_an_mcp_program_work_together(
+    there: ToolServerAddress,
+) -> None:
     command = shlex.join([*PROGRAM, "serve", there.file, "--stdio", "--ledger", "memory:"])
     question = '[[call Calculator_Add {"a": 1, "b": 2}]] [[call Door_Look {"at": "sea"}]]'
-    with served(
+    with serve_command(
         "serve", EXAMPLES, "--oxp", "--port", "0", "--ledger", "memory:", lines=3
     ) as server:
-        done = piped(
+        done = run_with_pipes(
             "run", "--model", "demo:", question, "--tools", server.url, "--tools", f"mcp:{command}"
         )
     out = done.stdout.decode()
@@ -155,16 +161,16 @@ def test_tools_of_an_oxp_server_and_of_an_mcp_program_work_together(there: Door)
     assert "gave: 3\n" in out and 'gave: {"at":"sea","far":false}\n' in out
 
 
-def test_more_turns_than_allowed_exit_with_1(there: Door) -> None:
+def test_more_turns_than_allowed_exit_with_1(there: ToolServerAddress) -> None:
     done = run(THREE, "--tools", there.file, "--turns", "1")
     assert done.exit_code == 1
     assert done.stderr.startswith("stopped: ")
     assert sorted(there.rings) == ["1", "2"]
 
 
-def test_a_question_is_read_from_stdin(there: Door) -> None:
+def test_a_question_is_read_from_stdin(there: ToolServerAddress) -> None:
     assert (
-        seen(run("-", "--tools", there.file, stdin='[[call Door_Ring {"n": 1}]]'))[-1]
+        transcript_lines(run("-", "--tools", there.file, stdin='[[call Door_Ring {"n": 1}]]'))[-1]
         == "Door_Ring(n=1) gave: rung 1"
     )
 
@@ -201,8 +207,10 @@ def test_a_provider_that_refuses_exits_with_1_and_its_words_and_no_key() -> None
 # --- who may run what -----------------------------------------------------------------------------
 
 
-def approved(there: Door, answers: str, question: str) -> tuple[list[str], str]:
-    done = piped(
+def run_with_approval(
+    there: ToolServerAddress, answers: str, question: str
+) -> tuple[list[str], str]:
+    done = run_with_pipes(
         "run",
         "--model",
         "demo:",
@@ -217,26 +225,30 @@ def approved(there: Door, answers: str, question: str) -> tuple[list[str], str]:
     return done.stdout.decode().splitlines(), done.stderr.decode()
 
 
-def test_each_call_is_asked_about_and_may_be_denied_with_a_reason_or_edited(there: Door) -> None:
+def test_each_call_is_asked_about_and_may_be_denied_with_a_reason_or_edited(
+    there: ToolServerAddress,
+) -> None:
     question = '[[call Door_Ring {"n": 1}]] [[call Door_Ring {"n": 2}]] [[call Door_Ring {"n": 3}]]'
-    lines, asked = approved(there, 'no they sleep\nwhat\ne\nnot json\n{"n": 9}\n', question)
+    lines, asked = run_with_approval(
+        there, 'no they sleep\nwhat\ne\nnot json\n{"n": 9}\n', question
+    )
     assert lines[-3:] == [
         "Door_Ring(n=1) gave: [toolwire] they sleep",
         "Door_Ring(n=9) gave: rung 9",
-        "Door_Ring(n=3) gave: [toolwire] nobody can approve this call: stdin has ended",
+        "Door_Ring(n=3) gave: [toolwire] no one can approve this call: stdin has ended",
     ]
     assert asked.count('run Door.Ring@1.0.0 with {"n":2}? [y]es, [n]o, [e]dit, [a]ll: ') == 2
     assert "expected a JSON object" in asked
     assert there.rings == ["9"]
 
 
-def test_all_is_not_asked_again(there: Door) -> None:
-    lines, asked = approved(there, "all\n", THREE)
+def test_all_is_not_asked_again(there: ToolServerAddress) -> None:
+    lines, asked = run_with_approval(there, "all\n", THREE)
     assert lines[-1] == "Door_Ring(n=3) gave: rung 3"
     assert asked.count("run Door.Ring") == 1
 
 
-def test_control_c_at_a_question_ends_it_at_once(there: Door) -> None:
+def test_control_c_at_a_question_ends_it_at_once(there: ToolServerAddress) -> None:
     line = [
         *PROGRAM,
         "run",
@@ -268,12 +280,12 @@ def test_control_c_at_a_question_ends_it_at_once(there: Door) -> None:
 # --- stopped and taken up again -------------------------------------------------------------------
 
 
-def test_after_kill_9_in_the_middle_of_a_tool_nothing_rings_twice(there: Door) -> None:
+def test_after_kill_9_in_the_middle_of_a_tool_nothing_rings_twice(there: ToolServerAddress) -> None:
     kept = str(there.counts.with_name("talk.json"))
     line = ("run", "--model", "demo:anthropic", "--tools", there.file, "--parallel", "1")
-    died = piped(*line, "--save", kept, THREE, RINGS=str(there.counts), DIE="2")
+    died = run_with_pipes(*line, "--save", kept, THREE, RINGS=str(there.counts), DIE="2")
     assert (died.returncode, there.rings) == (-signal.SIGKILL, ["1", "2"])
-    done = piped(*line, "--resume", kept, RINGS=str(there.counts))
+    done = run_with_pipes(*line, "--resume", kept, RINGS=str(there.counts))
     lines = done.stdout.decode().splitlines()
     assert done.returncode == 0, done.stderr
     assert there.rings == ["1", "2", "3"]
@@ -282,12 +294,14 @@ def test_after_kill_9_in_the_middle_of_a_tool_nothing_rings_twice(there: Door) -
         "Door_Ring(n=2) failed: [toolwire] the call was started, and its outcome is unknown; it was"
         " not run again" in lines
     )
-    again = piped(*line, "--resume", kept, '[[call Door_Ring {"n": 4}]]', RINGS=str(there.counts))
+    again = run_with_pipes(
+        *line, "--resume", kept, '[[call Door_Ring {"n": 4}]]', RINGS=str(there.counts)
+    )
     assert again.stdout.decode().splitlines()[-1] == "Door_Ring(n=4) gave: rung 4"
     assert there.rings == ["1", "2", "3", "4"]
 
 
-def test_after_control_c_it_says_how_to_go_on_and_does(there: Door) -> None:
+def test_after_control_c_it_says_how_to_go_on_and_does(there: ToolServerAddress) -> None:
     kept = str(there.counts.with_name("talk.json"))
     question = '[[call Door_Ring {"n": 1, "seconds": 30}]]'
     line = [*PROGRAM, "run", "--model", "demo:", "--tools", there.file, "--save", kept, question]
@@ -304,13 +318,13 @@ def test_after_control_c_it_says_how_to_go_on_and_does(there: Door) -> None:
         assert process.wait(timeout=60) == 130
         assert process.stderr is not None
         assert process.stderr.read().decode() == f"stopped; continue with --resume {kept}\n"
-    done = piped(
+    done = run_with_pipes(
         "run", "--model", "demo:", "--tools", there.file, "--resume", kept, RINGS=str(there.counts)
     )
     assert (done.returncode, there.rings) == (0, ["1"])
 
 
-def test_without_anything_kept_control_c_says_nothing(there: Door) -> None:
+def test_without_anything_kept_control_c_says_nothing(there: ToolServerAddress) -> None:
     line = [
         *PROGRAM,
         "run",
@@ -334,7 +348,7 @@ def test_without_anything_kept_control_c_says_nothing(there: Door) -> None:
         assert process.stderr is not None and process.stderr.read() == b""
 
 
-def test_a_reader_that_goes_away_ends_it_without_a_traceback(there: Door) -> None:
+def test_a_reader_that_goes_away_ends_it_without_a_traceback(there: ToolServerAddress) -> None:
     ours, theirs = os.pipe()
     os.close(ours)
     done = subprocess.run(
@@ -355,7 +369,7 @@ def test_a_reader_that_goes_away_ends_it_without_a_traceback(there: Door) -> Non
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("--model demo:", "there is no question"),
+        ("--model demo:", "there is no question: give one on the command line or on stdin"),
         ("--model demo: --resume nowhere.json", "nowhere.json: no such file"),
         (
             "hi --model demo: --save {file}",

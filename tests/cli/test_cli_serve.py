@@ -19,8 +19,8 @@ from pathlib import Path
 import jwt
 import oxp
 import pytest
-from cli.hosted import EXAMPLES, Door, Served, door, served
-from cli.shell import PROGRAM, ROOT, environment, piped
+from cli.server_process import EXAMPLES, ServerProcess, ToolServerAddress, door, serve_command
+from cli.shell import PROGRAM, ROOT, environment, run_with_pipes
 from click.testing import CliRunner, Result
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
@@ -39,7 +39,7 @@ def serve(*arguments: str, env: dict[str, str] | None = None) -> Result:
     )
 
 
-def asked(url: str, body: JSON = None, **headers: str) -> tuple[int, JSON]:
+def send_request(url: str, body: JSON = None, **headers: str) -> tuple[int, JSON]:
     """The status and the body of an answer."""
     sent = None if body is None else json.dumps(body).encode()
     kept = {
@@ -62,20 +62,20 @@ def ring(url: str, n: int, call_id: str, **more: JSON) -> JSON:
     body: JSON = {
         "request": {"tool_id": "Door.Ring", "call_id": call_id, "input": {"n": n, **more}}
     }
-    found = asked(f"{url}/tools/call", body)[1]
+    found = send_request(f"{url}/tools/call", body)[1]
     assert isinstance(found, dict) and isinstance(found["result"], dict)
     return {key: value for key, value in found["result"].items() if key != "duration"}
 
 
 @pytest.fixture(scope="module")
-def rung(tmp_path_factory: pytest.TempPathFactory) -> Door:
+def rung(tmp_path_factory: pytest.TempPathFactory) -> ToolServerAddress:
     return door(tmp_path_factory.mktemp("door"))
 
 
 @pytest.fixture(scope="module")
-def server(rung: Door) -> Iterator[Served]:
+def server(rung: ToolServerAddress) -> Iterator[ServerProcess]:
     ledger = f"sqlite:///{rung.counts.with_name('calls.db')}"
-    with served(
+    with serve_command(
         "serve",
         EXAMPLES,
         rung.file,
@@ -89,7 +89,9 @@ def server(rung: Door) -> Iterator[Served]:
         yield found
 
 
-def test_it_says_where_it_is_and_what_it_speaks(server: Served, rung: Door) -> None:
+def test_it_says_where_it_is_and_what_it_speaks(
+    server: ServerProcess, rung: ToolServerAddress
+) -> None:
     url = server.url
     assert server.said.splitlines() == [
         "loading the door",
@@ -100,7 +102,7 @@ def test_it_says_where_it_is_and_what_it_speaks(server: Served, rung: Door) -> N
     ]
 
 
-def test_the_official_client_of_oxp_calls_a_tool(server: Served) -> None:
+def test_the_official_client_of_oxp_calls_a_tool(server: ServerProcess) -> None:
     with oxp.Oxp(
         base_url=server.url, bearer_token="ignored", _strict_response_validation=True
     ) as client:
@@ -111,7 +113,7 @@ def test_the_official_client_of_oxp_calls_a_tool(server: Served) -> None:
     assert found.result.value == 15  # type: ignore[union-attr]
 
 
-def test_the_official_client_of_mcp_calls_a_tool(server: Served) -> None:
+def test_the_official_client_of_mcp_calls_a_tool(server: ServerProcess) -> None:
     async def act() -> None:
         async with Client(f"{server.url}/mcp") as client:
             assert "Calculator_Add" in [tool.name for tool in (await client.list_tools()).tools]
@@ -121,19 +123,21 @@ def test_the_official_client_of_mcp_calls_a_tool(server: Served) -> None:
     asyncio.run(act())
 
 
-def test_a_call_id_over_both_protocols_is_one_call(server: Served, rung: Door) -> None:
+def test_a_call_id_over_both_protocols_is_one_call(
+    server: ServerProcess, rung: ToolServerAddress
+) -> None:
     assert ring(server.url, 71, "both") == {**_success("both"), "value": "rung 71"}
 
     async def act() -> None:
         async with Client(f"{server.url}/mcp") as client:
-            found = await client.call_tool("Door_Ring", {"n": 71}, meta=named("both"))
+            found = await client.call_tool("Door_Ring", {"n": 71}, meta=meta_with_call_id("both"))
             assert found.meta is not None and found.meta["toolwire/replayed"] is True
 
     asyncio.run(act())
     assert rung.rings.count("71") == 1
 
 
-def named(call_id: str) -> RequestParamsMeta:
+def meta_with_call_id(call_id: str) -> RequestParamsMeta:
     """What says the id of a call over MCP."""
     return {"toolwire/call_id": call_id}  # type: ignore[typeddict-unknown-key]
 
@@ -142,24 +146,28 @@ def _success(call_id: str) -> dict[str, JSON]:
     return {"call_id": call_id, "success": True}
 
 
-def test_health_and_metrics_are_there(server: Served) -> None:
-    assert asked(f"{server.url}/health") == (200, {"status": "ok", "tool_count": 9})
-    status, text = asked(f"{server.url}/metrics")
+def test_health_and_metrics_are_there(server: ServerProcess) -> None:
+    assert send_request(f"{server.url}/health") == (200, {"status": "ok", "tool_count": 9})
+    status, text = send_request(f"{server.url}/metrics")
     assert status == 200 and "toolwire_calls_total" in str(text)
 
 
 def test_with_oxp_only_there_is_no_mcp_and_ctrl_c_ends_it_well() -> None:
-    with served("serve", EXAMPLES, "--oxp", "--port", "0", "--ledger", "memory:", lines=3) as found:
-        assert asked(f"{found.url}/mcp", {})[0] == 404
-        assert asked(f"{found.url}/tools")[0] == 200
+    with serve_command(
+        "serve", EXAMPLES, "--oxp", "--port", "0", "--ledger", "memory:", lines=3
+    ) as found:
+        assert send_request(f"{found.url}/mcp", {})[0] == 404
+        assert send_request(f"{found.url}/tools")[0] == 200
         assert "recorded in memory only" in found.said
         assert found.end(signal.SIGINT) == (0, "", "")
 
 
 def test_with_mcp_only_there_is_no_oxp() -> None:
-    with served("serve", EXAMPLES, "--mcp", "--port", "0", "--ledger", "memory:", lines=3) as found:
+    with serve_command(
+        "serve", EXAMPLES, "--mcp", "--port", "0", "--ledger", "memory:", lines=3
+    ) as found:
         assert [
-            asked(f"{found.url}{path}", body)[0]
+            send_request(f"{found.url}{path}", body)[0]
             for path, body in (("/tools", None), ("/tools/call", {}), ("/call", {}))
         ] == ([404] * 3)
 
@@ -187,7 +195,7 @@ def test_over_stdio_the_official_client_calls_a_tool_and_what_a_file_prints_is_n
     async def act() -> None:
         for replayed in (None, True):  # the second is another process with the same ledger
             async with Client(program) as client:
-                found = await client.call_tool("Door_Ring", {"n": 1}, meta=named("c1"))
+                found = await client.call_tool("Door_Ring", {"n": 1}, meta=meta_with_call_id("c1"))
                 assert [block.text for block in found.content if block.type == "text"] == ["rung 1"]
                 assert (found.meta or {}).get("toolwire/replayed") is replayed
 
@@ -248,7 +256,7 @@ def test_over_stdio_a_signal_lets_a_call_under_way_finish(
 
 def test_with_auth_a_caller_shows_a_key_or_a_token() -> None:
     auth = ("--auth", "key", "--auth", "jwt", "--audience", "here")
-    with served(
+    with serve_command(
         "serve",
         EXAMPLES,
         *auth,
@@ -269,7 +277,7 @@ def test_with_auth_a_caller_shows_a_key_or_a_token() -> None:
             {"Authorization": f"Bearer {other}"},
             {"OXP_API_Key": SECRET},
         ]
-        assert [asked(f"{found.url}/tools", **headers)[0] for headers in tries] == [
+        assert [send_request(f"{found.url}/tools", **headers)[0] for headers in tries] == [
             401,
             200,
             200,
@@ -277,10 +285,10 @@ def test_with_auth_a_caller_shows_a_key_or_a_token() -> None:
             401,
             401,
         ]
-        assert asked(f"{found.url}/mcp", {})[0] == 401
-        assert piped("tools", found.url, TOOLWIRE_API_KEY=KEY).returncode == 0
-        assert piped("tools", f"mcp+{found.url}/mcp", TOOLWIRE_TOKEN=token).returncode == 0
-        refused = piped("tools", found.url, TOOLWIRE_API_KEY="x" * 40)
+        assert send_request(f"{found.url}/mcp", {})[0] == 401
+        assert run_with_pipes("tools", found.url, TOOLWIRE_API_KEY=KEY).returncode == 0
+        assert run_with_pipes("tools", f"mcp+{found.url}/mcp", TOOLWIRE_TOKEN=token).returncode == 0
+        refused = run_with_pipes("tools", found.url, TOOLWIRE_API_KEY="x" * 40)
         assert (refused.returncode, refused.stderr.decode()) == (
             2,
             f"toolwire: {found.url}: Authentication is required.\n",
@@ -300,12 +308,12 @@ def test_a_ledger_in_a_file_survives_kill_9(tmp_path: Path) -> None:
         "--ledger",
         f"sqlite:///{tmp_path / 'calls.db'}",
     )
-    with served(*command, RINGS=str(there.counts), DIE="3") as found:
+    with serve_command(*command, RINGS=str(there.counts), DIE="3") as found:
         assert ring(found.url, 1, "c1") == {**_success("c1"), "value": "rung 1"}
         with pytest.raises(OSError):
             ring(found.url, 3, "c3")
         assert found.end()[0] == -signal.SIGKILL
-    with served(*command, RINGS=str(there.counts)) as found:
+    with serve_command(*command, RINGS=str(there.counts)) as found:
         assert ring(found.url, 1, "c1") == {**_success("c1"), "value": "rung 1"}
         lost = ring(found.url, 3, "c3")
         assert isinstance(lost, dict) and lost["success"] is False
@@ -317,7 +325,7 @@ def test_a_ledger_in_a_file_survives_kill_9(tmp_path: Path) -> None:
 def test_sigterm_lets_a_call_under_way_finish(tmp_path: Path) -> None:
     there = door(tmp_path)
     ledger = f"sqlite:///{tmp_path / 'calls.db'}"
-    with served(
+    with serve_command(
         "serve", there.file, "--oxp", "--port", "0", "--ledger", ledger, RINGS=str(there.counts)
     ) as found:
         answers: list[JSON] = []
@@ -395,7 +403,7 @@ def test_a_file_named_like_a_module_of_python_is_only_itself(tmp_path: Path) -> 
         "from toolwire.tools import tool\n\n@tool\ndef send(to: str) -> str:\n"
         '    """Send it.\n\n    Args:\n        to: Who.\n    """\n    return to\n'
     )
-    done = piped("call", "Email.Send", "to=me", "--tools", str(tmp_path / "email.py"))
+    done = run_with_pipes("call", "Email.Send", "to=me", "--tools", str(tmp_path / "email.py"))
     assert (done.returncode, done.stdout, done.stderr) == (0, b'"me"\n', b"")
 
 
@@ -478,7 +486,7 @@ def test_a_port_that_is_taken_is_said_in_one_line() -> None:
 
 
 def test_a_database_that_is_away_is_said_in_one_line_without_its_password() -> None:
-    done = piped(
+    done = run_with_pipes(
         "serve",
         EXAMPLES,
         "--port",
@@ -494,9 +502,11 @@ def test_a_database_that_is_away_is_said_in_one_line_without_its_password() -> N
     assert "hunter2" not in line
 
 
-def test_a_file_that_another_server_holds_is_said_in_one_line(server: Served, rung: Door) -> None:
+def test_a_file_that_another_server_holds_is_said_in_one_line(
+    server: ServerProcess, rung: ToolServerAddress
+) -> None:
     file = rung.counts.with_name("calls.db")
-    done = piped("serve", EXAMPLES, "--port", "0", "--ledger", f"sqlite:///{file}")
+    done = run_with_pipes("serve", EXAMPLES, "--port", "0", "--ledger", f"sqlite:///{file}")
     line = done.stderr.decode()
     assert (done.returncode, done.stdout, line.count("\n")) == (2, b"", 1)
     assert line.startswith(f"toolwire: {file}: ")

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cli.shell import PROGRAM, ROOT, environment, piped
+from cli.shell import PROGRAM, ROOT, environment, run_with_pipes
 
 import toolwire
 from toolwire.conversation.json import JSON
@@ -61,7 +61,7 @@ WHOLE = sse(*EVENTS)
 
 
 def test_a_stream_becomes_one_of_another_wire() -> None:
-    done = piped("stream", "--from", "anthropic", "--to", "openai-chat", stdin=WHOLE)
+    done = run_with_pipes("stream", "--from", "anthropic", "--to", "openai-chat", stdin=WHOLE)
     assert (done.returncode, done.stderr) == (0, b"")
     body = toolwire.fold(done.stdout, "openai-chat")
     (call,) = toolwire.decode(body, "openai-chat", "response").calls()
@@ -96,13 +96,15 @@ def test_each_event_is_passed_on_before_the_next_one_comes() -> None:
 def test_fold_writes_the_body_a_stream_stands_for(tmp_path: Path) -> None:
     file = tmp_path / "stream.txt"
     file.write_bytes(WHOLE)
-    done = piped("stream", str(file), "--from", "anthropic", "--fold")
+    done = run_with_pipes("stream", str(file), "--from", "anthropic", "--fold")
     assert done.returncode == 0
     assert json.loads(done.stdout) == toolwire.fold(WHOLE, "anthropic")
 
 
 def test_a_stream_that_breaks_off_exits_with_one_and_says_so() -> None:
-    done = piped("stream", "--from", "anthropic", "--to", "openai-chat", stdin=sse(*EVENTS[:6]))
+    done = run_with_pipes(
+        "stream", "--from", "anthropic", "--to", "openai-chat", stdin=sse(*EVENTS[:6])
+    )
     assert done.returncode == 1
     assert done.stderr == b"toolwire: the stream ended before the answer was over\n"
     assert b'"error"' in done.stdout
@@ -117,21 +119,23 @@ def test_losses_are_reported_when_the_stream_is_over() -> None:
     }
     stop: JSON = {"type": "content_block_stop", "index": 0}
     stream = sse(EVENTS[0], thought, stop, *EVENTS[7:])
-    done = piped("stream", "--from", "anthropic", "--to", "openai-chat", stdin=stream)
+    done = run_with_pipes("stream", "--from", "anthropic", "--to", "openai-chat", stdin=stream)
     assert done.returncode == 1
     assert b"loss /" in done.stderr
     assert b"mystery" in done.stderr
-    quiet = piped("stream", "-q", "--from", "anthropic", "--to", "openai-chat", stdin=stream)
+    quiet = run_with_pipes(
+        "stream", "-q", "--from", "anthropic", "--to", "openai-chat", stdin=stream
+    )
     assert (quiet.returncode, quiet.stderr) == (1, b"")
 
 
 def test_the_id_map_of_a_stream_leads_home(tmp_path: Path) -> None:
     file = tmp_path / "ids.json"
-    done = piped(
+    done = run_with_pipes(
         "stream", "--from", "anthropic", "--to", "mistral", "--save-ids", str(file), stdin=WHOLE
     )
     assert done.returncode == 0
-    back = piped(
+    back = run_with_pipes(
         "stream", "--from", "mistral", "--to", "openai-chat", "--ids", str(file), stdin=done.stdout
     )
     assert b"toolu_1" in back.stdout
@@ -159,7 +163,7 @@ def test_the_id_map_of_a_stream_leads_home(tmp_path: Path) -> None:
     ],
 )
 def test_misuse_is_one_line_and_exits_with_two(arguments: tuple[str, ...], said: str) -> None:
-    done = piped("stream", *arguments, stdin=b"")
+    done = run_with_pipes("stream", *arguments, stdin=b"")
     assert done.returncode == 2
     assert said in done.stderr.decode()
     assert done.stderr.count(b"\n") == 1

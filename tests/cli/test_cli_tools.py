@@ -7,8 +7,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from cli.hosted import EXAMPLES, door
-from cli.shell import PROGRAM, at_terminal, piped
+from cli.server_process import EXAMPLES, door
+from cli.shell import PROGRAM, at_terminal, run_with_pipes
 from click.testing import CliRunner, Result
 
 from toolwire.cli.framework.group import commands
@@ -76,7 +76,7 @@ def test_json_can_be_had_at_a_terminal_too() -> None:
 def test_files_and_a_program_that_speaks_mcp_are_listed_together(tmp_path: Path) -> None:
     there = door(tmp_path)
     command = shlex.join([*PROGRAM, "serve", there.file, "--stdio", "--ledger", "memory:"])
-    done = piped("tools", EXAMPLES, f"mcp:{command}")
+    done = run_with_pipes("tools", EXAMPLES, f"mcp:{command}")
     listed = [one["id"].partition("@")[0] for one in json.loads(done.stdout)]
     assert done.returncode == 0
     assert {"Calculator.Add", "Door.Ring"} <= set(listed)
@@ -118,7 +118,7 @@ def test_a_place_without_tools_is_said_in_one_line(source: str, says: str) -> No
     ],
 )
 def test_a_server_that_is_none_is_said_in_one_line(source: str, says: str) -> None:
-    done = piped("tools", source)
+    done = run_with_pipes("tools", source)
     assert (done.returncode, done.stdout, done.stderr.decode()) == (
         2,
         b"",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from cli.shell import at_terminal, piped
+from cli.shell import at_terminal, run_with_pipes
 
 import toolwire
 from toolwire.cli.output.call_threads import ASCII, UNICODE, draw_threads
@@ -16,7 +16,7 @@ SCREEN = 26
 """Lines of a step that a person sees without scrolling."""
 
 
-def drawn(*messages: JSON) -> list[str]:
+def draw_lines(*messages: JSON) -> list[str]:
     conversation = toolwire.decode({"messages": list(messages)}, "openai-chat")
     return [
         f"{line.gutter}{line.letter} {line.text}".rstrip() for line in draw_threads(conversation)
@@ -35,13 +35,13 @@ def gives(one: str, text: str) -> JSON:
 
 
 def test_threads_that_cross_are_drawn_across_each_other() -> None:
-    assert drawn(
+    assert draw_lines(
         asks("a", "b", "c"), gives("b", "two"), gives("a", "one"), gives("c", "three")
     ) == ["╭───A f {}", "│╭──B f {}", "││╭─C f {}", "│╰┼─B two", "╰─┼─A one", "  ╰─C three"]
 
 
 def test_a_lone_end_is_a_dash_and_keeps_no_column() -> None:
-    assert drawn(asks("a", "b"), gives("x", "orphan"), gives("b", "two")) == [
+    assert draw_lines(asks("a", "b"), gives("x", "orphan"), gives("b", "two")) == [
         "╶──A f {}",
         "╭──B f {}",
         "│╶─C orphan",
@@ -50,7 +50,7 @@ def test_a_lone_end_is_a_dash_and_keeps_no_column() -> None:
 
 
 def test_a_column_is_used_again_when_its_thread_has_ended() -> None:
-    assert drawn(asks("a"), gives("a", "one"), asks("b"), gives("b", "two")) == [
+    assert draw_lines(asks("a"), gives("a", "one"), asks("b"), gives("b", "two")) == [
         "╭─A f {}",
         "╰─A one",
         "╭─B f {}",
@@ -59,7 +59,7 @@ def test_a_column_is_used_again_when_its_thread_has_ended() -> None:
 
 
 def test_text_has_no_thread_but_lets_open_ones_pass() -> None:
-    assert drawn(asks("a"), {"role": "user", "content": "wait"}, gives("a", "one")) == [
+    assert draw_lines(asks("a"), {"role": "user", "content": "wait"}, gives("a", "one")) == [
         "╭─A f {}",
         "│   wait",
         "╰─A one",
@@ -67,7 +67,7 @@ def test_text_has_no_thread_but_lets_open_ones_pass() -> None:
 
 
 def test_an_empty_conversation_has_no_lines() -> None:
-    assert drawn() == []
+    assert draw_lines() == []
 
 
 @pytest.mark.parametrize("body", [BROKEN, WELL_FORMED], ids=["broken", "healthy"])
@@ -79,7 +79,7 @@ def test_the_two_alphabets_draw_the_same(body: dict[str, JSON]) -> None:
 
 
 def steps() -> dict[str, str]:
-    text = piped("tour", COLUMNS="80").stdout.decode()
+    text = run_with_pipes("tour", COLUMNS="80").stdout.decode()
     _, *found = re.split(r"^(\d\. .+?) ─+$", text, flags=re.MULTILINE)
     return dict(zip(found[::2], found[1::2], strict=True))
 
@@ -128,7 +128,7 @@ def test_the_tour_shows_losses_with_pointers_and_the_id_map() -> None:
 
 
 def test_the_tour_in_a_pipe_has_no_colours() -> None:
-    assert b"\x1b" not in piped("tour").stdout
+    assert b"\x1b" not in run_with_pipes("tour").stdout
 
 
 def test_the_tour_needs_no_keys_at_a_terminal() -> None:
@@ -138,7 +138,7 @@ def test_the_tour_needs_no_keys_at_a_terminal() -> None:
 
 
 def test_a_terminal_without_line_drawing_gets_plain_characters() -> None:
-    done = piped("tour", PYTHONIOENCODING="ascii")
+    done = run_with_pipes("tour", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"|`- B tool" in done.stdout
     assert b"\\u" not in done.stdout

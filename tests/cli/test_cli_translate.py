@@ -12,7 +12,7 @@ import toolwire
 from toolwire.cli.framework.group import commands
 
 HISTORY = """{"model": "m", "messages": [
-  {"role": "user", "content": [{"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}]},
+  {"role": "user", "content": [{"type": "text", "text": "hi", "citations": [{}]}]},
   {"role": "assistant", "content": null, "tool_calls": [
     {"id": "functions.f:0", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
   {"role": "tool", "tool_call_id": "functions.f:0", "content": "1"}]}"""
@@ -23,7 +23,7 @@ TRANSLATED = """\
 "tool_use_id":"functions_f_0_EqvWIZQd","content":"1"}]}]}
 """
 
-LOSS = "loss /messages/0/content/0/cache_control: no such field on this wire\n"
+LOSS = "loss /messages/0/content/0/citations: no such field on this wire\n"
 
 CLEAN = '{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"hi"}]}'
 
@@ -57,14 +57,14 @@ def translate(*arguments: str, stdin: str | bytes = "") -> Result:
     return CliRunner().invoke(commands, ["translate", *arguments], input=stdin)
 
 
-def said(result: Result) -> tuple[int, str, str]:
+def output_of(result: Result) -> tuple[int, str, str]:
     return result.exit_code, result.stdout, result.stderr
 
 
 def test_a_lossy_translation_writes_the_body_reports_each_loss_on_a_line_and_exits_with_one() -> (
     None
 ):
-    assert said(translate("--from", "openai-chat", "--to", "anthropic", stdin=HISTORY)) == (
+    assert output_of(translate("--from", "openai-chat", "--to", "anthropic", stdin=HISTORY)) == (
         1,
         TRANSLATED,
         LOSS,
@@ -73,16 +73,14 @@ def test_a_lossy_translation_writes_the_body_reports_each_loss_on_a_line_and_exi
 
 def test_a_translation_without_loss_exits_with_nought_and_says_nothing_else() -> None:
     result = translate("--from", "gemini", "--to", "openai-chat", stdin=GEMINI)
-    assert said(result) == (0, '{"messages":[{"role":"user","content":"hi"}]}\n', "")
+    assert output_of(result) == (0, '{"messages":[{"role":"user","content":"hi"}]}\n', "")
 
 
 @pytest.mark.parametrize("flag", ["-q", "--quiet"])
 def test_quiet_silences_the_report_but_not_the_exit_code(flag: str) -> None:
-    assert said(translate("--from", "openai-chat", "--to", "anthropic", flag, stdin=HISTORY)) == (
-        1,
-        TRANSLATED,
-        "",
-    )
+    assert output_of(
+        translate("--from", "openai-chat", "--to", "anthropic", flag, stdin=HISTORY)
+    ) == (1, TRANSLATED, "")
 
 
 def test_strict_writes_neither_body_nor_id_map_when_something_is_lost(tmp_path: Path) -> None:
@@ -97,7 +95,7 @@ def test_strict_writes_neither_body_nor_id_map_when_something_is_lost(tmp_path: 
         str(ids),
         stdin=HISTORY,
     )
-    assert said(result) == (1, "", LOSS)
+    assert output_of(result) == (1, "", LOSS)
     assert not ids.exists()
 
 
@@ -111,7 +109,7 @@ def test_strict_changes_nothing_when_nothing_is_lost() -> None:
 
 def test_the_source_wire_is_found_out_when_from_is_missing() -> None:
     result = translate("--to", "openai-chat", stdin=GEMINI)
-    assert said(result) == (0, '{"messages":[{"role":"user","content":"hi"}]}\n', "")
+    assert output_of(result) == (0, '{"messages":[{"role":"user","content":"hi"}]}\n', "")
 
 
 def test_a_body_for_its_own_wire_is_given_back_byte_by_byte() -> None:
@@ -140,7 +138,7 @@ def test_a_dash_or_nothing_is_stdin(dash: list[str]) -> None:
 def test_a_file_is_read_where_one_is_named(tmp_path: Path) -> None:
     file = tmp_path / "history.json"
     file.write_text(HISTORY)
-    assert said(translate(str(file), "--from", "openai-chat", "--to", "anthropic")) == (
+    assert output_of(translate(str(file), "--from", "openai-chat", "--to", "anthropic")) == (
         1,
         TRANSLATED,
         LOSS,
@@ -154,7 +152,8 @@ def test_a_saved_id_map_brings_every_id_back(tmp_path: Path) -> None:
     )
     assert (
         Path(ids).read_text()
-        == '{"ids":{"functions_f_0_EqvWIZQd":"functions.f:0"},"names":{},"forms":{}}\n'
+        == '{"ids":{"functions_f_0_EqvWIZQd":"functions.f:0"},"names":{},"calls":{},"results":{},'
+        '"defaults":{"max_tokens":4096}}\n'
     )
     back = translate("--from", "anthropic", "--to", "openai-chat", "--ids", ids, stdin=there.stdout)
     conversation = toolwire.decode(back.stdout, "openai-chat")
@@ -255,12 +254,12 @@ MISUSES = [
 def test_misuse_is_one_line_on_stderr_and_exit_code_two(
     arguments: list[str], stdin: str | bytes, line: str
 ) -> None:
-    assert said(translate(*arguments, stdin=stdin)) == (2, "", f"toolwire: {line}\n")
+    assert output_of(translate(*arguments, stdin=stdin)) == (2, "", f"toolwire: {line}\n")
 
 
 def test_a_wire_nothing_is_near_to_is_answered_with_the_list() -> None:
     result = translate("--to", "morse", stdin="{}")
-    assert said(result) == (
+    assert output_of(result) == (
         2,
         "",
         f"toolwire: no such wire: morse; there are {', '.join(toolwire.profiles())}\n",
@@ -269,7 +268,7 @@ def test_a_wire_nothing_is_near_to_is_answered_with_the_list() -> None:
 
 def test_a_body_of_no_wire_is_answered_with_the_list_and_the_way_out() -> None:
     line = f"this is a body of none of the wires: {', '.join(toolwire.wires())}; name the wire with --from WIRE"
-    assert said(translate("--to", "gemini", stdin='{"weather": "fine"}')) == (
+    assert output_of(translate("--to", "gemini", stdin='{"weather": "fine"}')) == (
         2,
         "",
         f"toolwire: {line}\n",
@@ -293,14 +292,16 @@ def test_a_body_of_several_wires_is_answered_with_the_candidates() -> None:
         "{}",
         '{"a": "b"}',
         '{"names": ["a"]}',
-        '{"ids": {}, "forms": null}',
+        '{"ids": {}, "calls": null}',
+        '{"calls": {"a": {"raw_arguments": "yes"}}}',
+        '{"results": {"a": {}}}',
     ],
 )
 def test_what_is_no_id_map_is_refused_by_name(text: str, tmp_path: Path) -> None:
     ids = tmp_path / "ids.json"
     ids.write_text(text)
     result = translate("--from", "anthropic", "--to", "gemini", "--ids", str(ids), stdin=CLEAN)
-    assert said(result) == (2, "", f"toolwire: {ids}: not an id map as --save-ids writes it\n")
+    assert output_of(result) == (2, "", f"toolwire: {ids}: not an id map as --save-ids writes it\n")
 
 
 def test_an_id_map_that_is_not_json_is_refused_by_name(tmp_path: Path) -> None:
@@ -318,7 +319,7 @@ def test_a_file_nobody_may_read_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(
         Path, "read_bytes", refuse
     )  # The tests may run as root, who may read anything.
-    assert said(translate("secret.json", "--to", "gemini")) == (
+    assert output_of(translate("secret.json", "--to", "gemini")) == (
         2,
         "",
         "toolwire: secret.json: permission denied\n",
@@ -338,18 +339,18 @@ def test_an_unknown_verb_is_misuse_too() -> None:
 )
 def test_an_unknown_verb_is_answered_with_the_nearest_one(typed: str, meant: str) -> None:
     line = f"toolwire: No such command '{typed}'. Did you mean '{meant}'? (see toolwire --help)\n"
-    assert said(CliRunner().invoke(commands, [typed, "x"])) == (2, "", line)
+    assert output_of(CliRunner().invoke(commands, [typed, "x"])) == (2, "", line)
 
 
 def test_a_verb_like_no_other_is_answered_without_a_guess() -> None:
-    assert said(CliRunner().invoke(commands, ["zzz"])) == (
+    assert output_of(CliRunner().invoke(commands, ["zzz"])) == (
         2,
         "",
         "toolwire: No such command 'zzz' (see toolwire --help)\n",
     )
 
 
-@pytest.mark.parametrize("text", ['{"ids": {}}', '{"names": {"a": "b"}}', '{"forms": {}}'])
+@pytest.mark.parametrize("text", ['{"ids": {}}', '{"names": {"a": "b"}}', '{"calls": {}}'])
 def test_an_id_map_may_lack_what_it_has_nothing_to_say_about(text: str, tmp_path: Path) -> None:
     ids = tmp_path / "ids.json"
     ids.write_text(text)

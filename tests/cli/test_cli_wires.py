@@ -12,7 +12,7 @@ from toolwire.cli.framework.group import commands
 from toolwire.wires import wire
 
 
-def listed(*arguments: str) -> list[dict[str, object]]:
+def list_wires(*arguments: str) -> list[dict[str, object]]:
     result = CliRunner().invoke(commands, ["wires", *arguments])
     assert (result.exit_code, result.stderr) == (0, "")
     rows: list[dict[str, object]] = json.loads(result.stdout)
@@ -20,28 +20,28 @@ def listed(*arguments: str) -> list[dict[str, object]]:
 
 
 def test_every_wire_is_listed_with_its_title_and_counts() -> None:
-    rows = listed()
+    rows = list_wires()
     assert [row["name"] for row in rows] == toolwire.wires()
     assert [row["title"] for row in rows] == [wire(name).title for name in toolwire.wires()]
     assert sum(int(str(row["types"])) for row in rows) == len(toolwire.catalogue())
 
 
 def test_a_type_that_is_call_and_result_in_one_counts_as_both() -> None:
-    for row in listed():
+    for row in list_wires():
         mine = [entry for entry in toolwire.catalogue() if entry.wire == row["name"]]
         both = sum(entry.direction == "call+output" for entry in mine)
         assert int(str(row["calls"])) + int(str(row["results"])) == len(mine) + both
 
 
 def test_types_list_the_whole_catalogue() -> None:
-    rows = listed("--types")
+    rows = list_wires("--types")
     assert [(row["wire"], row["type"]) for row in rows] == [
         (entry.wire, entry.type) for entry in toolwire.catalogue()
     ]
 
 
 def test_a_type_says_how_it_is_told_who_runs_it_and_what_its_id_is() -> None:
-    assert listed("--types", "openai-chat")[0] == {
+    assert list_wires("--types", "openai-chat")[0] == {
         "wire": "openai-chat",
         "type": "function",
         "discriminator": {"path": "tool_calls[]", "type": "function"},

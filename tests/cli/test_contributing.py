@@ -26,6 +26,7 @@ ON_THE_NEW_WIRE = "langchain or every_wire or another_process"
 """The laws with the new wire as source or target, and those that look at all wires at once."""
 ABOUT_ALL_WIRES = [
     *("tests/test_catalogue.py", "tests/test_house.py", "tests/test_matrix.py"),
+    "tests/test_body_shapes.py",
     *("tests/lint/test_profiles.py", "tests/tools/test_export.py"),
     *("tests/cli/test_cli_wires.py", "tests/cli/test_pages.py"),
 ]
@@ -111,13 +112,13 @@ def test_the_tests_about_all_wires_need_no_edit(project: Path) -> None:
 
 
 def test_the_generated_pages_show_the_new_wire(project: Path) -> None:
-    page = (project / "docs" / "wires" / "langchain.md").read_text(encoding="utf-8")
+    page = (project / "docs" / "reference" / "wires" / "langchain.md").read_text(encoding="utf-8")
     assert "- fields-under-data: " in page
     assert "| `tool_call` |" in page
     for name, wanted in (
-        ("README.md", "[LangChain](docs/wires/langchain.md)"),
-        ("docs/catalogue.md", "| [`langchain`](wires/langchain.md) | 2 |"),
-        ("docs/profiles.md", "| `langchain` | `langchain` |"),
+        ("docs/reference/wires/README.md", "[LangChain](langchain.md)"),
+        ("docs/reference/catalogue.md", "| [`langchain`](wires/langchain.md) | 2 |"),
+        ("docs/reference/profiles.md", "| `langchain` | `langchain` |"),
     ):
         assert wanted in (project / name).read_text(encoding="utf-8")
 

@@ -8,7 +8,7 @@ import tomllib
 from importlib.metadata import packages_distributions
 
 import pytest
-from cli.hosted import EXAMPLES
+from cli.server_process import EXAMPLES
 from cli.shell import ROOT, environment
 
 from toolwire.cli.framework.extras import INDIRECT, MODULES, Extra

@@ -7,10 +7,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from shutil import copytree
 
 import pytest
-from cli.shell import ROOT, environment, fences
+from cli.shell import ROOT, environment
+
+import toolwire
 
 LINK = re.compile(r"\]\(([^)#:]+)\)")
 PAGES = [
@@ -18,9 +19,10 @@ PAGES = [
     "CONTRIBUTING.md",
     "CHANGELOG.md",
     "changes/README.md",
-    "docs/cli.md",
-    "docs/catalogue.md",
-    "docs/streams.md",
+    "docs/reference/cli.md",
+    "docs/reference/catalogue.md",
+    "docs/explanation/streams.md",
+    "docs/how-to/sessions.md",
 ]
 
 
@@ -41,9 +43,9 @@ def run(*command: str, cwd: Path = ROOT) -> str:
 
 
 def test_the_readme_names_how_to_run_and_how_to_test() -> None:
-    shell = "".join(text for language, text in fences("README.md") if language == "sh")
-    assert "make run" in shell
-    assert "make test" in shell
+    text = (ROOT / "README.md").read_text()
+    assert "`make run`" in text
+    assert "`make test`" in text
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
@@ -53,36 +55,12 @@ def test_every_make_target_that_a_page_names_exists(page: str) -> None:
     assert named and named <= targets
 
 
-def test_python_in_the_readme_prints_what_the_readme_shows() -> None:
-    found = fences("README.md")
-    shown = [
-        (text, found[n + 1]) for n, (language, text) in enumerate(found) if language == "python"
-    ]
-    assert shown
-    for code, (language, output) in shown:
-        assert language == "text"
-        assert run(sys.executable, "-c", code) == output
+def test_the_readme_fits_on_a_screen_and_a_half() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 90
 
 
-def test_commands_in_the_readme_print_what_the_readme_shows(tmp_path: Path) -> None:
-    copytree(ROOT / "examples", tmp_path / "examples")
-    blocks = [text for language, text in fences("README.md") if language == "console"]
-    assert blocks
-    for block in blocks:
-        _, *turns = re.split(r"^\$ (.+)\n", block, flags=re.MULTILINE)
-        for command, output in zip(turns[::2], turns[1::2], strict=True):
-            assert run("sh", "-c", command, cwd=tmp_path) == output, command
-
-
-def test_the_readme_fits_on_three_screens() -> None:
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 180
-
-
-def test_the_agent_in_the_readme_is_the_example_that_is_run() -> None:
-    shown = [
-        text for language, text in fences("README.md") if language == "py" and "Agent(" in text
-    ]
-    assert [(ROOT / "examples" / "agent.py").read_text().endswith(text) for text in shown] == [True]
+def test_the_readme_names_the_version_of_the_package() -> None:
+    assert f"Version {toolwire.__version__}," in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -20,8 +20,8 @@ WRONG_CALLS = {
     "services/gateway_process.py": ("log_bodies=options.log_bodies,", "log_bodies=options.log,"),
     "services/ledger_url.py": ("return PostgresLedger(url)", "return PostgresLedger(url, 1, 2, 3)"),
     "services/stdio.py": (
-        "server.serve_stdio(tools, executor=executor)",
-        "server.serve_stdio(executor, executor=tools)",
+        "stdio.serve_stdio(tools, executor=executor)",
+        "stdio.serve_stdio(executor, executor=tools)",
     ),
 }
 

@@ -14,7 +14,7 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.server.asgi import Receive, Scope, Send, lifespan
 
 
-class Asked(Struct, frozen=True):
+class RecordedRequest(Struct, frozen=True):
     """A request as it arrived."""
 
     method: str
@@ -36,7 +36,7 @@ class Asked(Struct, frozen=True):
         return self.request.get("call_id")
 
 
-class Says(Struct, frozen=True):
+class ScriptedResponse(Struct, frozen=True):
     """An answer. Without a body it is cut off."""
 
     status: int = 200
@@ -45,7 +45,7 @@ class Says(Struct, frozen=True):
     cut: bool = False
 
 
-Answers = Callable[[Asked], Says]
+Answers = Callable[[RecordedRequest], ScriptedResponse]
 
 
 class Dialect:
@@ -53,11 +53,11 @@ class Dialect:
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
-        self.asked: list[Asked] = []
+        self.asked: list[RecordedRequest] = []
         self.url = ""
 
     @property
-    def calls(self) -> list[Asked]:
+    def calls(self) -> list[RecordedRequest]:
         """What was posted."""
         return [one for one in self.asked if one.method == "POST"]
 
@@ -76,7 +76,7 @@ class Dialect:
         method, path, headers = scope["method"], scope["path"], scope["headers"]
         assert isinstance(method, str) and isinstance(path, str) and isinstance(headers, list)
         held = {name.decode(): value.decode() for name, value in headers}
-        asked = Asked(method, path, held, json.loads(body) if body else None)
+        asked = RecordedRequest(method, path, held, json.loads(body) if body else None)
         self.asked.append(asked)
         says = self._answers(asked)
         content = says.body if isinstance(says.body, bytes) else json.dumps(says.body).encode()
@@ -105,29 +105,31 @@ def speaking(answers: Answers) -> Iterator[Dialect]:
         yield app
 
 
-def in_turn(*says: Says) -> Answers:
+def in_turn(*says: ScriptedResponse) -> Answers:
     """One answer after the other; the last one for ever."""
     left = list(says)
     return lambda asked: left.pop(0) if len(left) > 1 else left[0]
 
 
-def done(asked: Asked, value: JSON = None) -> Says:
+def success_response(asked: RecordedRequest, value: JSON = None) -> ScriptedResponse:
     """A call that succeeded, wrapped as it was asked."""
     result: Object = {"call_id": asked.call_id, "success": True, "value": value}
     assert isinstance(asked.body, dict)
-    return Says(200, {"result": result} if "request" in asked.body else result)
+    return ScriptedResponse(200, {"result": result} if "request" in asked.body else result)
 
 
-def failed(asked: Asked, error: Object) -> Says:
+def failure_response(asked: RecordedRequest, error: Object) -> ScriptedResponse:
     """A call that failed."""
-    return Says(200, {"result": {"call_id": asked.call_id, "success": False, "error": error}})
+    return ScriptedResponse(
+        200, {"result": {"call_id": asked.call_id, "success": False, "error": error}}
+    )
 
 
 def run(act: Awaitable[None]) -> None:
     """Run a test that must end."""
 
-    async def bounded() -> None:
+    async def run_with_timeout() -> None:
         async with asyncio.timeout(60):
             await act
 
-    asyncio.run(bounded())
+    asyncio.run(run_with_timeout())

@@ -14,7 +14,7 @@ def foreign(folder: Path) -> MCPServer:
     """A server that knows nothing of us."""
     server = MCPServer("weather station/7")
 
-    def ran(name: str) -> None:
+    def record_run(name: str) -> None:
         with (folder / "effects").open("a") as file:
             file.write(f"{name}\n")
 
@@ -33,14 +33,14 @@ def foreign(folder: Path) -> MCPServer:
         return ["look", Image(data=b"png", format="png")]
 
     @server.tool()
-    def broken() -> str:
+    def fail() -> str:
         """Fails."""
         raise ValueError("no weather today")
 
     @server.tool()
     def vanish() -> str:
         """Ends its process in the middle of the call."""
-        ran("vanish")
+        record_run("vanish")
         os._exit(1)
 
     return server

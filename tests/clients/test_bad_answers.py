@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from toolwire.conversation.json import JSON, JsonPath, Object, dump, put
 from toolwire.mcp import protocol as mcp
+from toolwire.mcp import results
 from toolwire.oxp.client import OxpError
 from toolwire.oxp.dialects import (
     RawResponse,
@@ -96,13 +97,17 @@ def places(value: JSON, at: JsonPath = ()) -> list[JsonPath]:
 
 
 @st.composite
-def changed(draw: st.DrawFn) -> JSON:
+def bodies_with_a_change(draw: st.DrawFn) -> JSON:
     """A body with one thing changed."""
     body = draw(st.sampled_from([LISTED, ANSWERED, REFUSED, RESULT]))
     return put(body, draw(st.sampled_from(places(body))), draw(ODD))
 
 
-@given(changed(), st.sampled_from([200, 400, 401, 404, 422, 429, 500, 503, 302]), st.booleans())
+@given(
+    bodies_with_a_change(),
+    st.sampled_from([200, 400, 401, 404, 422, 429, 500, 503, 302]),
+    st.booleans(),
+)
 def test_an_oxp_answer_is_read_or_is_an_error_of_ours(
     body: JSON, status: int, broken: bool
 ) -> None:
@@ -120,10 +125,10 @@ def test_an_oxp_answer_is_read_or_is_an_error_of_ours(
     assert (retry_after_ms(raw.headers) or 0) >= 0
 
 
-@given(changed())
+@given(bodies_with_a_change())
 def test_an_mcp_result_is_always_read(body: JSON) -> None:
     if isinstance(body, dict):
-        mcp.read_value(body)
-        assert isinstance(mcp.read_failure(body), ToolError)
+        results.read_value(body)
+        assert isinstance(results.read_failure(body), ToolError)
         meta = body.get("_meta")
         mcp.read_requirements(meta if isinstance(meta, dict) else {})

@@ -177,7 +177,7 @@ def test_a_server_of_another_make_has_legal_ids_and_its_content_is_kept(tmp_path
                 gone.outcome is not None and failure(gone.outcome.failure).kind == "outcome_unknown"
             )
             assert (await ask(executor, remote, str(vanish.id), {}, "v1")).replayed, (
-                "nobody knows whether it ran: not again"
+                "it is unknown whether it ran: not again"
             )
             assert effects(tmp_path, "vanish") == 1
             assert (

@@ -28,7 +28,7 @@ from toolwire.oxp.client import (
 )
 from toolwire.providers.http.policy import RetryPolicy
 from toolwire.server.asgi import App, Message, Receive, Scope, Send
-from toolwire.server.auth import NOBODY, Auth
+from toolwire.server.auth import NO_AUTH, Auth
 from toolwire.tool_server import ToolServer
 from toolwire.tools.registry import Tools
 
@@ -38,7 +38,7 @@ QUICK = RetryPolicy(attempts=3, backoff=0.01, max_retry_after=30.0)
 
 @contextmanager
 def serving(
-    folder: Path, auth: Auth = NOBODY, wrap: Callable[[App], App] = lambda app: app
+    folder: Path, auth: Auth = NO_AUTH, wrap: Callable[[App], App] = lambda app: app
 ) -> Iterator[RunningServer]:
     """Our server with a record of its own."""
     server = ToolServer(

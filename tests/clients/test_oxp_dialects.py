@@ -7,7 +7,15 @@ from itertools import pairwise
 
 import jwt
 import pytest
-from clients.dialects import Asked, Says, done, failed, in_turn, run, speaking
+from clients.dialects import (
+    RecordedRequest,
+    ScriptedResponse,
+    failure_response,
+    in_turn,
+    run,
+    speaking,
+    success_response,
+)
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.errors import UsageError
@@ -46,7 +54,7 @@ ADD: Object = {
 )
 def test_a_list_is_read_as_items_as_tools_and_as_an_array(body: JSON) -> None:
     async def act() -> None:
-        with speaking(in_turn(Says(200, body))) as server:
+        with speaking(in_turn(ScriptedResponse(200, body))) as server:
             async with OxpClient(server.url) as client:
                 (found,) = await client.list()
                 assert (found.server_id, str(found.id)) == (
@@ -76,7 +84,7 @@ def test_definitions_are_read_with_or_without_toolkit_version_wrapper_and_schema
     ]
 
     async def act() -> None:
-        with speaking(in_turn(Says(200, items))) as server:
+        with speaking(in_turn(ScriptedResponse(200, items))) as server:
             async with OxpClient(server.url, default_toolkit="Lc") as client:
                 add, odd, even, own = await client.list()
         assert (str(add.id), add.server_id) == ("Lc.add@2.1.0", "add@2.1.0")
@@ -91,14 +99,14 @@ def test_definitions_are_read_with_or_without_toolkit_version_wrapper_and_schema
 
 @pytest.mark.parametrize("wrapped", [True, False])
 def test_a_value_is_unwrapped_and_integers_stay_integers(wrapped: bool) -> None:
-    def answers(asked: Asked) -> Says:
+    def answers(asked: RecordedRequest) -> ScriptedResponse:
         bare: Object = {
             "call_id": asked.call_id,
             "success": True,
             "value": {"n": 90071992547409931, "x": 1.5},
             "error": None,
         }
-        return Says(200, {"result": bare} if wrapped else bare)
+        return ScriptedResponse(200, {"result": bare} if wrapped else bare)
 
     async def act() -> None:
         with speaking(answers) as server:
@@ -113,7 +121,9 @@ def test_a_value_is_unwrapped_and_integers_stay_integers(wrapped: bool) -> None:
 def test_no_value_at_all_is_null() -> None:
     async def act() -> None:
         with speaking(
-            lambda asked: Says(200, {"result": {"call_id": asked.call_id, "success": True}})
+            lambda asked: ScriptedResponse(
+                200, {"result": {"call_id": asked.call_id, "success": True}}
+            )
         ) as server:
             async with OxpClient(server.url) as client:
                 assert await client.call("Doorbell.Ring", {"doorbell_id": "doorbell42"}) is None
@@ -129,7 +139,7 @@ def test_a_failure_that_does_not_say_so_is_not_retried_and_keeps_its_secrets() -
             "kind": "nope",
             "hint": 7,
         }
-        with speaking(lambda asked: failed(asked, said)) as server:
+        with speaking(lambda asked: failure_response(asked, said)) as server:
             async with OxpClient(server.url, tool_retries=3) as client:
                 with pytest.raises(ToolCallFailed) as caught:
                     await client.call("Bad.Boom", call_id="c1")
@@ -150,7 +160,7 @@ def test_a_failure_that_does_not_say_so_is_not_retried_and_keeps_its_secrets() -
 def test_a_tool_that_asks_for_it_is_called_again_after_its_time_under_a_new_id() -> None:
     times: list[float] = []
 
-    def answers(asked: Asked) -> Says:
+    def answers(asked: RecordedRequest) -> ScriptedResponse:
         times.append(time.monotonic())
         again: Object = {
             "message": "later",
@@ -158,7 +168,7 @@ def test_a_tool_that_asks_for_it_is_called_again_after_its_time_under_a_new_id()
             "retry_after_ms": 150.5,
             "additional_prompt_content": "hall",
         }
-        return failed(asked, again) if len(times) < 3 else done(asked, 1)
+        return failure_response(asked, again) if len(times) < 3 else success_response(asked, 1)
 
     async def act() -> None:
         with speaking(answers) as server:
@@ -175,28 +185,28 @@ def test_a_tool_that_asks_for_it_is_called_again_after_its_time_under_a_new_id()
                     150,
                     "hall",
                 )
-                assert len(times) == 1, "unless told so, nobody calls again"
+                assert len(times) == 1, "the client retries only if it is told to"
 
     run(act())
 
 
-FLAKY: list[Says] = [
-    Says(500, b"Internal Server Error"),
-    Says(408, {"message": "slow"}),
-    Says(409, {"message": "conflict"}),
-    Says(429, {"message": "many"}, {"Retry-After": "0"}),
-    Says(503, {"message": "down"}, {"retry-after-ms": "5"}),
-    Says(400, {"message": "busy"}, {"x-should-retry": "true", "retry-after-ms": "1"}),
-    Says(200, {"a": 1}, cut=True),
+FLAKY: list[ScriptedResponse] = [
+    ScriptedResponse(500, b"Internal Server Error"),
+    ScriptedResponse(408, {"message": "slow"}),
+    ScriptedResponse(409, {"message": "conflict"}),
+    ScriptedResponse(429, {"message": "many"}, {"Retry-After": "0"}),
+    ScriptedResponse(503, {"message": "down"}, {"retry-after-ms": "5"}),
+    ScriptedResponse(400, {"message": "busy"}, {"x-should-retry": "true", "retry-after-ms": "1"}),
+    ScriptedResponse(200, {"a": 1}, cut=True),
 ]
 
 
 @pytest.mark.parametrize("first", FLAKY, ids=lambda says: "cut" if says.cut else str(says.status))
-def test_the_network_is_tried_again_with_the_same_bytes(first: Says) -> None:
+def test_the_network_is_tried_again_with_the_same_bytes(first: ScriptedResponse) -> None:
     left = [first]
 
     async def act() -> None:
-        with speaking(lambda asked: left.pop() if left else done(asked, 3)) as server:
+        with speaking(lambda asked: left.pop() if left else success_response(asked, 3)) as server:
             async with OxpClient(server.url, retry=QUICK) as client:
                 assert await client.call("Calculator.Add", {"a": 1}) == 3
         one, two = server.calls
@@ -209,7 +219,7 @@ def test_the_network_is_tried_again_with_the_same_bytes(first: Says) -> None:
 def test_a_server_that_stays_down_is_given_up_after_all_tries() -> None:
     async def act() -> None:
         with speaking(
-            in_turn(Says(503, {"message": "down for good"}, {"retry-after-ms": "1"}))
+            in_turn(ScriptedResponse(503, {"message": "down for good"}, {"retry-after-ms": "1"}))
         ) as server:
             async with OxpClient(server.url, retry=QUICK) as client:
                 with pytest.raises(ServerUnavailable) as caught:
@@ -233,22 +243,26 @@ def test_a_server_that_stays_down_is_given_up_after_all_tries() -> None:
 @pytest.mark.parametrize(
     ("says", "error", "calls"),
     [
-        (Says(500, {"message": "bug"}, {"x-should-retry": "false"}), ServerUnavailable, 1),
-        (Says(503, {"message": "long"}, {"Retry-After": "3600"}), ServerUnavailable, 1),
-        (Says(401, {"message": "who are you"}), AuthenticationError, 1),
-        (Says(404, {"detail": "Tool not found"}), ToolNotFound, 1),
-        (Says(403, {"detail": "Tool not found"}), ToolNotFound, 1),
-        (Says(413, {"message": "large"}), BadRequest, 1),
-        (Says(200, b"<html>"), InvalidResponse, 1),
         (
-            Says(200, {"result": {"call_id": "another", "success": True, "value": 1}}),
+            ScriptedResponse(500, {"message": "bug"}, {"x-should-retry": "false"}),
+            ServerUnavailable,
+            1,
+        ),
+        (ScriptedResponse(503, {"message": "long"}, {"Retry-After": "3600"}), ServerUnavailable, 1),
+        (ScriptedResponse(401, {"message": "who are you"}), AuthenticationError, 1),
+        (ScriptedResponse(404, {"detail": "Tool not found"}), ToolNotFound, 1),
+        (ScriptedResponse(403, {"detail": "Tool not found"}), ToolNotFound, 1),
+        (ScriptedResponse(413, {"message": "large"}), BadRequest, 1),
+        (ScriptedResponse(200, b"<html>"), InvalidResponse, 1),
+        (
+            ScriptedResponse(200, {"result": {"call_id": "another", "success": True, "value": 1}}),
             InvalidResponse,
             1,
         ),
     ],
 )
 def test_what_cannot_get_better_is_not_tried_again(
-    says: Says, error: type[OxpError], calls: int
+    says: ScriptedResponse, error: type[OxpError], calls: int
 ) -> None:
     async def act() -> None:
         with speaking(in_turn(says)) as server:
@@ -279,7 +293,9 @@ def test_wrong_arguments_are_told_by_parameter_also_as_web_frameworks_tell_them(
 
     async def act() -> None:
         with speaking(
-            in_turn(Says(422, {"message": "Bad b.", "parameter_errors": {"b": "no number"}}))
+            in_turn(
+                ScriptedResponse(422, {"message": "Bad b.", "parameter_errors": {"b": "no number"}})
+            )
         ) as server:
             async with OxpClient(server.url) as client:
                 with pytest.raises(InvalidInput) as caught:
@@ -289,13 +305,13 @@ def test_wrong_arguments_are_told_by_parameter_also_as_web_frameworks_tell_them(
                 {"b": "no number"},
             )
             assert len(server.calls) == 1
-        with speaking(in_turn(Says(422, {"detail": detail}))) as server:
+        with speaking(in_turn(ScriptedResponse(422, {"detail": detail}))) as server:
             async with OxpClient(server.url) as client:
                 with pytest.raises(InvalidInput) as caught:
                     await client.call("Calculator.Add", {"b": "hush"})
             assert caught.value.parameter_errors == {"b": "Input should be a number"}
             assert str(caught.value) == "Input should be a number; Field required"
-        with speaking(in_turn(Says(400, {"detail": "1 validation error"}))) as server:
+        with speaking(in_turn(ScriptedResponse(400, {"detail": "1 validation error"}))) as server:
             async with OxpClient(server.url, request_format="enveloped") as client:
                 with pytest.raises(BadRequest, match="1 validation error"):
                     await client.call("Calculator.Add", {"b": 1})
@@ -316,7 +332,9 @@ def test_missing_requirements_are_understood_in_both_places(inside: bool) -> Non
     said: Object = {"message": "More.", "missing_requirements": lacks}
 
     async def act() -> None:
-        with speaking(lambda asked: failed(asked, said) if inside else Says(400, said)) as server:
+        with speaking(
+            lambda asked: failure_response(asked, said) if inside else ScriptedResponse(400, said)
+        ) as server:
             async with OxpClient(server.url) as client:
                 with pytest.raises(MissingRequirements) as caught:
                     await client.call("Gmail.GetEmails")
@@ -334,25 +352,25 @@ def test_missing_requirements_are_understood_in_both_places(inside: bool) -> Non
 def test_a_challenge_is_shown_and_its_state_polled_until_it_is_settled(
     end: str, calls: int
 ) -> None:
-    states: list[Says] = [
-        Says(200, {"status": "pending"}),
-        Says(503, b""),
-        Says(200, {"status": end}),
+    states: list[ScriptedResponse] = [
+        ScriptedResponse(200, {"status": "pending"}),
+        ScriptedResponse(503, b""),
+        ScriptedResponse(200, {"status": end}),
     ]
     granted = False
 
-    def answers(asked: Asked) -> Says:
+    def answers(asked: RecordedRequest) -> ScriptedResponse:
         nonlocal granted
         if asked.path == "/state":
             granted = len(states) == 1 and end == "completed"
             return states.pop(0)
         if granted:
-            return done(asked, "mail")
+            return success_response(asked, "mail")
         url = f"http://{asked.headers['host']}"
         lacks: Object = {
             "authorization": [{"id": "c", "url": f"{url}/go", "check_url": f"{url}/state"}]
         }
-        return Says(400, {"message": "Grant it.", "missing_requirements": lacks})
+        return ScriptedResponse(400, {"message": "Grant it.", "missing_requirements": lacks})
 
     async def act() -> None:
         shown: list[str] = []
@@ -377,20 +395,20 @@ def test_a_challenge_is_shown_and_its_state_polled_until_it_is_settled(
 
 
 def test_a_server_that_knows_only_the_older_shape_is_asked_in_it_and_remembered() -> None:
-    def langchain(asked: Asked) -> Says:
+    def langchain(asked: RecordedRequest) -> ScriptedResponse:
         assert isinstance(asked.body, dict)
         if asked.method == "GET":
-            return Says(200, [ADD])
+            return ScriptedResponse(200, [ADD])
         if "request" not in asked.body or asked.body.get("$schema", "otc://1.0") != "otc://1.0":
-            return Says(422, {"message": "Invalid request."})
+            return ScriptedResponse(422, {"message": "Invalid request."})
         bare: Object = {"call_id": asked.call_id, "success": True, "value": 3}
-        return Says(200, bare)
+        return ScriptedResponse(200, bare)
 
-    def bare_only(asked: Asked) -> Says:
+    def bare_only(asked: RecordedRequest) -> ScriptedResponse:
         return (
-            done(asked, 3)
+            success_response(asked, 3)
             if "tool_id" in (asked.body if isinstance(asked.body, dict) else {})
-            else Says(400, {"message": "?"})
+            else ScriptedResponse(400, {"message": "?"})
         )
 
     async def act() -> None:
@@ -409,12 +427,14 @@ def test_a_server_that_knows_only_the_older_shape_is_asked_in_it_and_remembered(
 def test_a_tool_that_is_not_in_the_list_is_not_found_and_any_other_400_is_a_bad_request() -> None:
     async def act() -> None:
         answers = lambda asked: (
-            Says(200, {"items": [ADD]}) if asked.method == "GET" else Says(400, {"message": "No."})
+            ScriptedResponse(200, {"items": [ADD]})
+            if asked.method == "GET"
+            else ScriptedResponse(400, {"message": "No."})
         )
         with speaking(answers) as server:
             async with OxpClient(server.url) as client:
                 with pytest.raises(ToolNotFound):
-                    await client.call("Nobody.Here")
+                    await client.call("Missing.Tool")
                 with pytest.raises(ToolNotFound):
                     await client.call("Calculator.Add@2.0.0")
                 with pytest.raises(BadRequest) as caught:
@@ -427,7 +447,11 @@ def test_a_tool_that_is_not_in_the_list_is_not_found_and_any_other_400_is_a_bad_
 def test_a_prefix_of_the_address_is_kept() -> None:
     async def act() -> None:
         with speaking(
-            lambda asked: done(asked, 1) if asked.method == "POST" else Says(200, {"items": []})
+            lambda asked: (
+                success_response(asked, 1)
+                if asked.method == "POST"
+                else ScriptedResponse(200, {"items": []})
+            )
         ) as server:
             for base in (f"{server.url}/prefix/v1", f"{server.url}/prefix/v1/"):
                 async with OxpClient(base) as client:
@@ -442,7 +466,7 @@ def test_a_prefix_of_the_address_is_kept() -> None:
 
 def test_every_request_gets_a_token_of_its_own_and_a_key_goes_into_its_header() -> None:
     async def act() -> None:
-        with speaking(lambda asked: done(asked, 1)) as server:
+        with speaking(lambda asked: success_response(asked, 1)) as server:
             async with OxpClient(
                 server.url, auth=Jwt(SECRET, audience="tools", lifetime=60)
             ) as client:
@@ -477,8 +501,12 @@ def test_a_tool_is_sent_what_it_declares_and_nothing_else() -> None:
     }
     sms: Object = {**ADD, "id": "Sms.Send@1.0.0", "requirements": {"secrets": [{"id": "KEY"}]}}
 
-    def answers(asked: Asked) -> Says:
-        return Says(200, {"items": [ADD, mail, sms]}) if asked.method == "GET" else done(asked)
+    def answers(asked: RecordedRequest) -> ScriptedResponse:
+        return (
+            ScriptedResponse(200, {"items": [ADD, mail, sms]})
+            if asked.method == "GET"
+            else success_response(asked)
+        )
 
     async def token(one: Authorization, user: str | None) -> str | None:
         return f"token-of-{one.id}-for-{user}"
@@ -507,10 +535,10 @@ def test_a_tool_is_sent_what_it_declares_and_nothing_else() -> None:
 
 def test_nobody_is_followed_to_another_host() -> None:
     async def act() -> None:
-        with speaking(lambda asked: done(asked, "stolen")) as thief:
+        with speaking(lambda asked: success_response(asked, "stolen")) as thief:
             for status in (301, 302, 303, 307, 308):
                 with speaking(
-                    in_turn(Says(status, b"", {"Location": f"{thief.url}/tools/call"}))
+                    in_turn(ScriptedResponse(status, b"", {"Location": f"{thief.url}/tools/call"}))
                 ) as server:
                     async with OxpClient(server.url, auth="the-key") as client:
                         with pytest.raises(InvalidResponse):
@@ -520,7 +548,7 @@ def test_nobody_is_followed_to_another_host() -> None:
             assert thief.asked == []
 
             async with OxpClient(server.url, auth="the-key") as client:
-                with speaking(in_turn(Says(200, {"status": "completed"}))) as other:
+                with speaking(in_turn(ScriptedResponse(200, {"status": "completed"}))) as other:
                     assert await client.wait_for_grant(
                         AuthChallenge("c", "https://a.example", f"{other.url}/state")
                     )
@@ -532,9 +560,9 @@ def test_nobody_is_followed_to_another_host() -> None:
 def test_within_its_own_host_a_call_follows_with_its_body() -> None:
     async def act() -> None:
         moved = lambda asked: (
-            Says(307, b"", {"Location": "/new/tools/call"})
+            ScriptedResponse(307, b"", {"Location": "/new/tools/call"})
             if asked.path == "/tools/call"
-            else done(asked, 1)
+            else success_response(asked, 1)
         )
         with speaking(moved) as server:
             async with OxpClient(server.url) as client:
@@ -545,7 +573,7 @@ def test_within_its_own_host_a_call_follows_with_its_body() -> None:
 
 def test_an_answer_without_end_is_cut_off() -> None:
     async def act() -> None:
-        with speaking(lambda asked: done(asked, "x" * 100_000)) as server:
+        with speaking(lambda asked: success_response(asked, "x" * 100_000)) as server:
             async with OxpClient(server.url, max_response_bytes=50_000) as client:
                 with pytest.raises(InvalidResponse, match="more than 50000 bytes"):
                     await client.call("A.B")

@@ -144,13 +144,13 @@ def message_stream(*blocks: bytes, stop: str = "end_turn") -> tuple[bytes, ...]:
     )
 
 
-def said(*texts: str) -> list[bytes]:
+def text_block(*texts: str) -> list[bytes]:
     """A block of text in pieces."""
     deltas: list[Object] = [{"type": "text_delta", "text": text} for text in texts]
     return block(0, {"type": "text", "text": ""}, *deltas)
 
 
-ANTHROPIC_STREAM = message_stream(*said("Hel", "lo"))
+ANTHROPIC_STREAM = message_stream(*text_block("Hel", "lo"))
 ASKED: dict[str, tuple[str, Object]] = {
     "openai-chat": (
         "/v1/chat/completions",

@@ -14,13 +14,21 @@ from collections.abc import Callable
 from functools import cache
 
 import httpx
-from gateway.clients import CLIENTS, PNG, Refused, talk
-from gateway.pages import chats, said
+import openai
+from gateway.clients import CLIENTS, Client, talk
+from gateway.pages import chats, last_text
 from gateway.serving import UPSTREAMS, Doors
+from gateway.socket_client import NAME as WEBSOCKET
+from gateway.socket_client import ResponsesOverWebSocket
+from gateway.turns import PNG, RequestRefused
+from gateway.upstreams import Answer, answers, behind
 from mock.tools import FINAL, QUESTION, run
+from websockets.sync.client import connect
 
 from toolwire.conversation.json import JSON, Object
 
+ALL_CLIENTS: dict[str, Client] = {**CLIENTS, WEBSOCKET: ResponsesOverWebSocket()}
+"""The official clients in Python, over HTTP and over WebSocket."""
 MODELS = {"gemini": "gemini-3-pro", "anthropic": "claude-opus-5", "openai-responses": "gpt-5"}
 """Models of which it is known that they think; others are told to."""
 WORDS = "a deep thought"
@@ -35,6 +43,8 @@ SEALS = {
     "openai-responses": "encrypted_content",
 }
 """Upstreams that sign their thoughts, and the field in which they want that back."""
+HIDES_THOUGHTS = "openai-chat"
+"""The upstream whose API has no field for thoughts."""
 
 
 def model(upstream: str) -> str:
@@ -44,7 +54,7 @@ def model(upstream: str) -> str:
 
 def plain(door: Doors, api: str, upstream: str, stream: bool) -> None:
     """A question and an answer as text."""
-    client = CLIENTS[api]
+    client = ALL_CLIENTS[api]
     turn = client.ask(door.url(upstream), model(upstream), client.begin("hello there"), stream)
     assert turn.text == "You said: hello there\nNone of the tools here is for that.", turn
     assert not turn.calls
@@ -52,7 +62,7 @@ def plain(door: Doors, api: str, upstream: str, stream: bool) -> None:
 
 def tools(door: Doors, api: str, upstream: str, stream: bool) -> None:
     """Two parallel calls of one tool, then a call with their results; every result finds its call."""
-    turns = talk(CLIENTS[api], door.url(upstream), model(upstream), QUESTION, stream, run)
+    turns = talk(ALL_CLIENTS[api], door.url(upstream), model(upstream), QUESTION, stream, run)
     called = [[name for _, name, _ in turn.calls] for turn in turns]
     assert called == [["Calculator_Add", "Calculator_Add"], ["Calculator_Multiply"], []], called
     assert turns[-1].text.splitlines() == list(FINAL), turns[-1].text
@@ -63,16 +73,16 @@ def tools(door: Doors, api: str, upstream: str, stream: bool) -> None:
 def reasoning(door: Doors, api: str, upstream: str, stream: bool) -> None:
     """Reasoning before calls, which the model gets back in its own form."""
     turns = talk(
-        CLIENTS[api], door.url(upstream), model(upstream), THINKS, stream, run, thinks=True
+        ALL_CLIENTS[api], door.url(upstream), model(upstream), THINKS, stream, run, thinks=True
     )
     assert len(turns) == 2 and len(turns[0].calls) == 2, turns
     assert turns[1].text.splitlines() == ADDED, turns[1]
-    assert WORDS in turns[0].thoughts, turns[0].thoughts
+    assert (WORDS in turns[0].thoughts) is (upstream != HIDES_THOUGHTS), turns[0].thoughts
     if upstream in SEALS:
-        _sealed(upstream, door.mocks[upstream].requests[-1].body)
+        _assert_signature_returned(upstream, door.mocks[upstream].requests[-1].body)
 
 
-def _sealed(upstream: str, body: JSON) -> None:
+def _assert_signature_returned(upstream: str, body: JSON) -> None:
     """The model got back what it had signed, and nothing that the gateway added."""
     back = json.dumps(body)
     assert f'"{SEALS[upstream]}": "' in back, back
@@ -81,7 +91,7 @@ def _sealed(upstream: str, body: JSON) -> None:
 
 def images(door: Doors, api: str, upstream: str, stream: bool) -> None:
     """An image with the question."""
-    client = CLIENTS[api]
+    client = ALL_CLIENTS[api]
     turn = client.ask(
         door.url(upstream), model(upstream), client.begin("[[text I see it]]", PNG), stream
     )
@@ -90,7 +100,7 @@ def images(door: Doors, api: str, upstream: str, stream: bool) -> None:
 
 def errors(door: Doors, api: str, upstream: str, stream: bool) -> None:
     """An error of the upstream: its status, in the form that the client reads."""
-    client = CLIENTS[api]
+    client = ALL_CLIENTS[api]
     for status in (429, 500):
         try:
             client.ask(
@@ -99,7 +109,7 @@ def errors(door: Doors, api: str, upstream: str, stream: bool) -> None:
                 client.begin(f"[[error {status}]] hello"),
                 stream,
             )
-        except Refused as error:
+        except RequestRefused as error:
             assert error.status == status, error
             assert error.words and "object at" not in error.words
         else:
@@ -124,6 +134,15 @@ PATHS: dict[str, tuple[str, Callable[[str], Object]]] = {
         "/v1beta/models/{model}:streamGenerateContent?alt=sse",
         lambda text: {"contents": [{"role": "user", "parts": [{"text": text}]}]},
     ),
+    "gemini-interactions": ("/v1beta/interactions", lambda text: {"input": text, "stream": True}),
+    "bedrock": (
+        "/model/{model}/converse-stream",
+        lambda text: {"messages": [{"role": "user", "content": [{"text": text}]}]},
+    ),
+    "cohere": (
+        "/v2/chat",
+        lambda text: {"messages": [{"role": "user", "content": text}], "stream": True},
+    ),
     "ollama": ("/api/chat", lambda text: {"messages": [{"role": "user", "content": text}]}),
     "ai-sdk": (
         "/ai-sdk/chat",
@@ -144,20 +163,31 @@ def asks(api: str, name: str, text: str) -> tuple[str, Object]:
 
 def aborts(door: Doors, api: str, upstream: str, stream: bool) -> None:
     """A client that disconnects during the response: the gateway stops at once."""
-    path, body = asks(
-        api,
-        model(upstream),
+    text = (
         "[[slow 0.06]] [[text one two three four five six seven eight nine ten eleven twelve"
-        " thirteen fourteen]]",
+        " thirteen fourteen]]"
     )
-    before = _gone(door, upstream)
-    with _http().stream("POST", door.url(upstream) + path, json=body) as answer:
-        assert answer.status_code == 200
-        next(answer.iter_raw())
+    before = _disconnects(door, upstream)
+    if api == WEBSOCKET:
+        _close_early(door, upstream, text)
+    else:
+        path, body = asks(api, model(upstream), text)
+        with _http().stream("POST", door.url(upstream) + path, json=body) as answer:
+            assert answer.status_code == 200
+            next(answer.iter_raw())
     late = time.monotonic() + 3
-    while _gone(door, upstream) == before:
+    while _disconnects(door, upstream) == before:
         assert time.monotonic() < late, "the gateway went on"
         time.sleep(0.005)
+
+
+def _close_early(door: Doors, upstream: str, text: str) -> None:
+    """Close a WebSocket after the first event of a response."""
+    address = door.url(upstream).replace("http://", "ws://")
+    ask: Object = {"type": "response.create", "model": model(upstream), "input": text}
+    with connect(f"{address}/v1/responses", close_timeout=0.1) as connection:
+        connection.send(json.dumps({**ask, "store": False}))
+        connection.recv(timeout=10)
 
 
 @cache
@@ -165,7 +195,7 @@ def _http() -> httpx.Client:
     return httpx.Client(timeout=5)
 
 
-def _gone(door: Doors, upstream: str) -> list[str]:
+def _disconnects(door: Doors, upstream: str) -> list[str]:
     """The clients of each API that disconnected, by the metrics of the gateway."""
     told = _http().get(f"{door.url(upstream)}/metrics").text
     return [
@@ -189,8 +219,41 @@ ONCE = frozenset({"aborts"})
 
 
 def ways(api: str, scenario: str) -> tuple[bool, ...]:
-    """Streamed or not: pages only stream."""
-    return (True,) if api == "ai-sdk" or scenario in ONCE else (False, True)
+    """Streamed or not: pages and WebSockets only stream."""
+    return (True,) if api in ("ai-sdk", WEBSOCKET) or scenario in ONCE else (False, True)
+
+
+# --- embeddings -----------------------------------------------------------------------------------
+
+NO_EMBEDDINGS = {
+    "anthropic": "the provider has none",
+    "gemini": "the provider has an API of its own for them, which is not translated",
+    "gemini-interactions": "the provider has an API of its own for them, which is not translated",
+    "bedrock": "the provider has an API of its own for each model, which is not translated",
+}
+"""Upstreams that embeddings do not reach, and why."""
+_EMBEDDING: Object = {
+    "object": "list",
+    "model": "m",
+    "data": [{"object": "embedding", "index": 0, "embedding": [0.5, -1.25]}],
+    "usage": {"prompt_tokens": 3, "total_tokens": 3},
+}
+
+
+def embeddings(upstream: str) -> None:
+    """Embeddings of the `openai` client: passed on, or refused with the name of the provider."""
+    reply: Answer = answers(_EMBEDDING)
+    with (
+        behind(upstream, reply) as door,
+        openai.OpenAI(base_url=f"{door.url}/v1", api_key="any", max_retries=0) as client,
+    ):
+        try:
+            got = client.embeddings.create(model="m", input=["hi"], encoding_format="float")
+        except openai.NotFoundError as error:
+            assert upstream in NO_EMBEDDINGS and f"{upstream} has no embeddings" in str(error)
+            return
+    assert upstream not in NO_EMBEDDINGS
+    assert got.data[0].embedding == [0.5, -1.25]
 
 
 # --- pages ----------------------------------------------------------------------------------------
@@ -210,11 +273,11 @@ def _page(upstream: str, scenario: str, door: Doors) -> Object:
 
 
 def _plain_page(chat: Object) -> None:
-    assert said(chat) == "You said: hello there\nNone of the tools here is for that."
+    assert last_text(chat) == "You said: hello there\nNone of the tools here is for that."
 
 
 def _tools_page(chat: Object) -> None:
-    assert said(chat).splitlines() == list(FINAL), chat
+    assert last_text(chat).splitlines() == list(FINAL), chat
     assert isinstance(asked := chat["asked"], list) and len(asked) == 3
     assert isinstance(messages := chat["messages"], list) and len(messages) == 2, (
         "it goes on in one message"
@@ -222,12 +285,11 @@ def _tools_page(chat: Object) -> None:
 
 
 def _reasoning_page(chat: Object) -> None:
-    assert said(chat).splitlines() == ADDED, chat
-    assert WORDS in json.dumps(chat["messages"])
+    assert last_text(chat).splitlines() == ADDED, chat
 
 
 def _images_page(chat: Object) -> None:
-    assert said(chat) == "I see it"
+    assert last_text(chat) == "I see it"
 
 
 PAGES: dict[str, Callable[[Object], None]] = {
@@ -238,7 +300,7 @@ PAGES: dict[str, Callable[[Object], None]] = {
 }
 
 
-def paged(door: Doors, upstream: str, scenario: str, chat: Object) -> None:
+def assert_page(door: Doors, upstream: str, scenario: str, chat: Object) -> None:
     """Whether a page got what it should."""
     assert chat["invalid"] is None, chat["invalid"]
     if scenario == "errors":
@@ -246,8 +308,11 @@ def paged(door: Doors, upstream: str, scenario: str, chat: Object) -> None:
         return
     assert chat["error"] is None and chat["status"] == "ready", chat
     PAGES[scenario](chat)
+    if scenario == "reasoning":
+        assert isinstance(messages := chat["messages"], list)
+        assert (WORDS in json.dumps(messages[1:])) is (upstream != HIDES_THOUGHTS)
     if scenario == "reasoning" and upstream in SEALS:
-        _sealed(
+        _assert_signature_returned(
             upstream,
             [
                 one.body
@@ -258,7 +323,7 @@ def paged(door: Doors, upstream: str, scenario: str, chat: Object) -> None:
 
 
 def pages(door: Doors, scenario: str) -> dict[str, Object]:
-    """What became of the page of each upstream."""
+    """The outcome of the page of each upstream."""
     return dict(
         zip(
             UPSTREAMS,

@@ -16,51 +16,29 @@ from functools import cache
 import anthropic
 import ollama
 import openai
+from gateway.cloud_clients import BedrockConverse, CohereChat, close_cloud_clients
+from gateway.interactions_client import GoogleInteractions, interactions_of
+from gateway.turns import History, RequestRefused, Turn
 from google import genai
 from google.genai import errors as genai_errors
 from google.genai import types
 from mock.tools import TOOLS, functions
-from msgspec import Struct
-
-PNG = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
-History = list[object]
-
-
-class Turn(Struct):
-    """What a model said, and the client's own objects for it."""
-
-    text: str
-    thoughts: str
-    calls: list[tuple[str, str, dict[str, object]]]
-    """Id, name, arguments."""
-    kept: list[object]
-
-
-class Refused(Exception):
-    """What a client raised: the status, and the words of the error as it shows them."""
-
-    def __init__(self, status: int | None, words: str) -> None:
-        super().__init__(f"{status}: {words}")
-        self.status = status
-        self.words = words
 
 
 @contextmanager
-def _refused() -> Iterator[None]:
+def _map_errors() -> Iterator[None]:
     try:
         yield
     except openai.APIStatusError as error:
-        raise Refused(error.status_code, str(error.message)) from None
+        raise RequestRefused(error.status_code, str(error.message)) from None
     except openai.APIError as error:
-        raise Refused(None, str(error.message)) from None
+        raise RequestRefused(None, str(error.message)) from None
     except anthropic.APIStatusError as error:
-        raise Refused(error.status_code, str(error.message)) from None
+        raise RequestRefused(error.status_code, str(error.message)) from None
     except genai_errors.APIError as error:
-        raise Refused(error.code, str(error.message)) from None
+        raise RequestRefused(error.code, str(error.message)) from None
     except ollama.ResponseError as error:
-        raise Refused(error.status_code, error.error) from None
+        raise RequestRefused(error.status_code, error.error) from None
 
 
 @cache
@@ -83,10 +61,11 @@ def _ollama(url: str) -> ollama.Client:
     return ollama.Client(host=url)
 
 
-def closed() -> None:
+def close_clients() -> None:
     """Close all clients: making one takes longer than a whole conversation, so they are kept."""
-    for made in (_openai, _anthropic, _genai, _ollama):
+    for made in (_openai, _anthropic, _genai, _ollama, interactions_of):
         made.cache_clear()
+    close_cloud_clients()
 
 
 class OpenAIChat:
@@ -103,7 +82,7 @@ class OpenAIChat:
         self, url: str, model: str, history: History, stream: bool, *, thinks: bool = False
     ) -> Turn:
         client = _openai(url)
-        with _refused():
+        with _map_errors():
             asked = {"model": model, "messages": history, "tools": functions()}
             asked |= {"reasoning_effort": "low"} if thinks else {}
             if stream:
@@ -158,7 +137,7 @@ class OpenAIResponses:
             for name, (_, schema) in TOOLS.items()
         ]
         client = _openai(url)
-        with _refused():
+        with _map_errors():
             asked = {
                 "model": model,
                 "input": history,
@@ -227,7 +206,7 @@ class AnthropicMessages:
             for name, (about, schema) in TOOLS.items()
         ]
         client = _anthropic(url)
-        with _refused():
+        with _map_errors():
             asked = {"model": model, "max_tokens": 4096, "messages": history, "tools": tools}
             asked |= {"thinking": {"type": "enabled", "budget_tokens": 1024}} if thinks else {}
             if stream:
@@ -277,7 +256,7 @@ class GoogleGenai:
             thinking_config=types.ThinkingConfig(include_thoughts=True) if thinks else None,
         )
         client = _genai(url)
-        with _refused():
+        with _map_errors():
             if stream:
                 chunks = list(
                     client.models.generate_content_stream(
@@ -327,7 +306,7 @@ class OllamaChat:
         self, url: str, model: str, history: History, stream: bool, *, thinks: bool = False
     ) -> Turn:
         client = _ollama(url)
-        with _refused():
+        with _map_errors():
             if not stream:
                 message = client.chat(
                     model,
@@ -361,12 +340,24 @@ class OllamaChat:
         return [*history, *turn.kept, *told]
 
 
-Client = OpenAIChat | OpenAIResponses | AnthropicMessages | GoogleGenai | OllamaChat
+Client = (
+    OpenAIChat
+    | OpenAIResponses
+    | AnthropicMessages
+    | GoogleGenai
+    | GoogleInteractions
+    | BedrockConverse
+    | CohereChat
+    | OllamaChat
+)
 CLIENTS: dict[str, Client] = {
     "openai-chat": OpenAIChat(),
     "openai-responses": OpenAIResponses(),
     "anthropic": AnthropicMessages(),
     "gemini": GoogleGenai(),
+    "gemini-interactions": GoogleInteractions(),
+    "bedrock": BedrockConverse(),
+    "cohere": CohereChat(),
     "ollama": OllamaChat(),
 }
 """The client APIs whose clients are written in Python."""

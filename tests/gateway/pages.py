@@ -20,7 +20,7 @@ SCRIPT = Path(__file__).parent / "chat.mjs"
 
 
 def chats(asks: Iterable[Object]) -> list[Object]:
-    """What became of each conversation."""
+    """The outcome of each conversation."""
     tools = {
         name: {"description": about, "inputSchema": schema}
         for name, (about, schema) in TOOLS.items()
@@ -33,7 +33,7 @@ def chats(asks: Iterable[Object]) -> list[Object]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def said(chat: Object) -> str:
+def last_text(chat: Object) -> str:
     """The text of the last message of a conversation."""
     messages = chat["messages"]
     assert isinstance(messages, list) and isinstance(messages[-1], dict)

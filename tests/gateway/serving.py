@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Thread
 from time import monotonic, sleep
+from typing import Literal
 
 import uvicorn
 from msgspec import Struct
@@ -27,12 +28,24 @@ from toolwire.gateway.config.parser import read_config
 from toolwire.mock.server import MockProvider
 from toolwire.server.asgi import App, Receive, Scope, Send
 
-FRONTS = ("openai-chat", "openai-responses", "anthropic", "gemini", "ollama", "ai-sdk")
+FRONTS = (
+    "openai-chat",
+    "openai-responses",
+    "anthropic",
+    "gemini",
+    "gemini-interactions",
+    "bedrock",
+    "cohere",
+    "ollama",
+    "ai-sdk",
+    "openai-responses over WebSocket",
+)
 UPSTREAMS = (
     "openai-chat",
     "openai-responses",
     "anthropic",
     "gemini",
+    "gemini-interactions",
     "bedrock",
     "mistral",
     "cohere",
@@ -45,14 +58,12 @@ _BELOW = {"openai-chat": "/v1", "openai-responses": "/v1", "mistral": "/v1"}
 
 
 @contextmanager
-def serving(app: App) -> Iterator[str]:
+def serving(app: App, *, ws: Literal["none", "websockets-sansio"] = "none") -> Iterator[str]:
     """The address of an app that is served as long as the block runs."""
     logging.getLogger("uvicorn.error").setLevel(
         logging.CRITICAL
     )  # an answer that is cut is told there
-    config = uvicorn.Config(
-        app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws="none"
-    )
+    config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws=ws)
     server = uvicorn.Server(config)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
@@ -78,14 +89,14 @@ class Below:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._lived(receive, send)
+            await self._run_lifespan(receive, send)
             return
         path = scope["path"]
         assert isinstance(path, str)
         name, _, rest = path.removeprefix("/").partition("/")
         await self._apps[name]({**scope, "path": f"/{rest}"}, receive, send)
 
-    async def _lived(self, receive: Receive, send: Send) -> None:
+    async def _run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
         opened = [app for app in self._apps.values() if isinstance(app, Gateway)]
         await send({"type": "lifespan.startup.complete"})
@@ -132,5 +143,5 @@ def doors(*, strict: bool | None = None) -> Iterator[Doors]:
     mocks = {wire: MockProvider(wire) for wire in UPSTREAMS}
     with serving(Below(mocks)) as up:
         apps = {wire: gateway(row(wire, f"{up}/{wire}"), strict=strict) for wire in UPSTREAMS}
-        with serving(Below(apps)) as base:
+        with serving(Below(apps), ws="websockets-sansio") as base:
             yield Doors(lambda wire: f"{base}/{wire}", apps, mocks, up)

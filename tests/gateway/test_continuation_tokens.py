@@ -14,21 +14,17 @@ from collections.abc import Callable
 
 import pytest
 from gateway.bodies import ASKED, MESSAGE
-from gateway.clients import (
-    CLIENTS,
-    AnthropicMessages,
-    GoogleGenai,
-    OpenAIChat,
-    OpenAIResponses,
-    Turn,
-)
+from gateway.clients import CLIENTS, AnthropicMessages, GoogleGenai, OpenAIChat, OpenAIResponses
 from gateway.serving import Doors, gateway, row, serving
-from gateway.upstreams import Scripted, answers, behind
+from gateway.turns import Turn
+from gateway.upstreams import ScriptedUpstream, answers, behind
 from google import genai
 from google.genai import types
 from mock.tools import run
 
+from toolwire import Conversation, Message, decode, encode
 from toolwire.conversation.json import JSON, Object, dump
+from toolwire.conversation.model import Setting
 from toolwire.conversation.parts import Call
 from toolwire.gateway.client_apis.routes import BY_WIRE, CLIENT_APIS
 from toolwire.gateway.translation.continuation_tokens import (
@@ -92,20 +88,20 @@ def test_the_model_gets_its_own_turn_back_to_the_letter_with_the_results_under_i
     assert PREFIX not in json.dumps(body)
 
 
-def _edited(turn: Turn) -> Turn:
+def _change_thought(turn: Turn) -> Turn:
     kept = json.loads(json.dumps(turn.kept).replace("Let me see.", "Let me think again."))
     return Turn(turn.text, turn.thoughts, turn.calls, kept)
 
 
 @pytest.mark.parametrize("api", ["openai-chat", "openai-responses"])
 def test_a_message_that_the_client_edited_counts_and_the_token_does_not(api: str) -> None:
-    body = next_turn(api, _edited)
+    body = next_turn(api, _change_thought)
     assert {"type": "text", "text": "Let me think again."} in blocks(body, 1)
     assert "c2lnbmVk" not in json.dumps(body) and PREFIX not in json.dumps(body)
 
 
 def test_a_client_that_drops_the_token_still_works() -> None:
-    def dropped(turn: Turn) -> Turn:
+    def drop_tokens(turn: Turn) -> Turn:
         kept: list[object] = [
             {key: value for key, value in one.items() if key in ("role", "content", "tool_calls")}
             for one in turn.kept
@@ -113,7 +109,7 @@ def test_a_client_that_drops_the_token_still_works() -> None:
         ]
         return Turn(turn.text, turn.thoughts, turn.calls, kept)
 
-    body = next_turn("openai-chat", dropped)
+    body = next_turn("openai-chat", drop_tokens)
     assert [one["type"] for one in blocks(body, 1)] == ["text", "tool_use", "tool_use"]
 
 
@@ -223,7 +219,8 @@ def test_a_signature_comes_back_also_where_no_rule_demands_it() -> None:
         )
         user: JSON = {"role": "user", "content": "and?"}
         sent = translator.request(dump({**asked, "messages": [user, message, user]}))
-        assert sent.restored_turns == 1 and blocks(sent.body, 1)[0] == thought, path
+        assert blocks(sent.body, 1)[0] == thought, path
+        assert sent.restored_turns == (api == "openai-chat"), "the other client holds it itself"
 
 
 # --- what must not work ---
@@ -247,6 +244,11 @@ def holding(api: str, token: str) -> Object:
         },
         "anthropic": {"content": [{"type": "text", "text": "Hi"}]},
         "gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": "Hi"}]}}]},
+        "gemini-interactions": {
+            "steps": [{"type": "model_output", "content": [{"type": "text", "text": "Hi"}]}]
+        },
+        "bedrock": {"output": {"message": {"role": "assistant", "content": [{"text": "Hi"}]}}},
+        "cohere": {"message": {"role": "assistant", "content": [{"type": "text", "text": "Hi"}]}},
         "ollama": {"message": {"role": "assistant", "content": "Hi"}},
         "ai-sdk": {"id": "a", "role": "assistant", "parts": [{"type": "text", "text": "Hi"}]},
     }
@@ -267,7 +269,13 @@ def holding(api: str, token: str) -> Object:
         case "gemini", {"candidates": [{"content": content}]}:
             said: JSON = {"role": "user", "parts": [{"text": "hi"}]}
             return {"contents": [said, content, said]}
-        case "ollama", {"message": message}:
+        case "gemini-interactions", {"steps": list(steps)}:
+            step: JSON = {"type": "user_input", "content": [{"type": "text", "text": "hi"}]}
+            return {"model": "m", "input": [step, *steps, step]}
+        case "bedrock", {"output": {"message": message}}:
+            bare: JSON = {"role": "user", "content": [{"text": "hi"}]}
+            return {"messages": [bare, message, bare]}
+        case "cohere" | "ollama", {"message": message}:
             return {"model": "m", "messages": [user, message, user]}
     asked: JSON = {"id": "u", "role": "user", "parts": [{"type": "text", "text": "hi"}]}
     return {"model": "m", "messages": [asked, body, asked]}
@@ -359,7 +367,7 @@ def test_a_token_is_what_it_was() -> None:
 
 def test_a_token_goes_to_another_gateway_that_has_never_seen_it() -> None:
     client = OpenAIChat()
-    up = Scripted(answers(SIGNED), answers(MESSAGE))
+    up = ScriptedUpstream(answers(SIGNED), answers(MESSAGE))
     with (
         serving(up) as url,
         serving(gateway(row("anthropic", url))) as one,
@@ -411,3 +419,118 @@ def test_the_clients_of_this_folder_are_those_of_the_api_wires() -> None:
     assert {*CLIENTS, "ai-sdk"} == {api.wire for api in CLIENT_APIS} and isinstance(
         CLIENTS["gemini"], GoogleGenai
     )
+
+
+CLAUDE_SIGNATURE = "EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYds0HqaEHLhDfE"
+CALLS: dict[str, JSON] = {
+    "anthropic": {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [
+            {"type": "thinking", "thinking": "hm", "signature": CLAUDE_SIGNATURE},
+            {"type": "tool_use", "id": "toolu_1", "name": "f", "input": {}},
+        ],
+        "stop_reason": "tool_use",
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    },
+    "bedrock": {
+        "output": {
+            "message": {
+                "role": "assistant",
+                "content": [
+                    {
+                        "reasoningContent": {
+                            "reasoningText": {"text": "hm", "signature": CLAUDE_SIGNATURE}
+                        }
+                    },
+                    {"toolUse": {"toolUseId": "tooluse_1", "name": "f", "input": {}}},
+                ],
+            }
+        },
+        "stopReason": "tool_use",
+    },
+    "gemini": {
+        "responseId": "r1",
+        "candidates": [
+            {
+                "index": 0,
+                "finishReason": "STOP",
+                "content": {
+                    "role": "model",
+                    "parts": [
+                        {
+                            "functionCall": {"id": "g1", "name": "f", "args": {}},
+                            "thoughtSignature": "R2VtaW5pIHNpZ25lZCB0aGlz",
+                        }
+                    ],
+                },
+            }
+        ],
+    },
+}
+"""An answer with one call, as each model gives it."""
+MODELS_OF = {
+    "anthropic": "claude-sonnet-4-5",
+    "bedrock": "anthropic.claude-sonnet-4-5",
+    "gemini": "gemini-3-pro",
+}
+
+
+def call_and_result(client: str, model: str) -> tuple[Message, ...]:
+    """A question, the answer of a model as a client gets it, and the result of its call."""
+    translator = Translator(BY_WIRE[client], model, model=MODELS_OF[model])
+    question = Message("user", "Go on.")
+    asked = encode(Conversation((question,), (), {"model": "m"}, "", "request"), client)
+    response = translator.response(dump(CALLS[model]), translator.request(asked.json()))
+    (answer,) = decode(response.body, client, "response").messages
+    (call,) = (part for part in answer.parts if isinstance(part, Call))
+    return question, answer, Message("user", [call.result("done")])
+
+
+def request_of(client: str, messages: tuple[Message, ...], model: str) -> bytes:
+    """What a model gets of a client's history."""
+    settings: dict[str, Setting] = {"model": "m"}
+    body = encode(Conversation(messages, (), settings, "", "request"), client).json()
+    translator = Translator(BY_WIRE[client], model, model=MODELS_OF[model])
+    return dump(translator.request(body).body)
+
+
+@pytest.mark.parametrize(("client", "model"), [("anthropic", "bedrock"), ("bedrock", "anthropic")])
+def test_a_signature_that_the_client_can_hold_needs_no_token(client: str, model: str) -> None:
+    messages = call_and_result(client, model)
+    sent = encode(Conversation(messages, (), {"model": "m"}, "", "request"), client).json()
+    assert CLAUDE_SIGNATURE.encode() in sent and PREFIX.encode() not in sent
+    assert CLAUDE_SIGNATURE.encode() in request_of(client, messages, model)
+    assert CLAUDE_SIGNATURE.encode() in request_of(client, messages, client)
+
+
+@pytest.mark.parametrize("client", ["anthropic", "bedrock"])
+def test_signatures_of_two_makers_stay_beside_each_other(client: str) -> None:
+    """Each model gets its own, whichever answered in between."""
+    other = "bedrock" if client == "anthropic" else "anthropic"
+    messages = (*call_and_result(client, "gemini"), *call_and_result(client, other))
+    for model in ("gemini", "anthropic", "bedrock"):
+        sent = request_of(client, messages, model)
+        assert (CLAUDE_SIGNATURE.encode() in sent) == (model != "gemini")
+        assert (b"R2VtaW5pIHNpZ25lZCB0aGlz" in sent) == (model == "gemini")
+        assert PREFIX.encode() not in sent
+
+
+def test_thinking_is_disabled_on_bedrock_where_a_turn_of_another_model_continues() -> None:
+    call: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+    result: JSON = {"type": "tool_result", "tool_use_id": "t1", "content": "1"}
+    body: JSON = {
+        "model": "m",
+        "max_tokens": 2000,
+        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": [call]},
+            {"role": "user", "content": [result]},
+        ],
+    }
+    translator = Translator(BY_WIRE["anthropic"], "bedrock", model=MODELS_OF["bedrock"])
+    sent = translator.request(dump(body)).body
+    assert sent["additionalModelRequestFields"] == {"thinking": {"type": "disabled"}}

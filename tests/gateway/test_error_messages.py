@@ -12,7 +12,7 @@ from toolwire.gateway import forward as exchange
 from toolwire.providers.api_errors import MAX_MESSAGE, read_error_message
 
 
-def nested(deep: int) -> JSON:
+def nest_error(deep: int) -> JSON:
     body: JSON = "no"
     for _ in range(deep):
         body = {"error": body}
@@ -30,7 +30,7 @@ def nested(deep: int) -> JSON:
         ({"detail": [{"msg": "one", "loc": ["a"]}, {"msg": "two"}]}, "one; two"),
         ({"errors": [f"{n}" for n in range(9)]}, "0; 1; 2; 3; 4"),
         ({"error": None, "message": "no"}, "no"),
-        (nested(8), "no"),
+        (nest_error(8), "no"),
         ("x" * 9_000, "x" * MAX_MESSAGE),
     ],
     ids=str,
@@ -41,7 +41,7 @@ def test_the_words_of_a_refusal_are_found_where_servers_put_them(body: JSON, tol
 
 @pytest.mark.parametrize(
     "raw",
-    [json.dumps(nested(900)), '{"why": "no"}', "{}", "<h1>Bad Gateway</h1>"],
+    [json.dumps(nest_error(900)), '{"why": "no"}', "{}", "<h1>Bad Gateway</h1>"],
     ids=lambda raw: raw[:20],
 )
 def test_a_refusal_without_known_words_is_told_as_it_came(raw: str) -> None:

@@ -84,8 +84,8 @@ TALKS = [
 ]
 
 
-def held(door: Doors) -> dict[Talk, Object]:
-    """What became of each conversation."""
+def conversations(door: Doors) -> dict[Talk, Object]:
+    """The outcome of each conversation."""
     node = install_clients()
     absent = [
         name
@@ -119,7 +119,7 @@ def _rows(value: JSON) -> list[list[JSON]]:
     return [row for row in value if isinstance(row, list)]
 
 
-def said(told: Object) -> list[str]:
+def answer_lines(told: Object) -> list[str]:
     """The lines of the answer; `@ai-sdk/google` wraps a result in an object of its own, which is
     what the model then sees."""
     lines = []
@@ -142,7 +142,10 @@ def tools(door: Doors, talk: Talk, told: Object) -> None:
     assert _rows(told["results"]) == [
         [made, out] for made, out in zip(ids, ("5", "9", "45"), strict=True)
     ]
-    assert said(told) == list(FINAL) and told["finish"] == "stop", (told["text"], told["finish"])
+    assert answer_lines(told) == list(FINAL) and told["finish"] == "stop", (
+        told["text"],
+        told["finish"],
+    )
     usage = told["usage"]
     assert isinstance(usage, dict) and usage["inputTokens"] and usage["outputTokens"], usage
 
@@ -150,7 +153,7 @@ def tools(door: Doors, talk: Talk, told: Object) -> None:
 def thinks(door: Doors, talk: Talk, told: Object) -> None:
     """A thought before calls: shown, and what the model signed comes back to it if the package
     keeps it."""
-    assert told["error"] is None and said(told) == ADDED, told
+    assert told["error"] is None and answer_lines(told) == ADDED, told
     assert talk.api == "openai-chat" or WORDS in str(told["thoughts"]), told["thoughts"]
     made = [f'"{call[1]}"' for call in _rows(told["calls"])]
     sent = [json.dumps(one.body) for one in door.mocks[talk.upstream].requests]
@@ -171,7 +174,7 @@ def an_object(door: Doors, talk: Talk, told: Object) -> None:
     assert told["error"] is None and told["object"] == {"a": 1, "b": 2}, told
 
 
-def refused(door: Doors, talk: Talk, told: Object) -> None:
+def assert_refusal(door: Doors, talk: Talk, told: Object) -> None:
     """A refusal has its status and its words, and says that it may be tried again."""
     error = told["error"]
     assert isinstance(error, dict) and error["status"] == 429 and error["retry"] is True, told
@@ -194,7 +197,7 @@ CHECKS: dict[str, Callable[[Doors, Talk, Object], None]] = {
     "tools": tools,
     "thinks": thinks,
     "object": an_object,
-    "refused": refused,
+    "refused": assert_refusal,
     "leaves": leaves,
 }
 
@@ -203,7 +206,7 @@ def test_programs_with_ai_and_the_provider_of_a_api_wire_get_what_they_should_fr
     door: Doors,
 ) -> None:
     broken: dict[str, str] = {}
-    for talk, told in held(door).items():
+    for talk, told in conversations(door).items():
         try:
             CHECKS[talk.scenario](door, talk, told)
         except AssertionError as error:

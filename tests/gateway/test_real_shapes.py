@@ -22,17 +22,15 @@ from toolwire.gateway.translation.response_stream import ResponseStream
 from toolwire.gateway.translation.translator import Translator
 from toolwire.gateway.translation.upstream_request import UpstreamRequest
 
-SEARCH: Object = {
+PROVIDER_TOOL: Object = {
     "model": "m",
     "max_tokens": 100,
     "stream": True,
-    "messages": [
-        {"role": "user", "content": [{"type": "text", "text": "Look for the weather in Oslo."}]}
-    ],
-    "tools": [{"type": "web_search_20250305", "name": "web_search", "max_uses": 8}],
-    "tool_choice": {"type": "tool", "name": "web_search"},
+    "messages": [{"role": "user", "content": [{"type": "text", "text": "Run the numbers."}]}],
+    "tools": [{"type": "code_execution_20250522", "name": "code_execution"}],
+    "tool_choice": {"type": "tool", "name": "code_execution"},
 }
-"""A question of its own for each search: the only tool is the provider's, and it must be used."""
+"""The only tool is the provider's own, and it must be used."""
 SHELL: Object = {
     "name": "Bash",
     "description": "Runs a command.",
@@ -51,14 +49,14 @@ TURN: Object = {
 OTHERS = ("openai-chat", "openai-responses", "gemini", "bedrock", "mistral", "cohere", "ollama")
 
 
-def sent(body: Object, api: str, target: str) -> UpstreamRequest:
+def upstream_request(body: Object, api: str, target: str) -> UpstreamRequest:
     """What a model gets of a client's request."""
     return Translator(BY_WIRE[api], target, model="m").request(dump(body))
 
 
 @pytest.mark.parametrize("target", OTHERS)
 def test_where_no_tool_is_left_no_choice_among_them_and_no_empty_list_is_sent(target: str) -> None:
-    made = sent(SEARCH, "anthropic", target)
+    made = upstream_request(PROVIDER_TOOL, "anthropic", target)
     assert not made.body.keys() & {"tools", "tool_choice", "toolConfig", "parallel_tool_calls"}, (
         made.body.keys()
     )
@@ -68,16 +66,16 @@ def test_where_no_tool_is_left_no_choice_among_them_and_no_empty_list_is_sent(ta
     )
 
 
-def test_the_search_of_one_provider_alone_makes_no_choice_at_another_either() -> None:
+def test_a_tool_of_one_provider_alone_makes_no_choice_at_another_either() -> None:
     body: Object = {
         "model": "m",
         "input": "hi",
-        "tools": [{"type": "web_search"}],
+        "tools": [{"type": "file_search", "vector_store_ids": ["vs_1"]}],
         "tool_choice": "auto",
         "parallel_tool_calls": True,
     }
     for target in ("anthropic", "openai-chat", "gemini"):
-        assert not sent(body, "openai-responses", target).body.keys() & {
+        assert not upstream_request(body, "openai-responses", target).body.keys() & {
             "tools",
             "tool_choice",
             "toolConfig",
@@ -89,14 +87,14 @@ def test_the_search_of_one_provider_alone_makes_no_choice_at_another_either() ->
 def test_a_choice_of_a_tool_that_stays_behind_is_not_made_among_those_that_came_along(
     target: str,
 ) -> None:
-    tools = SEARCH["tools"]
+    tools = PROVIDER_TOOL["tools"]
     assert isinstance(tools, list)
-    made = sent({**SEARCH, "tools": [*tools, SHELL]}, "anthropic", target)
-    assert "Bash" in json.dumps(made.body) and "web_search" not in json.dumps(made.body)
+    made = upstream_request({**PROVIDER_TOOL, "tools": [*tools, SHELL]}, "anthropic", target)
+    assert "Bash" in json.dumps(made.body) and "code_execution" not in json.dumps(made.body)
 
 
 def test_a_choice_of_a_tool_that_came_along_is_made() -> None:
-    body = sent(
+    body = upstream_request(
         {**TURN, "tool_choice": {"type": "tool", "name": "Bash"}}, "anthropic", "openai-chat"
     ).body
     assert body["tool_choice"] == {"type": "function", "function": {"name": "Bash"}}
@@ -107,10 +105,12 @@ def test_a_name_of_the_user_that_is_longer_than_the_provider_takes_stays_behind_
     target: str,
 ) -> None:
     who = json.dumps({"device": "0" * 64, "account": "", "session": "1" * 36})
-    made = sent({**TURN, "metadata": {"user_id": who}}, "anthropic", target)
+    made = upstream_request({**TURN, "metadata": {"user_id": who}}, "anthropic", target)
     assert "user" not in made.body and "/metadata/user_id" in {loss.pointer for loss in made.losses}
     assert (
-        sent({**TURN, "metadata": {"user_id": "u" * 64}}, "anthropic", target).body["user"]
+        upstream_request({**TURN, "metadata": {"user_id": "u" * 64}}, "anthropic", target).body[
+            "user"
+        ]
         == "u" * 64
     )
 
@@ -233,7 +233,7 @@ def test_a_token_before_the_last_block_brings_the_turn_back() -> None:
 ALIAS: Object = {**TURN, "model": "my-model", "stream": True}
 
 
-def _streamed(message: Object, target: str = "deepseek") -> tuple[list[Object], list[str]]:
+def _stream_answer(message: Object, target: str = "deepseek") -> tuple[list[Object], list[str]]:
     """The events that a client gets of a streamed answer, and what it is told of losses."""
     translator = Translator(BY_WIRE["anthropic"], target, model="deepseek-reasoner")
     pipe = ResponseStream(translator, translator.request(dump(ALIAS)))
@@ -267,7 +267,7 @@ def _streamed(message: Object, target: str = "deepseek") -> tuple[list[Object], 
 
 def test_an_answer_names_the_model_as_the_client_does() -> None:
     """A client that sees another name there never sends the signed thoughts back."""
-    events, _ = _streamed(CALL)
+    events, _ = _stream_answer(CALL)
     begun = events[0]["message"]
     assert isinstance(begun, dict) and begun["model"] == "my-model"
     translator = Translator(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
@@ -278,7 +278,7 @@ def test_an_answer_names_the_model_as_the_client_does() -> None:
 def test_a_streamed_answer_that_calls_nothing_ends_with_its_words() -> None:
     kinds = [
         one["content_block"]["type"]  # type: ignore[call-overload, index]
-        for one in _streamed(THOUGHT)[0]
+        for one in _stream_answer(THOUGHT)[0]
         if isinstance(one.get("content_block"), dict)
     ]
     assert kinds == ["thinking", "text"]
@@ -287,7 +287,7 @@ def test_a_streamed_answer_that_calls_nothing_ends_with_its_words() -> None:
 def test_a_streamed_answer_that_calls_something_has_a_token() -> None:
     kinds = [
         one["content_block"]["type"]  # type: ignore[call-overload, index]
-        for one in _streamed(CALL)[0]
+        for one in _stream_answer(CALL)[0]
         if isinstance(one.get("content_block"), dict)
     ]
     assert kinds == ["thinking", "tool_use", "redacted_thinking"]
@@ -410,7 +410,7 @@ SPACED: Object = {
 def test_tools_in_namespaces_are_offered_and_called_under_one_name_of_their_own(
     target: str,
 ) -> None:
-    made = sent(SPACED, "openai-responses", target)
+    made = upstream_request(SPACED, "openai-responses", target)
     home = {made.ids.names.get(tool.name, tool.name) for tool in decode(made.body, target).tools}
     assert home == {"close", "agents::close", "functions::run"}
     assert [
@@ -443,6 +443,21 @@ def test_a_call_of_a_tool_in_a_namespace_comes_back_with_both_names() -> None:
 
 def test_on_their_own_wire_namespaces_pass_untouched() -> None:
     assert (
-        sent(SPACED, "openai-responses", "openai-responses").raw == dump(SPACED)
+        upstream_request(SPACED, "openai-responses", "openai-responses").raw == dump(SPACED)
         and check(SPACED, "openai-responses") == []
     )
+
+
+@pytest.mark.parametrize("policy, marks", [("keep", 0), ("auto", 2)])
+def test_the_configuration_decides_whether_prompts_for_claude_are_marked(
+    policy: str, marks: int
+) -> None:
+    messages: JSON = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Oslo?"},
+    ]
+    fields = {"content-type": "application/json"}
+    with behind("anthropic", answers(MESSAGE), more={"cache_breakpoints": policy}) as door:
+        body = dump({"model": "m", "messages": messages})
+        urlopen(Request(f"{door.url}/v1/chat/completions", body, fields)).close()
+        assert door.up.got[0].body.count(b"cache_control") == marks

@@ -7,14 +7,19 @@ import json
 
 import httpx
 import pytest
-from gateway.bodies import ANTHROPIC_STREAM, ASKED, CHAT_STREAM, MESSAGE, WHOLE
+from gateway.bodies import ANTHROPIC_STREAM, ASKED, CHAT_STREAM, GEMINI, MESSAGE, WHOLE
 from gateway.upstreams import Answer, answers, behind, streams
+from signatures import signature_of
 
-from toolwire.conversation.json import Object
+from toolwire.conversation.json import JSON, Object, dump
+from toolwire.gateway.client_apis.routes import BY_WIRE
+from toolwire.gateway.translation.translator import Translator
+from toolwire.streaming.framing.aws import AwsEvents
+from toolwire.wires.engine.stream import aws_message
 
 
 def odd(body: object) -> bytes:
-    """A body as nobody here would write it."""
+    """A body with spacing that this library never writes."""
     return json.dumps(body, indent=3).replace('"hi"', '"h\\u0069"').encode() + b"\n"
 
 
@@ -44,6 +49,40 @@ def test_a_stream_passes_byte_for_byte_wherever_it_is_cut(wire: str) -> None:
             told = httpx.post(door.url + path, json={**body, "stream": True})
             assert told.content == whole
             assert told.headers["content-type"] == "text/event-stream"
+
+
+BEDROCK_EVENTS: tuple[Object, ...] = (
+    {"messageStart": {"role": "assistant"}},
+    {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "Hel\nlo"}, "p": "abc"}},
+    {"contentBlockStop": {"contentBlockIndex": 0}},
+    {"messageStop": {"stopReason": "end_turn"}},
+    {"metadata": {"usage": {"inputTokens": 3, "outputTokens": 4, "totalTokens": 7}}},
+)
+BEDROCK_STREAM = b"".join(map(aws_message, BEDROCK_EVENTS))
+CONVERSE: Object = {"messages": [{"role": "user", "content": [{"text": "hi"}]}]}
+EVENT_STREAM = "application/vnd.amazon.eventstream"
+
+
+@pytest.mark.parametrize("step", [7, 61, len(BEDROCK_STREAM)])
+def test_a_binary_stream_passes_byte_for_byte_wherever_it_is_cut(step: int) -> None:
+    whole = BEDROCK_STREAM
+    pieces = [whole[at : at + step] for at in range(0, len(whole), step)]
+    with behind("bedrock", streams(*pieces, media=EVENT_STREAM)) as door:
+        told = httpx.post(door.url + "/model/m/converse-stream", json=CONVERSE)
+        assert told.content == whole and told.headers["content-type"] == EVENT_STREAM
+        metrics = httpx.get(door.url + "/metrics").text
+        assert 'upstream="bedrock",direction="output"} 4' in metrics, "its usage is read on the way"
+
+
+def test_a_binary_stream_that_breaks_off_ends_with_an_exception_after_the_last_whole_event() -> (
+    None
+):
+    cut = BEDROCK_STREAM[:-40]
+    with behind("bedrock", streams(cut[:150], cut[150:], media=EVENT_STREAM, cut=True)) as door:
+        told = httpx.post(door.url + "/model/m/converse-stream", json=CONVERSE).content
+    *events, last = AwsEvents().feed(told)
+    assert [event.event for event in events] == [next(iter(event)) for event in BEDROCK_EVENTS[:-1]]
+    assert last.event == "modelStreamErrorException" and b"failed" in last.data
 
 
 def test_only_the_name_of_the_model_changes() -> None:
@@ -203,3 +242,52 @@ def test_the_alias_of_a_model_does_not_hide_what_it_wants_back() -> None:
         assert told.status_code == 200 and "x-toolwire-repairs" in told.headers
         assert door.up.got[0].json["model"] == "kimi-k2-thinking"
         assert "reasoning_content" in json.dumps(door.up.got[0].json)
+
+
+@pytest.mark.parametrize("name", ["my-claude", "claude-opus-4-8", "claude-sonnet-4-6"])
+@pytest.mark.parametrize("signer, kept", [("claude-sonnet-4-6", True), ("claude-opus-4-8", False)])
+def test_the_model_behind_a_name_decides_which_signatures_are_sent(
+    name: str, signer: str, kept: bool
+) -> None:
+    thinking: JSON = {"type": "thinking", "thinking": "hm", "signature": signature_of(signer)}
+    body: JSON = {
+        "model": name,
+        "max_tokens": 9,
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": [thinking, {"type": "text", "text": "ok"}]},
+            {"role": "user", "content": "and?"},
+        ],
+    }
+    translator = Translator(BY_WIRE["anthropic"], "anthropic", model="claude-sonnet-4-6")
+    request = translator.request(dump(body))
+    assert [change.name for change in request.changes] == (
+        [] if kept else ["signature-of-other-model"]
+    )
+    assert (b'"thinking"' in request.data(lambda body: body)) is kept
+    assert request.body["model"] == "claude-sonnet-4-6"
+
+
+@pytest.mark.parametrize(
+    ("model", "moved"), [("gemini-2.5-flash", True), ("gemini-3-pro-preview", False)]
+)
+def test_a_picture_in_a_result_goes_where_the_model_of_the_same_wire_takes_it(
+    model: str, moved: bool
+) -> None:
+    image: JSON = {"inlineData": {"mimeType": "image/png", "data": "QUJD"}}
+    response: JSON = {"name": "draw", "response": {"output": "done"}, "parts": [image]}
+    call: JSON = {"functionCall": {"name": "draw", "args": {}}, "thoughtSignature": "QUJD"}
+    contents: list[Object] = [
+        {"role": "user", "parts": [{"text": "Draw."}]},
+        {"role": "model", "parts": [call]},
+        {"role": "user", "parts": [{"functionResponse": response}]},
+    ]
+    with behind("gemini", answers(GEMINI), model=model) as door:
+        httpx.post(f"{door.url}/v1beta/models/m:generateContent", json={"contents": contents})
+        sent = door.up.got[0].json
+    if moved:
+        text_only: JSON = {"name": "draw", "response": {"output": "done\n[image image/png]"}}
+        contents[2]["parts"] = [{"functionResponse": text_only}]
+        label: JSON = {"text": "From tool call number 1 (draw):"}
+        contents.append({"role": "user", "parts": [label, image]})
+    assert sent == {"contents": contents}

@@ -45,7 +45,7 @@ class Cut(Exception):
     """The connection is closed in the middle."""
 
 
-class Scripted:
+class ScriptedUpstream:
     """An upstream that gives one answer after the other; the last one again and again."""
 
     def __init__(self, *answers: Answer) -> None:
@@ -81,12 +81,12 @@ class Scripted:
         if answer.pieces is None:
             await send({"type": "http.response.body", "body": answer.body})
             return
-        await self._paced(answer.pieces, receive, send)
+        await self._send_pieces(answer.pieces, receive, send)
 
-    async def _paced(
+    async def _send_pieces(
         self, pieces: Callable[[], AsyncIterator[bytes]], receive: Receive, send: Send
     ) -> None:
-        async def gone() -> None:
+        async def wait_for_disconnect() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
 
@@ -95,7 +95,7 @@ class Scripted:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
 
-        observer, work = asyncio.create_task(gone()), asyncio.create_task(tell())
+        observer, work = asyncio.create_task(wait_for_disconnect()), asyncio.create_task(tell())
         await asyncio.wait((observer, work), return_when=asyncio.FIRST_COMPLETED)
         if work.done():
             observer.cancel()
@@ -116,7 +116,7 @@ def streams(
 ) -> Answer:
     """A stream in pieces."""
 
-    async def given() -> AsyncIterator[bytes]:
+    async def pace_pieces() -> AsyncIterator[bytes]:
         for piece in pieces:
             yield piece
             if pause:
@@ -124,7 +124,7 @@ def streams(
         if cut:
             raise Cut
 
-    return Answer(headers={"content-type": media}, pieces=given)
+    return Answer(headers={"content-type": media}, pieces=pace_pieces)
 
 
 class Behind(Struct, frozen=True):
@@ -132,10 +132,10 @@ class Behind(Struct, frozen=True):
 
     url: str
     app: Gateway
-    ups: tuple[Scripted, ...]
+    ups: tuple[ScriptedUpstream, ...]
 
     @property
-    def up(self) -> Scripted:
+    def up(self) -> ScriptedUpstream:
         """The first upstream."""
         return self.ups[0]
 
@@ -149,7 +149,7 @@ def behind(
     more: Mapping[str, JSON] | None = None,
 ) -> Iterator[Behind]:
     """A gateway to one scripted upstream of a wire, under any name."""
-    up = Scripted(*answers)
+    up = ScriptedUpstream(*answers)
     with serving(up) as url:
         app = gateway(row(wire, url, model=model, more=more), strict=strict)
         with serving(app) as door:

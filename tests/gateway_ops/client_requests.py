@@ -122,6 +122,28 @@ def _gemini_on(body: Object, answer: Object, results: list[Result]) -> Object:
     return {**body, "contents": [*_list(body["contents"]), *more]}
 
 
+def _bedrock(question: str, model: str, stream: bool) -> Object:
+    tool: Object = {"name": "add", "description": TELLS, "inputSchema": {"json": ADD}}
+    asked: list[JSON] = [{"role": "user", "content": [{"text": question}]}]
+    return {"messages": asked, "toolConfig": {"tools": [{"toolSpec": tool}]}}
+
+
+def _bedrock_on(body: Object, answer: Object, results: list[Result]) -> Object:
+    told: list[JSON] = [
+        {"toolResult": {"toolUseId": made, "content": [{"text": out}]}} for made, _, out in results
+    ]
+    more: list[JSON] = [_object(answer["output"])["message"]]
+    more.append({"role": "user", "content": told or [{"text": "And now?"}]})
+    return {**body, "messages": [*_list(body["messages"]), *more]}
+
+
+def _cohere_on(body: Object, answer: Object, results: list[Result]) -> Object:
+    told: list[JSON] = [
+        {"role": "tool", "tool_call_id": made, "content": out} for made, _, out in results
+    ]
+    return {**body, "messages": [*_list(body["messages"]), answer["message"], *told]}
+
+
 def _ollama_on(body: Object, answer: Object, results: list[Result]) -> Object:
     told: list[JSON] = [
         {"role": "tool", "tool_name": name, "content": out} for _, name, out in results
@@ -167,6 +189,13 @@ FRONTS = (
         _gemini,
         _gemini_on,
     ),
+    Row(
+        "bedrock",
+        lambda model, stream: f"/model/{model}/converse{'-stream' * stream}",
+        _bedrock,
+        _bedrock_on,
+    ),
+    Row("cohere", lambda model, stream: "/v2/chat", _chat, _cohere_on),
     Row("ollama", lambda model, stream: "/api/chat", _chat, _ollama_on),
     Row("ai-sdk", lambda model, stream: "/ai-sdk/chat", _ai_sdk, _ai_sdk_on, whole=False),
 )
@@ -174,4 +203,6 @@ FRONTS = (
 
 def answer_of(text: str, wire: str, *, stream: bool) -> Object:
     """The body of an answer, streamed or not."""
-    return _object(fold(text, wire) if stream else parse(text.encode()))
+    return _object(
+        fold(text.encode("utf-8", "surrogateescape"), wire) if stream else parse(text.encode())
+    )

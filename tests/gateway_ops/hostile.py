@@ -29,7 +29,7 @@ LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
-class Asked(NamedTuple):
+class ReceivedRequest(NamedTuple):
     """One request as the server got it."""
 
     connection: int
@@ -41,13 +41,13 @@ class Talk:
     """One connection, as the server has it."""
 
     def __init__(
-        self, server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, server: HostileServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self.reader, self.writer, self.server = reader, writer, server
         server.talks.append(self)
         self.number = len(server.talks)
 
-    async def request(self) -> Asked:
+    async def request(self) -> ReceivedRequest:
         """Read one request."""
         raw = await self.reader.readuntil(b"\r\n\r\n")
         text = raw.decode()
@@ -55,7 +55,7 @@ class Talk:
             (line for line in text.lower().split("\r\n") if line.startswith("content-length: ")),
             "x: 0",
         )
-        asked = Asked(
+        asked = ReceivedRequest(
             self.number, text, await self.reader.readexactly(int(length.partition(": ")[2]))
         )
         self.server.asked.append(asked)
@@ -122,17 +122,17 @@ def each(*scripts: Script) -> Script:
     return script
 
 
-def sized(body: bytes, *fields: str, status: bytes = OK) -> bytes:
+def response_with_length(body: bytes, *fields: str, status: bytes = OK) -> bytes:
     """An answer that says how long it is."""
     lines = "".join(f"{field}\r\n" for field in fields).encode()
     return status + lines + b"content-length: %d\r\n\r\n" % len(body) + body
 
 
-class Server:
+class HostileServer:
     """What was asked of a server, and by which connection."""
 
     def __init__(self) -> None:
-        self.asked: list[Asked] = []
+        self.asked: list[ReceivedRequest] = []
         self.talks: list[Talk] = []
         self.tasks: set[asyncio.Task[None]] = set()
         self.port = 0
@@ -158,12 +158,14 @@ class Net:
     def __init__(self) -> None:
         self.pool = ConnectionPool()
         self._listening: list[asyncio.Server] = []
-        self._servers: list[Server] = []
+        self._servers: list[HostileServer] = []
 
-    async def serve(self, script: Script, *, tls: ssl.SSLContext | None = None) -> Server:
-        server = Server()
+    async def serve(self, script: Script, *, tls: ssl.SSLContext | None = None) -> HostileServer:
+        server = HostileServer()
 
-        async def talked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async def serve_connection(
+            reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        ) -> None:
             task = asyncio.current_task()
             assert task is not None
             server.tasks.add(task)
@@ -171,7 +173,7 @@ class Net:
                 await script(Talk(server, reader, writer))
             writer.close()
 
-        listening = await asyncio.start_server(talked, "127.0.0.1", 0, ssl=tls)
+        listening = await asyncio.start_server(serve_connection, "127.0.0.1", 0, ssl=tls)
         self._listening.append(listening)
         self._servers.append(server)
         server.port = listening.sockets[0].getsockname()[1]
@@ -179,7 +181,12 @@ class Net:
         return server
 
     async def post(
-        self, server: Server, body: bytes = b"{}", *, connect: float = 5.0, silence: float = 5.0
+        self,
+        server: HostileServer,
+        body: bytes = b"{}",
+        *,
+        connect: float = 5.0,
+        silence: float = 5.0,
     ) -> Response:
         where = server.place
         head = request_head(where, {"a": "b"}, len(body))
@@ -187,7 +194,12 @@ class Net:
         return await self.pool.send(Route(where), head, body, timeouts=timeouts)
 
     async def get(
-        self, server: Server, body: bytes = b"{}", *, connect: float = 5.0, silence: float = 5.0
+        self,
+        server: HostileServer,
+        body: bytes = b"{}",
+        *,
+        connect: float = 5.0,
+        silence: float = 5.0,
     ) -> tuple[int, bytes]:
         """Status and body of an answer."""
         reply = await self.post(server, body, connect=connect, silence=silence)
@@ -254,7 +266,7 @@ def runs(factory: Callable[[], asyncio.AbstractEventLoop]) -> Run:
     def run(main: Callable[[Net], Coroutine[None, None, None]]) -> None:
         unseen: list[str] = []
 
-        async def watched() -> None:
+        async def run_test() -> None:
             loop = asyncio.get_running_loop()
             loop.set_exception_handler(
                 lambda _, told: unseen.append(f"{told.get('message')}: {told.get('exception')!r}")
@@ -269,7 +281,7 @@ def runs(factory: Callable[[], asyncio.AbstractEventLoop]) -> Run:
             await asyncio.sleep(0)
 
         with asyncio.Runner(loop_factory=factory) as runner:
-            runner.run(watched())
+            runner.run(run_test())
         assert unseen == []
 
     return run

@@ -1,4 +1,4 @@
-"""A real nginx with the configuration of `docs/gateway.md`, on other ports. `$NGINX` names the
+"""A real nginx with the configuration of `docs/reference/gateway.md`, on other ports. `$NGINX` names the
 program, or the PATH does."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 NGINX = os.environ.get("NGINX") or shutil.which("nginx")
-PAGE = Path(__file__).parents[2] / "docs" / "gateway.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "gateway.md"
 _TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
 _ABOUT = """daemon off;
 {user}
@@ -32,14 +32,14 @@ access_log off;
 """What stands around the configuration of the page; nothing here changes what a request sees."""
 
 
-def documented() -> str:
+def read_page_config() -> str:
     """The configuration on the page."""
     found = re.findall(r"```nginx\n(.*?)```", PAGE.read_text(), re.DOTALL)
     assert len(found) == 1, "one configuration stands on the page"
     return str(found[0])
 
 
-def moved(page: str, port: int, gateways: Sequence[str]) -> str:
+def with_addresses(page: str, port: int, gateways: Sequence[str]) -> str:
     """The configuration, listening elsewhere, in api of other gateways."""
     servers = re.findall(r"^ +server (127\.0\.0\.1:\d+)", page, re.MULTILINE)
     assert len(servers) == len(gateways) and page.count("listen 8080;") == 1
@@ -60,7 +60,12 @@ def nginx(folder: Path, gateways: Sequence[str]) -> Iterator[str]:
     file = folder / "nginx.conf"
     user = "user root;" if os.geteuid() == 0 else ""  # else the folder of a test is closed to it
     file.write_text(
-        _ABOUT.format(home=folder, user=user, paths=paths, page=moved(documented(), port, gateways))
+        _ABOUT.format(
+            home=folder,
+            user=user,
+            paths=paths,
+            page=with_addresses(read_page_config(), port, gateways),
+        )
     )
     mine = {
         key: value for key, value in os.environ.items() if key != "NGINX"

@@ -8,12 +8,17 @@ import inspect
 
 from toolwire.gateway import keys
 from toolwire.gateway.config import schema
+from toolwire.gateway.usage import prices
 
 TABLES = (
     (schema, "ServerConfig", "[server]"),
     (schema, "ModelConfig", "[models.NAME]"),
     (schema, "ToolsConfig", "[tools]"),
+    (schema, "ToolServerConfig", '[tools.servers."SOURCE"]'),
     (schema, "KeysConfig", "[keys]"),
+    (schema, "UsageConfig", "[usage]"),
+    (schema, "ResponsesConfig", "[responses]"),
+    (prices, "Price", "[prices.MODEL]"),
     (keys, "KeyConfig", "A file of keys: [keys.NAME]"),
 )
 _NAMES = {
@@ -34,7 +39,7 @@ def reference() -> str:
             for node in ast.parse(inspect.getsource(module)).body
             if isinstance(node, ast.ClassDef) and node.name == name
         )
-        out += [f"### `{title}`", "", "| key | default | |", "|---|---|---|"]
+        out += [f"## `{title}`", "", "| key | default | |", "|---|---|---|"]
         for at, node in enumerate(found.body):
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 said = found.body[at + 1] if at + 1 < len(found.body) else None

@@ -38,7 +38,7 @@ UPSTREAMS = {
 
 
 @contextmanager
-def opened(app: Gateway) -> Iterator[str]:
+def serve_gateway(app: Gateway) -> Iterator[str]:
     """The address of a gateway that is served as long as the block runs."""
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     server = uvicorn.Server(
@@ -75,7 +75,7 @@ def model(upstream: str, base: str) -> str:
     return f'[models."{upstream}"]\nupstream = "{row}"\nbase_url = "{base}{below}"\nkey_env = "K"\n'
 
 
-class Said(Struct):
+class HttpAnswer(Struct):
     """An answer over HTTP."""
 
     status: int
@@ -92,7 +92,7 @@ class Said(Struct):
 
 def post(
     url: str, body: object, headers: Mapping[str, str] | None = None, *, method: str = "POST"
-) -> Said:
+) -> HttpAnswer:
     """Ask with JSON; any status is an answer."""
     data = None if body is None else json.dumps(body).encode()
     asked = urllib.request.Request(
@@ -100,17 +100,17 @@ def post(
     )
     try:
         with urllib.request.urlopen(asked, timeout=20) as got:
-            return Said(
+            return HttpAnswer(
                 got.status,
                 {name.lower(): value for name, value in got.headers.items()},
-                got.read().decode(),
+                got.read().decode("utf-8", "surrogateescape"),
             )
     except urllib.error.HTTPError as error:
         with error:
             headers = {name.lower(): value for name, value in error.headers.items()}
-            return Said(error.code, headers, error.read().decode())
+            return HttpAnswer(error.code, headers, error.read().decode())
 
 
-def get(url: str, headers: Mapping[str, str] | None = None) -> Said:
+def get(url: str, headers: Mapping[str, str] | None = None) -> HttpAnswer:
     """Ask for a page."""
     return post(url, None, headers, method="GET")

@@ -94,7 +94,7 @@ upstream = "vllm"
 base_url = "ftp://x"
 connect_timeout = 0.0
 [models.none]
-upstream = "demo:nobody"
+upstream = "demo:unknown"
 """
     found = mistakes(text, {"KEY": "k"})
     assert found[:-1] == [
@@ -108,7 +108,7 @@ upstream = "demo:nobody"
         "g.toml:16: [models.own] base_url: expected http:// or https://, got ftp",
         "g.toml:17: [models.own] connect_timeout: expected more than 0 seconds, got 0",
     ]
-    assert found[-1].startswith("g.toml:19: [models.none] upstream: there is no demo of nobody")
+    assert found[-1].startswith("g.toml:19: [models.none] upstream: there is no demo of unknown")
 
 
 @pytest.mark.parametrize(
@@ -235,8 +235,8 @@ def test_the_example_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_page_tells_every_key_as_the_code_does() -> None:
-    """Write it anew with TOOLWIRE_API=write."""
-    file = ROOT / "docs" / "gateway.md"
+    """Write it again with TOOLWIRE_API=write."""
+    file = ROOT / "docs" / "reference" / "configuration.md"
     before, mark, rest = file.read_text().partition("<!-- reference -->\n")
     told, end, after = rest.partition("<!-- end of the reference -->")
     assert mark and end
@@ -251,16 +251,17 @@ def test_the_examples_of_the_page_are_right(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tools.py").write_text("")
-    page = (ROOT / "docs" / "gateway.md").read_text()
+    page = (ROOT / "docs" / "reference" / "gateway.md").read_text()
     blocks = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) >= 3
     for text in blocks:
         if text.startswith("[keys."):
             (tmp_path / "keys.toml").write_text(text.replace("…", "0" * 64))
             assert read_keys(tmp_path / "keys.toml")[0].models == ("claude-*", "local")
         else:
             models = "" if "[models" in text else '[models.demo]\nupstream = "demo"\n'
-            assert mistakes(models + text, {"ANTHROPIC_API_KEY": "k"}) == []
+            env = {"ANTHROPIC_API_KEY": "k", "TOOLS_KEY": "k"}
+            assert mistakes(models + text, env) == [], text
 
 
 @pytest.mark.parametrize("length", [257, 100_000])
@@ -270,3 +271,31 @@ def test_a_model_name_of_any_length_takes_no_memory(length: int) -> None:
     for n in range(3000):
         models.find(f"model-{n}")
     assert len(models._found) <= 1000
+
+
+@pytest.mark.parametrize(
+    ("upstream", "base_url", "url"),
+    [
+        ("vllm", "http://h:1", "http://h:1/v1/chat/completions"),
+        ("vllm", "http://h:1/v1", "http://h:1/v1/chat/completions"),
+        ("vllm", "http://h:1/v1/", "http://h:1/v1/chat/completions"),
+        ("vllm", "http://h:1/", "http://h:1/chat/completions"),
+        ("vllm", "http://h:1/v1/chat/completions", "http://h:1/v1/chat/completions"),
+        ("groq", "http://h:1", "http://h:1/openai/v1/chat/completions"),
+        ("deepseek", "http://h:1", "http://h:1/chat/completions"),
+        ("openai-responses", "http://h:1", "http://h:1/v1/responses"),
+        ("anthropic", "http://h:1", "http://h:1/v1/messages"),
+        ("anthropic", "http://h:1/v1", "http://h:1/v1/messages"),
+        ("anthropic", "http://h:1/proxy/v1/", "http://h:1/proxy/v1/messages"),
+        ("gemini", "http://h:1/v1beta", "http://h:1/v1beta/models/m:generateContent"),
+        ("cohere", "http://h:1/v2", "http://h:1/v2/chat"),
+        ("ollama", "http://h:1/v1", "http://h:1/api/chat"),
+        ("bedrock", "http://h:1", "http://h:1/model/m/converse"),
+    ],
+)
+def test_an_address_is_understood_with_and_without_its_version(
+    upstream: str, base_url: str, url: str
+) -> None:
+    text = f'[models.m]\nupstream = "{upstream}"\nbase_url = "{base_url}"\nkey_env = "K"\n'
+    (target,) = ModelTable(read_config(text), {"K": "k"}).find("m")
+    assert target.endpoint.url(stream=False) == url

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from gateway_ops.running import opened, post
-from mock.hosting import hosted
+from gateway_ops.running import post, serve_gateway
+from mock.hosting import serve_mock
 
 from toolwire.errors import ConfigError
 from toolwire.gateway import Gateway
@@ -30,19 +30,19 @@ def weather(city: str) -> str:
 def test_a_gateway_of_a_file_serves_its_models(tmp_path: Path) -> None:
     file = tmp_path / "gateway.toml"
     file.write_text('[models.demo]\nupstream = "demo"\n')
-    with opened(Gateway.from_config(file)) as url:
+    with serve_gateway(Gateway.from_config(file)) as url:
         response = post(f"{url}/v1/chat/completions", CHAT)
         assert response.status == 200 and "hello" in response.text
 
 
 def test_a_gateway_runs_python_tools_that_it_is_given(tmp_path: Path) -> None:
     file = tmp_path / "gateway.toml"
-    with hosted("anthropic") as mock:
+    with serve_mock("anthropic") as mock:
         file.write_text(f'[models.m]\nupstream = "anthropic"\nbase_url = "{mock.url}"\n')
         app = Gateway.from_config(file, env={"ANTHROPIC_API_KEY": "k" * 20}, tools=[weather])
         name = next(iter(app.tools.toolset.names), "") if app.tools else ""
         assert name == "", "nothing is opened before the application starts"
-        with opened(app) as url:
+        with serve_gateway(app) as url:
             assert app.tools is not None
             (name,) = app.tools.toolset.names
             question = f'[[call {name} {{"city": "Oslo"}}]] [[then]] [[text done]]'

@@ -1,4 +1,4 @@
-"""docs/gateway.md shows how a request is followed; real requests are traced and compared with it."""
+"""docs/reference/gateway.md shows how a request is followed; real requests are traced and compared with it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ import httpx
 import pytest
 from gateway.bodies import ANTHROPIC_STREAM, ASKED, MESSAGE
 from gateway.serving import gateway, row, serving
-from gateway.upstreams import Answer, Scripted, answers
+from gateway.upstreams import Answer, ScriptedUpstream, answers
 
 import toolwire.gateway
 
-PAGE = Path(__file__).parents[2] / "docs" / "gateway.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "gateway.md"
 FOLDER = Path(toolwire.gateway.__file__).parent
 
 
-def listed_steps(name: str) -> list[tuple[str, str]]:
+def steps_on_page(name: str) -> list[tuple[str, str]]:
     """The functions of a list on the page, each with its file."""
     block = re.search(rf"<!-- trace: {name} -->\n(.*?)<!-- end", PAGE.read_text(), re.DOTALL)
     assert block is not None
@@ -49,7 +49,7 @@ def trace(*, stream: bool) -> list[tuple[str, str]]:
 
     path, body = ASKED["openai-chat"]
     events = Answer(headers={"content-type": "text/event-stream"}, pieces=event_by_event)
-    upstream = Scripted(events if stream else answers(MESSAGE))
+    upstream = ScriptedUpstream(events if stream else answers(MESSAGE))
     with serving(upstream) as upstream_url:
         threading.setprofile(profile)
         try:
@@ -66,7 +66,7 @@ def trace(*, stream: bool) -> list[tuple[str, str]]:
 def test_a_request_calls_the_functions_of_the_page_in_their_order(name: str) -> None:
     called = trace(stream=name == "stream")
     position = 0
-    for step in listed_steps(name):
+    for step in steps_on_page(name):
         assert step in called[position:], f"{step} is not called after the step before it"
         position = called.index(step, position) + 1
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import pytest
 from gateway_ops.client_requests import ADD, FRONTS, Row, answer_of
-from gateway_ops.running import UPSTREAMS, gateway_tools, get, model, opened, post
-from mock.hosting import Hosted, hosted
+from gateway_ops.running import UPSTREAMS, gateway_tools, get, model, post, serve_gateway
+from mock.hosting import ServedMock, serve_mock
 
 from toolwire import Usage, decode
 from toolwire.conversation.json import Object, dump
@@ -44,28 +44,28 @@ def ring(doorbell: str) -> str:
 
 class Door(NamedTuple):
     url: str
-    mocks: dict[str, Hosted]
+    mocks: dict[str, ServedMock]
     gateway: Gateway
 
 
 @pytest.fixture(scope="module")
 def door() -> Iterator[Door]:
     with ExitStack() as stack:
-        mocks = {wire: stack.enter_context(hosted(wire)) for wire in UPSTREAMS}
+        mocks = {wire: stack.enter_context(serve_mock(wire)) for wire in UPSTREAMS}
         toml = "".join(model(wire, one.url) for wire, one in mocks.items())
         gateway = Gateway(ModelTable(read_config(toml), {"K": "k" * 20}), tools=gateway_tools(ring))
-        yield Door(stack.enter_context(opened(gateway)), mocks, gateway)
+        yield Door(stack.enter_context(serve_gateway(gateway)), mocks, gateway)
 
 
-class Turn(NamedTuple):
+class GatewayAnswer(NamedTuple):
     body: Object
     text: str
     calls: list[Call]
 
 
-def asked(
+def ask_gateway(
     door: Door, api: Row, body: Object, upstream: str, *, stream: bool, key: str = ""
-) -> Turn:
+) -> GatewayAnswer:
     """One answer as its client reads it."""
     got = post(
         door.url + api.path(upstream, stream),
@@ -76,7 +76,9 @@ def asked(
     answer = answer_of(got.text, api.wire, stream=stream)
     said = [part for one in decode(answer, api.wire, "response").messages for part in one.parts]
     calls = [part for part in said if isinstance(part, Call) and part.executor == "client"]
-    return Turn(answer, "".join(part.text for part in said if isinstance(part, Text)), calls)
+    return GatewayAnswer(
+        answer, "".join(part.text for part in said if isinstance(part, Text)), calls
+    )
 
 
 CELLS = [(api, stream) for api in FRONTS for stream in (True, False) if stream or api.whole]
@@ -92,17 +94,17 @@ def test_calls_of_client_and_gateway_in_one_turn_each_find_their_results(
     body = api.begin(
         f'ring the doorbell "{bell}", and add 1 and 2, and add 3 and 4', upstream, stream
     )
-    first = asked(door, api, body, upstream, stream=stream)
+    first = ask_gateway(door, api, body, upstream, stream=stream)
     assert [(call.name, call.input) for call in first.calls] == [
         ("add", {"a": 1, "b": 2}),
         ("add", {"a": 3, "b": 4}),
     ]
     assert RINGS[bell] == 1
     results = [(call.id, call.name, f"sum {n}") for n, call in enumerate(first.calls)]
-    second = asked(door, api, api.go_on(body, first.body, results), upstream, stream=stream)
+    second = ask_gateway(door, api, api.go_on(body, first.body, results), upstream, stream=stream)
     assert not second.calls
     assert f"{bell} rang 1 times" in second.text, (
-        "the gateway's result came back without anybody remembering it"
+        "the gateway's result came back although no server stored it"
     )
     told = dict(line.split(" gave: ", 1) for line in second.text.splitlines() if " gave: " in line)
     assert "sum 0" in told["add(a=1, b=2)"] and "sum 1" in told["add(a=3, b=4)"]
@@ -120,7 +122,7 @@ def test_a_model_that_calls_only_tools_of_the_gateway_is_asked_again_until_it_an
     body = api.begin(
         f'ring the doorbell "{bell}", then ring the doorbell "{bell}2"', upstream, stream
     )
-    got = asked(door, api, body, upstream, stream=stream)
+    got = ask_gateway(door, api, body, upstream, stream=stream)
     assert not got.calls
     if not stream:
         used = decode(got.body, api.wire, "response").settings.get("usage")
@@ -136,22 +138,22 @@ def test_a_request_that_is_sent_again_runs_nothing_again(door: Door, stream: boo
         f'ring the doorbell "{bell}" and ring the doorbell "{bell}"', "anthropic", stream
     )
     for upstream in ("anthropic", "anthropic", "openai-chat"):
-        asked(door, api, {**body, "model": upstream}, upstream, stream=stream)
+        ask_gateway(door, api, {**body, "model": upstream}, upstream, stream=stream)
     assert RINGS[bell] == 2, "twice, as was asked, and not six times"
-    asked(door, api, body, "anthropic", stream=stream, key="another")
+    ask_gateway(door, api, body, "anthropic", stream=stream, key="another")
     assert RINGS[bell] == 4, "a client can say that it means another request"
 
 
 def test_the_same_request_much_later_is_another_one() -> None:
-    with hosted("anthropic") as mock:
+    with serve_mock("anthropic") as mock:
         models = ModelTable(read_config(model("anthropic", mock.url)), {"K": "k" * 20})
         gateway = Gateway(
             models, tools=gateway_tools(ring, row=ToolsConfig(idempotency_window=0.0))
         )
-        with opened(gateway) as url:
+        with serve_gateway(gateway) as url:
             at = Door(url, {"anthropic": mock}, gateway)
             for _ in range(3):
-                asked(
+                ask_gateway(
                     at,
                     FRONTS[0],
                     FRONTS[0].begin('ring the doorbell "late"', "anthropic", False),
@@ -159,6 +161,23 @@ def test_the_same_request_much_later_is_another_one() -> None:
                     stream=False,
                 )
     assert RINGS["late"] == 3
+
+
+def test_a_business_key_holds_for_later_requests_too() -> None:
+    once = tool(id="Doorbell.RingOnce@0.1.0", key=["doorbell"])(ring.function)
+    with serve_mock("anthropic") as mock:
+        models = ModelTable(read_config(model("anthropic", mock.url)), {"K": "k" * 20})
+        gateway = Gateway(
+            models, tools=gateway_tools(once, row=ToolsConfig(idempotency_window=0.0))
+        )
+        with serve_gateway(gateway) as url:
+            at = Door(url, {"anthropic": mock}, gateway)
+            for text in ("", "", "please "):
+                question = f'{text}[[call Doorbell_RingOnce {{"doorbell": "once"}}]]'
+                body = FRONTS[0].begin(question, "anthropic", False)
+                got = ask_gateway(at, FRONTS[0], body, "anthropic", stream=False)
+                assert "once rang 1 times" in got.text
+    assert RINGS["once"] == 1
 
 
 def test_a_tool_of_the_client_keeps_its_name_and_the_gateways_gets_another(door: Door) -> None:
@@ -170,10 +189,10 @@ def test_a_tool_of_the_client_keeps_its_name_and_the_gateways_gets_another(door:
     body = api.begin(question, upstream, False)
     theirs: Object = {"name": "Doorbell_Ring", "description": "Theirs.", "parameters": ADD}
     body["tools"] = [{"type": "function", "function": theirs}]
-    got = asked(door, api, body, upstream, stream=False)
+    got = ask_gateway(door, api, body, upstream, stream=False)
     assert [call.name for call in got.calls] == ["Doorbell_Ring"]
     assert RINGS["clash"] == 1
-    after = asked(
+    after = ask_gateway(
         door,
         api,
         api.go_on(body, got.body, [(got.calls[0].id, "", "theirs")]),
@@ -186,37 +205,37 @@ def test_a_tool_of_the_client_keeps_its_name_and_the_gateways_gets_another(door:
 def test_a_client_that_demands_a_call_is_not_offered_tools_of_the_gateway(door: Door) -> None:
     api = FRONTS[0]
     body = {**api.begin("add 1 and 2", "openai-chat", False), "tool_choice": "required"}
-    got = asked(door, api, body, "openai-chat", stream=False)
+    got = ask_gateway(door, api, body, "openai-chat", stream=False)
     assert [call.name for call in got.calls] == ["add"]
     sent = door.mocks["openai-chat"].mock.requests[-1].body
     assert isinstance(sent, dict) and isinstance(sent["tools"], list) and len(sent["tools"]) == 1
 
 
 def test_calls_of_the_gateway_are_counted_and_not_shown_if_so_wanted() -> None:
-    with hosted("openai-chat") as mock:
+    with serve_mock("openai-chat") as mock:
         models = ModelTable(read_config(model("openai-chat", mock.url)), {"K": "k" * 20})
         gateway = Gateway(
             models, tools=gateway_tools(ring, row=ToolsConfig(show_tool_calls="none"))
         )
-        with opened(gateway) as url:
+        with serve_gateway(gateway) as url:
             at = Door(url, {"openai-chat": mock}, gateway)
             body = FRONTS[0].begin('ring the doorbell "hush"', "openai-chat", False)
-            got = asked(at, FRONTS[0], body, "openai-chat", stream=False)
+            got = ask_gateway(at, FRONTS[0], body, "openai-chat", stream=False)
             numbers = get(f"{url}/metrics").text
     assert "was called with" not in got.text and "hush rang 1 times" in got.text
     assert 'toolwire_gateway_tool_calls_total{tool="Doorbell.Ring@0.1.0",state="done"} 1' in numbers
 
 
 def test_a_model_that_never_stops_calling_is_stopped() -> None:
-    with hosted("openai-chat") as mock:
+    with serve_mock("openai-chat") as mock:
         models = ModelTable(read_config(model("openai-chat", mock.url)), {"K": "k" * 20})
         gateway = Gateway(models, tools=gateway_tools(ring, row=ToolsConfig(max_turns=2)))
-        with opened(gateway) as url:
+        with serve_gateway(gateway) as url:
             at = Door(url, {"openai-chat": mock}, gateway)
             body = FRONTS[0].begin(
                 '[[call Doorbell_Ring {"doorbell": "stop"}]] [[never-stop]]', "openai-chat", False
             )
-            asked(at, FRONTS[0], body, "openai-chat", stream=False)
+            ask_gateway(at, FRONTS[0], body, "openai-chat", stream=False)
     assert RINGS["stop"] == 3, "two turns, and one that was told not to call"
 
 
@@ -245,12 +264,12 @@ WAITS = '[[text QQ]] [[call Door_Wait {"door": "%s"}]] [[then]] [[text ZZ]]'
 def waiting(api: Row, body: Object) -> Iterator[tuple[Door, HTTPConnection]]:
     """A gateway whose tool waits, and a connection on which it was asked."""
     GATE.clear()
-    with hosted("anthropic") as mock:
+    with serve_mock("anthropic") as mock:
         gateway = Gateway(
             ModelTable(read_config(model("anthropic", mock.url)), {"K": "k" * 20}),
             tools=gateway_tools(wait),
         )
-        with opened(gateway) as url:
+        with serve_gateway(gateway) as url:
             asks = HTTPConnection(url.removeprefix("http://"), timeout=10)
             asks.request(
                 "POST",
@@ -294,36 +313,38 @@ def test_a_client_that_leaves_stops_the_loop_and_one_that_comes_back_gets_the_sa
             and monotonic() < late
         ):
             sleep(0.01)
-        assert own_tools is not None and own_tools.in_progress == 0, "nobody waits for it any more"
+        assert own_tools is not None and own_tools.in_progress == 0, (
+            "no request waits for it any more"
+        )
         assert len(door.mocks["anthropic"].mock.requests) == 1
         GATE.set()
-        again = asked(door, api, body, "anthropic", stream=True)
+        again = ask_gateway(door, api, body, "anthropic", stream=True)
         assert "b is open" in again.text and WAITED["b"] == 1
 
 
 def test_another_model_takes_over_before_the_first_byte_and_runs_nothing_again() -> None:
-    with hosted("openai-chat") as first, hosted("anthropic") as second:
+    with serve_mock("openai-chat") as first, serve_mock("anthropic") as second:
         toml = model("openai-chat", first.url).replace(
             "key_env", 'fallbacks = ["anthropic"]\nkey_env'
         ) + model("anthropic", second.url)
         gateway = Gateway(ModelTable(read_config(toml), {"K": "k" * 20}), tools=gateway_tools(ring))
         _breaks(first.mock, 1)
-        with opened(gateway) as url:
+        with serve_gateway(gateway) as url:
             body = FRONTS[0].begin('ring the doorbell "over"', "openai-chat", False)
-            got = asked(Door(url, {}, gateway), FRONTS[0], body, "openai-chat", stream=False)
+            got = ask_gateway(Door(url, {}, gateway), FRONTS[0], body, "openai-chat", stream=False)
     assert "over rang 1 times" in got.text and RINGS["over"] == 1
     assert len(second.mock.requests) == 2
 
 
 @pytest.mark.parametrize("api", FRONTS, ids=lambda api: api.wire)
 def test_what_breaks_in_a_later_turn_of_a_stream_is_told_in_it(api: Row) -> None:
-    with hosted("anthropic") as mock:
+    with serve_mock("anthropic") as mock:
         gateway = Gateway(
             ModelTable(read_config(model("anthropic", mock.url)), {"K": "k" * 20}),
             tools=gateway_tools(ring),
         )
         _breaks(mock.mock, 1)
-        with opened(gateway) as url:
+        with serve_gateway(gateway) as url:
             body = api.begin(
                 '[[text QQ]] [[call Doorbell_Ring {"doorbell": "torn"}]]', "anthropic", True
             )
@@ -332,7 +353,7 @@ def test_what_breaks_in_a_later_turn_of_a_stream_is_told_in_it(api: Row) -> None
 
 
 def _breaks(mock: MockProvider, after: int) -> None:
-    """Let a server fail after so many requests."""
+    """Let a server fail after a number of requests."""
     answers = mock._reply
     count = [0]
 

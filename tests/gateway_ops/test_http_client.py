@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import partial
 
 import pytest
-from gateway_ops.hostile import OK, Net, Run, Script, Talk, each, gives, read, sized
+from gateway_ops.hostile import OK, Net, Run, Script, Talk, each, gives, read, response_with_length
 
 from toolwire.providers.endpoints import find_endpoint
 from toolwire.providers.http import pool as _http
@@ -70,8 +70,8 @@ async def _fed(line: Connection, pieces: Iterable[bytes]) -> tuple[int, dict[str
 
 WHOLE = {
     "in chunks": (HELLO, 200, b"hello"),
-    "with a length": (sized(b"hello", "x: y"), 200, b"hello"),
-    "of length nought": (sized(b""), 200, b""),
+    "with a length": (response_with_length(b"hello", "x: y"), 200, b"hello"),
+    "of length zero": (response_with_length(b""), 200, b""),
     "without a body": (b"HTTP/1.1 204 Nothing\r\nx: y\r\n\r\n", 204, b""),
     "that is not new": (b"HTTP/1.1 304 Same\r\ncontent-length: 9\r\n\r\n", 304, b""),
     "after others": (
@@ -86,7 +86,11 @@ WHOLE = {
         b"ok",
     ),
     "without a reason": (b"HTTP/1.1 500\r\ncontent-length: 2\r\n\r\nno", 500, b"no"),
-    "that offers more": (sized(b"ok", "connection: upgrade", "upgrade: h2c"), 200, b"ok"),
+    "that offers more": (
+        response_with_length(b"ok", "connection: upgrade", "upgrade: h2c"),
+        200,
+        b"ok",
+    ),
 }
 
 
@@ -115,7 +119,7 @@ def test_an_answer_cut_anywhere_is_the_same_answer(name: str, run: Run) -> None:
 LAST = {
     "until its end": (b"HTTP/1.1 200 OK\r\n\r\nhello", b"hello"),
     "of an old server": (b"HTTP/1.0 200 OK\r\ncontent-length: 5\r\n\r\nhello", b"hello"),
-    "that is the last": (sized(b"hello", "connection: close"), b"hello"),
+    "that is the last": (response_with_length(b"hello", "connection: close"), b"hello"),
     "of an old server until its end": (b"HTTP/1.0 200 OK\r\n\r\n", b""),
 }
 
@@ -144,7 +148,7 @@ REFUSED = {
     ),
     "two lengths": OK + b"content-length: 2\r\ncontent-length: 2\r\n\r\nab",
     "two lengths in one": OK + b"content-length: 2, 2\r\n\r\nab",
-    "a length below nought": OK + b"content-length: -2\r\n\r\nab",
+    "a length below zero": OK + b"content-length: -2\r\n\r\nab",
     "a length with a sign": OK + b"content-length: +2\r\n\r\nab",
     "a length beyond all": OK + b"content-length: 99999999999999999999\r\n\r\nab",
     "no number as a length": OK + b"content-length: two\r\n\r\nab",
@@ -168,15 +172,16 @@ REFUSED = {
     "a turn to another protocol": (
         b"HTTP/1.1 101 Switch\r\nconnection: upgrade\r\nupgrade: x\r\n\r\nab"
     ),
-    "a turn to no protocol": b"HTTP/1.1 101 Switch\r\n\r\n" + sized(b"ab"),
-    "a body before the answer": b"HTTP/1.1 103 Hints\r\ncontent-length: 2\r\n\r\nab" + sized(b"ab"),
+    "a turn to no protocol": b"HTTP/1.1 101 Switch\r\n\r\n" + response_with_length(b"ab"),
+    "a body before the answer": b"HTTP/1.1 103 Hints\r\ncontent-length: 2\r\n\r\nab"
+    + response_with_length(b"ab"),
     "chunks before the answer": (
         b"HTTP/1.1 104 What\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
-        + sized(b"ab")
+        + response_with_length(b"ab")
     ),
     "a field again and again": OK + b"a:\r\n" * 100_000,
-    "another coding": sized(b"ab", "content-encoding: br"),
-    "two codings": sized(b"ab", "content-encoding: gzip, gzip"),
+    "another coding": response_with_length(b"ab", "content-encoding: br"),
+    "two codings": response_with_length(b"ab", "content-encoding: gzip, gzip"),
 }
 
 
@@ -276,7 +281,9 @@ def test_a_head_that_is_long_but_ends_is_read(run: Run) -> None:
 
     async def main(net: Net) -> None:
         reply = await net.post(
-            await net.serve(gives(sized(b"ok", *fields, "X-Spaces: a \t", "x-spaces: b")))
+            await net.serve(
+                gives(response_with_length(b"ok", *fields, "X-Spaces: a \t", "x-spaces: b"))
+            )
         )
         assert len(reply.headers) == 902 and reply.headers["x-899"] == "y" * 1000
         assert reply.headers["x-spaces"] == "a, b"
@@ -293,7 +300,11 @@ def test_a_connection_is_used_again_after_an_answer_was_read_and_also_after_one_
 ) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(
-            gives(sized(b"one"), sized(b"no" * 100, status=b"HTTP/1.1 500 No\r\n"), HELLO)
+            gives(
+                response_with_length(b"one"),
+                response_with_length(b"no" * 100, status=b"HTTP/1.1 500 No\r\n"),
+                HELLO,
+            )
         )
         assert await net.get(server) == (200, b"one")
         reply = await net.post(server)
@@ -314,7 +325,7 @@ def test_an_answer_that_is_left_may_still_come_to_its_end_and_frees_its_connecti
         await asyncio.sleep(0.05)
         await talk.say(b"3\r\nmor\r\n", b"0\r\n\r\n", pause=0.05)
         await talk.request()
-        await talk.say(sized(b"two"))
+        await talk.say(response_with_length(b"two"))
         await talk.stay()
 
     async def main(net: Net) -> None:
@@ -339,7 +350,7 @@ def test_an_answer_that_is_left_and_does_not_end_in_time_takes_its_connection_wi
         await talk.stay()
 
     async def main(net: Net) -> None:
-        server = await net.serve(each(endless, gives(sized(b"two"))))
+        server = await net.serve(each(endless, gives(response_with_length(b"two"))))
         reply = await net.post(server)
         assert await reply.read() == b"hello"
         reply.drain(0.05)
@@ -352,7 +363,9 @@ def test_an_answer_that_is_left_and_does_not_end_in_time_takes_its_connection_wi
 
 def test_an_answer_that_is_let_go_before_its_end_takes_its_connection_with_it(run: Run) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(gives(OK + b"content-length: 9\r\n\r\nhello", sized(b"two")))
+        server = await net.serve(
+            gives(OK + b"content-length: 9\r\n\r\nhello", response_with_length(b"two"))
+        )
         reply = await net.post(server)
         assert await reply.read() == b"hello" and not reply.ended
         reply.close()
@@ -365,7 +378,7 @@ def test_an_answer_that_is_let_go_before_its_end_takes_its_connection_with_it(ru
     run(main)
 
 
-SECOND = sized(b"stolen")
+SECOND = response_with_length(b"stolen")
 MORE = {
     "a second answer": SECOND,
     "the beginning of one": SECOND[:9],
@@ -383,7 +396,10 @@ def test_what_comes_behind_an_answer_in_one_packet_never_reaches_the_next_reques
 ) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(
-            each(gives(sized(b"one", f"connection: {last}") + MORE[name]), gives(sized(b"two")))
+            each(
+                gives(response_with_length(b"one", f"connection: {last}") + MORE[name]),
+                gives(response_with_length(b"two")),
+            )
         )
         assert await net.get(server) == (200, b"one")
         assert await net.get(server) == (200, b"two")
@@ -397,10 +413,10 @@ def test_what_comes_behind_an_answer_in_one_packet_never_reaches_the_next_reques
 def test_what_comes_before_it_was_asked_for_never_reaches_the_next_request(
     name: str, large: bool, run: Run
 ) -> None:
-    first = sized(b"x" * (3 * BUFFER_LIMIT if large else 3))
+    first = response_with_length(b"x" * (3 * BUFFER_LIMIT if large else 3))
 
     async def main(net: Net) -> None:
-        server = await net.serve(each(gives(first), gives(sized(b"two"))))
+        server = await net.serve(each(gives(first), gives(response_with_length(b"two"))))
         await net.get(server)
         server.talks[0].at_once(
             MORE[name]
@@ -413,7 +429,9 @@ def test_what_comes_before_it_was_asked_for_never_reaches_the_next_request(
 
 def test_what_comes_while_a_connection_rests_closes_it(run: Run) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(each(gives(sized(b"one")), gives(sized(b"two"))))
+        server = await net.serve(
+            each(gives(response_with_length(b"one")), gives(response_with_length(b"two")))
+        )
         await net.get(server)
         server.talks[0].at_once(SECOND)
         await asyncio.sleep(0.02)
@@ -425,7 +443,12 @@ def test_what_comes_while_a_connection_rests_closes_it(run: Run) -> None:
 
 def test_what_comes_behind_an_answer_while_it_is_being_read_does_not_spoil_it(run: Run) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(each(gives(sized(b"x" * 2 * BUFFER_LIMIT)), gives(sized(b"two"))))
+        server = await net.serve(
+            each(
+                gives(response_with_length(b"x" * 2 * BUFFER_LIMIT)),
+                gives(response_with_length(b"two")),
+            )
+        )
         reply = await net.post(server)
         while not reply.ended:
             assert await reply.read()
@@ -440,7 +463,7 @@ def test_what_comes_behind_an_answer_while_it_is_being_read_does_not_spoil_it(ru
 
 def test_a_connection_that_its_server_closed_while_it_rested_is_not_asked(run: Run) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(gives(sized(b"one"), stay=False))
+        server = await net.serve(gives(response_with_length(b"one"), stay=False))
         for pause in (0.02, 0.0, 0.0):
             assert await net.get(server) == (200, b"one")
             await asyncio.sleep(pause)
@@ -451,12 +474,12 @@ def test_a_connection_that_its_server_closed_while_it_rested_is_not_asked(run: R
 
 async def _one_then_gone(talk: Talk) -> None:
     await talk.request()
-    await talk.say(sized(b"one"))
+    await talk.say(response_with_length(b"one"))
     await talk.request()
     talk.reset()
 
 
-async def _gone(talk: Talk) -> None:
+async def _reset_after_request(talk: Talk) -> None:
     await talk.request()
     talk.reset()
 
@@ -465,7 +488,7 @@ def test_a_request_that_meets_the_end_of_its_connection_is_sent_once_more_on_a_n
     run: Run,
 ) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(each(_one_then_gone, gives(sized(b"two"))))
+        server = await net.serve(each(_one_then_gone, gives(response_with_length(b"two"))))
         await net.get(server, b"first")
         assert await net.get(server, b"second") == (200, b"two")
         assert [(one.connection, one.body) for one in server.asked] == [
@@ -479,7 +502,7 @@ def test_a_request_that_meets_the_end_of_its_connection_is_sent_once_more_on_a_n
 
 def test_it_is_not_sent_a_third_time_nor_on_another_connection_that_rests(run: Run) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(each(_one_then_gone, _one_then_gone, _gone))
+        server = await net.serve(each(_one_then_gone, _one_then_gone, _reset_after_request))
         await asyncio.gather(net.get(server), net.get(server))
         assert net.resting == 2
         with pytest.raises(ProtocolError):
@@ -491,7 +514,7 @@ def test_it_is_not_sent_a_third_time_nor_on_another_connection_that_rests(run: R
 
 def test_a_request_on_a_new_connection_is_not_sent_again(run: Run) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(_gone)
+        server = await net.serve(_reset_after_request)
         with pytest.raises(ProtocolError):
             await net.get(server)
         assert len(server.asked) == 1
@@ -499,7 +522,7 @@ def test_a_request_on_a_new_connection_is_not_sent_again(run: Run) -> None:
     run(main)
 
 
-async def broken_once(script: Script, net: Net) -> None:
+async def assert_second_request_fails(script: Script, net: Net) -> None:
     """The second request fails, and is sent once."""
     server = await net.serve(script)
     await net.get(server)
@@ -514,39 +537,42 @@ async def broken_once(script: Script, net: Net) -> None:
 def test_a_request_is_not_sent_again_if_anything_was_answered(said: bytes, run: Run) -> None:
     async def script(talk: Talk) -> None:
         await talk.request()
-        await talk.say(sized(b"one"))
+        await talk.say(response_with_length(b"one"))
         await talk.request()
         await talk.say(said, pause=0.01)
 
-    run(partial(broken_once, script))
+    run(partial(assert_second_request_fails, script))
 
 
 def test_a_request_that_the_server_had_for_a_while_is_not_sent_again(run: Run) -> None:
     async def script(talk: Talk) -> None:
         await talk.request()
-        await talk.say(sized(b"one"))
+        await talk.say(response_with_length(b"one"))
         await talk.request()
         await asyncio.sleep(0.25)
 
-    run(partial(broken_once, script))
+    run(partial(assert_second_request_fails, script))
 
 
 def test_connections_that_rested_too_long_are_closed(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_http, "KEEP_ALIVE", 0.04)
-
     async def main(net: Net) -> None:
-        server = await net.serve(gives(sized(b"one"), sized(b"two")))
+        server = await net.serve(gives(response_with_length(b"one"), response_with_length(b"two")))
         await asyncio.gather(net.get(server), net.get(server))
         assert net.resting == 2
-        await asyncio.sleep(0.1)
-        assert net.resting == 0 and not net.pool._all and not net.pool._idle
+        monkeypatch.setattr(_http, "KEEP_ALIVE", 0.001)
+        net.pool._timer.cancel()
+        net.pool._expire()  # from now on, the timer of the pool calls it
+        while net.resting:
+            await asyncio.sleep(0.001)
+        await net.settle()
+        assert not net.pool._all and not net.pool._idle
 
     run(main)
 
 
-# --- answers that are packed though nobody asked ---
+# --- answers that are compressed although the request did not ask for it ---
 
 TEXT = b"".join(b"line %d\n" % number for number in range(2000))
 CODED = {
@@ -584,7 +610,10 @@ def test_a_packed_answer_is_unpacked(coding: str, run: Run) -> None:
 def test_a_packed_answer_of_nothing_is_nothing(run: Run) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(
-            gives(sized(b"", "content-encoding: gzip"), sized(b"", "content-encoding: identity"))
+            gives(
+                response_with_length(b"", "content-encoding: gzip"),
+                response_with_length(b"", "content-encoding: identity"),
+            )
         )
         assert [await net.get(server), await net.get(server)] == [(200, b""), (200, b"")]
 
@@ -607,7 +636,7 @@ def test_a_packed_answer_that_is_not_whole_is_an_error(name: str, run: Run) -> N
     async def main(net: Net) -> None:
         server = await net.serve(
             gives(
-                sized(
+                response_with_length(
                     UNPACKED[name],
                     f"content-encoding: {'deflate' if 'other kind' in name else 'gzip'}",
                 )
@@ -625,7 +654,9 @@ def test_a_small_answer_that_unpacks_to_a_large_one_is_given_in_pieces(run: Run)
     bomb = packer.compress(b"\0" * size) + packer.flush()
 
     async def main(net: Net) -> None:
-        reply = await net.post(await net.serve(gives(sized(bomb, "content-encoding: gzip"))))
+        reply = await net.post(
+            await net.serve(gives(response_with_length(bomb, "content-encoding: gzip")))
+        )
         got = 0
         while data := await reply.read():
             assert len(data) <= BUFFER_LIMIT

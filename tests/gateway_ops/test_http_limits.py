@@ -13,7 +13,18 @@ from socket import AF_INET, IPPROTO_TCP, SO_RCVBUF, SO_SNDBUF, SOCK_STREAM, SOL_
 
 import pytest
 from gateway_ops.certificates import Authority
-from gateway_ops.hostile import OK, Net, Run, Script, Talk, each, gives, into, read, sized
+from gateway_ops.hostile import (
+    OK,
+    Net,
+    Run,
+    Script,
+    Talk,
+    each,
+    gives,
+    into,
+    read,
+    response_with_length,
+)
 
 from toolwire.providers.http import pool as _http
 from toolwire.providers.http.errors import ConnectError, ProtocolError
@@ -28,14 +39,14 @@ SOON = 0.06
 
 
 @pytest.fixture
-def trusted(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Authority:
+def trust_authority(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Authority:
     monkeypatch.setattr(_http, "tls_context", authority.client)
     return authority
 
 
 @contextmanager
 def deaf() -> Iterator[int]:
-    """A port where nobody answers the door: as many wait there as can."""
+    """A port that accepts no connection: its backlog is full."""
     with socket() as door, socket() as one, socket() as two, socket() as three:
         door.bind(("127.0.0.1", 0))
         door.listen(0)
@@ -84,7 +95,7 @@ def test_a_door_that_is_shut_is_an_error_at_once(run: Run) -> None:
 
 
 def test_a_tls_server_that_never_shakes_hands_is_given_up_in_time(
-    run: Run, trusted: Authority
+    run: Run, trust_authority: Authority
 ) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(Talk.stay)
@@ -141,7 +152,7 @@ def test_a_short_patience_after_a_long_one_on_the_same_connection_is_short_and_a
         for pause in (0.0, 0.0, 0.6, 5.0):
             await talk.request()
             await asyncio.sleep(pause)
-            await talk.say(sized(b"ok"))
+            await talk.say(response_with_length(b"ok"))
 
     async def main(net: Net) -> None:
         server = await net.serve(script)
@@ -156,7 +167,9 @@ def test_a_short_patience_after_a_long_one_on_the_same_connection_is_short_and_a
 
 def test_a_server_is_not_blamed_for_silence_while_it_was_told_to_wait(run: Run) -> None:
     async def main(net: Net) -> None:
-        reply = await net.post(await net.serve(gives(sized(b"x" * 8_000_000))), silence=0.4)
+        reply = await net.post(
+            await net.serve(gives(response_with_length(b"x" * 8_000_000))), silence=0.4
+        )
         await asyncio.sleep(0.6)
         assert len(await read(reply)) == 8_000_000
         reply.close()
@@ -187,12 +200,12 @@ def _large(size: int) -> tuple[Script, int]:
 
 @pytest.mark.parametrize("tls", (False, True))
 def test_fifty_megabytes_to_a_slow_reader_arrive_whole_and_never_wait_all_at_once(
-    tls: bool, run: Run, trusted: Authority
+    tls: bool, run: Run, trust_authority: Authority
 ) -> None:
     script, checksum = _large(200)
 
     async def main(net: Net) -> None:
-        server = await net.serve(script, tls=trusted.server("127.0.0.1") if tls else None)
+        server = await net.serve(script, tls=trust_authority.server("127.0.0.1") if tls else None)
         reply = await net.post(server)
         got = most = paused = count = 0
         while True:
@@ -214,26 +227,26 @@ def test_fifty_megabytes_to_a_slow_reader_arrive_whole_and_never_wait_all_at_onc
 
 @pytest.mark.parametrize("tls", (False, True))
 def test_a_large_request_reaches_a_server_that_reads_slowly_though_it_says_nothing_for_long(
-    tls: bool, run: Run, trusted: Authority
+    tls: bool, run: Run, trust_authority: Authority
 ) -> None:
     body = bytes(range(256)) * 80_000
 
     async def script(talk: Talk) -> None:
         talk.writer.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_RCVBUF, 1 << 18)
         await talk.request()
-        await talk.say(sized(b"small"))
+        await talk.say(response_with_length(b"small"))
         await talk.reader.readuntil(b"\r\n\r\n")
         got = bytearray()
         while len(got) < len(body):
             got += await talk.reader.read(1 << 19)
             await asyncio.sleep(0.015)
-        await talk.say(sized(b"%d" % zlib.crc32(got)))
+        await talk.say(response_with_length(b"%d" % zlib.crc32(got)))
         await talk.stay()
 
     async def main(net: Net) -> None:
-        server = await net.serve(script, tls=trusted.server("127.0.0.1") if tls else None)
+        server = await net.serve(script, tls=trust_authority.server("127.0.0.1") if tls else None)
         await net.get(server)
-        for line in net.pool._all:  # what a socket takes is on its way, as far as anybody can tell
+        for line in net.pool._all:  # what a socket takes is on its way, as far as the pool can tell
             assert line._transport is not None
             line._transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_SNDBUF, 1 << 18)
         with took(0.5, 20):
@@ -248,7 +261,7 @@ def test_a_large_request_reaches_a_server_that_reads_slowly_though_it_says_nothi
 
 @pytest.mark.parametrize("tls", (False, True))
 def test_a_server_that_stops_reading_is_given_up_in_time(
-    tls: bool, run: Run, trusted: Authority
+    tls: bool, run: Run, trust_authority: Authority
 ) -> None:
     async def script(talk: Talk) -> None:
         talk.writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -256,7 +269,9 @@ def test_a_server_that_stops_reading_is_given_up_in_time(
 
     async def main(net: Net) -> None:
         with pytest.raises(TimeoutError), took(SOON, 2):
-            server = await net.serve(script, tls=trusted.server("127.0.0.1") if tls else None)
+            server = await net.serve(
+                script, tls=trust_authority.server("127.0.0.1") if tls else None
+            )
             await net.get(server, b"x" * 20_000_000, silence=SOON)
         await net.settle()
         assert not net.pool._all
@@ -266,17 +281,18 @@ def test_a_server_that_stops_reading_is_given_up_in_time(
 
 @pytest.mark.parametrize("tls", (False, True))
 def test_a_connection_whose_server_answered_before_it_had_the_request_is_not_used_again(
-    tls: bool, run: Run, trusted: Authority
+    tls: bool, run: Run, trust_authority: Authority
 ) -> None:
     async def early(talk: Talk) -> None:
         await talk.reader.readuntil(b"\r\n\r\n")
-        await talk.say(sized(b"too large", status=b"HTTP/1.1 413 No\r\n"))
+        await talk.say(response_with_length(b"too large", status=b"HTTP/1.1 413 No\r\n"))
         talk.writer.transport.pause_reading()  # type: ignore[attr-defined]
         await asyncio.sleep(5)
 
     async def main(net: Net) -> None:
         server = await net.serve(
-            each(early, gives(sized(b"two"))), tls=trusted.server("127.0.0.1") if tls else None
+            each(early, gives(response_with_length(b"two"))),
+            tls=trust_authority.server("127.0.0.1") if tls else None,
         )
         assert await net.get(server, b"x" * 20_000_000) == (413, b"too large")
         assert net.resting == 0
@@ -287,7 +303,7 @@ def test_a_connection_whose_server_answered_before_it_had_the_request_is_not_use
 
 @pytest.mark.parametrize("torn", (False, True))
 def test_an_answer_behind_tls_that_ends_with_its_connection_is_whole_only_if_its_server_says_so(
-    torn: bool, run: Run, trusted: Authority
+    torn: bool, run: Run, trust_authority: Authority
 ) -> None:
     async def script(talk: Talk) -> None:
         await talk.request()
@@ -296,7 +312,7 @@ def test_an_answer_behind_tls_that_ends_with_its_connection_is_whole_only_if_its
             talk.tear()
 
     async def main(net: Net) -> None:
-        reply = await net.post(await net.serve(script, tls=trusted.server("127.0.0.1")))
+        reply = await net.post(await net.serve(script, tls=trust_authority.server("127.0.0.1")))
         assert await reply.read() == b"hello"
         if torn:
             with pytest.raises(ProtocolError):
@@ -323,7 +339,7 @@ def test_a_server_that_answers_and_goes_without_reading_is_heard(run: Run) -> No
     run(main)
 
 
-# --- pieces that are given to whoever takes them ---
+# --- pieces that are passed on as they arrive ---
 
 
 @pytest.mark.parametrize("coding", ("identity", "gzip"))
@@ -476,7 +492,7 @@ def test_a_flow_that_is_cancelled_takes_nothing_more(run: Run) -> None:
 
 @pytest.mark.parametrize("tls", (False, True))
 def test_a_request_can_be_cancelled_at_every_step_and_leaves_nothing_behind(
-    tls: bool, run: Run, trusted: Authority
+    tls: bool, run: Run, trust_authority: Authority
 ) -> None:
     async def script(talk: Talk) -> None:
         while True:
@@ -486,7 +502,7 @@ def test_a_request_can_be_cancelled_at_every_step_and_leaves_nothing_behind(
             )
 
     async def main(net: Net) -> None:
-        server = await net.serve(script, tls=trusted.server("127.0.0.1") if tls else None)
+        server = await net.serve(script, tls=trust_authority.server("127.0.0.1") if tls else None)
         ended = 0
         for fresh in (True, False):
             for steps in range(40):
@@ -497,7 +513,9 @@ def test_a_request_can_be_cancelled_at_every_step_and_leaves_nothing_behind(
                 task = asyncio.ensure_future(net.get(server))
                 for _ in range(steps):
                     await asyncio.sleep(0)
-                if steps % 5 == 4:
+                if steps == 39:
+                    await asyncio.wait({task})  # a request that ends before it is cancelled
+                elif steps % 5 == 4:
                     await asyncio.sleep(0.002)
                 task.cancel()
                 try:
@@ -528,13 +546,13 @@ def test_who_waits_for_an_answer_that_another_lets_go_is_told(run: Run) -> None:
 
 
 def test_whatever_is_under_way_fails_at_once_when_all_is_closed(
-    run: Run, trusted: Authority
+    run: Run, trust_authority: Authority
 ) -> None:
     async def main(net: Net) -> None:
         silent = await net.serve(Talk.stay)
         begun = await net.serve(gives(OK + b"content-length: 9\r\n\r\nhello"))
         endless = await net.serve(gives(OK + b"\r\nhello"))
-        resting = await net.serve(gives(sized(b"ok")))
+        resting = await net.serve(gives(response_with_length(b"ok")))
         unshaken = await net.serve(Talk.stay)
         unshaken.scheme = "https"
         assert await net.get(resting) == (200, b"ok")
@@ -564,11 +582,12 @@ def test_whatever_is_under_way_fails_at_once_when_all_is_closed(
 
 
 def test_a_server_that_proves_who_it_is_is_asked_and_its_connection_kept(
-    run: Run, trusted: Authority
+    run: Run, trust_authority: Authority
 ) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(
-            gives(sized(b"one"), sized(b"two")), tls=trusted.server("127.0.0.1")
+            gives(response_with_length(b"one"), response_with_length(b"two")),
+            tls=trust_authority.server("127.0.0.1"),
         )
         assert [await net.get(server), await net.get(server)] == [(200, b"one"), (200, b"two")]
         assert server.used == [1, 1]
@@ -577,10 +596,12 @@ def test_a_server_that_proves_who_it_is_is_asked_and_its_connection_kept(
 
 
 def test_a_server_behind_tls_that_closes_while_its_connection_rests_is_asked_on_another(
-    run: Run, trusted: Authority
+    run: Run, trust_authority: Authority
 ) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(gives(sized(b"one"), stay=False), tls=trusted.server("127.0.0.1"))
+        server = await net.serve(
+            gives(response_with_length(b"one"), stay=False), tls=trust_authority.server("127.0.0.1")
+        )
         for pause in (0.0, 0.02, 0.0):
             assert await net.get(server) == (200, b"one")
             await asyncio.sleep(pause)
@@ -591,10 +612,12 @@ def test_a_server_behind_tls_that_closes_while_its_connection_rests_is_asked_on_
 
 @pytest.mark.parametrize("name", ("other.example", "127.0.0.2"))
 def test_a_server_with_another_name_is_told_nothing(
-    name: str, run: Run, trusted: Authority
+    name: str, run: Run, trust_authority: Authority
 ) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(gives(sized(b"one")), tls=trusted.server(name))
+        server = await net.serve(
+            gives(response_with_length(b"one")), tls=trust_authority.server(name)
+        )
         with pytest.raises(ConnectError) as caught:
             await net.get(server)
         assert isinstance(caught.value.__cause__, ssl.SSLError) and caught.value.permanent
@@ -607,7 +630,9 @@ def test_a_server_that_nobody_vouches_for_is_told_nothing_and_the_error_tells_no
     run: Run, authority: Authority
 ) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(gives(sized(b"one")), tls=authority.server("127.0.0.1"))
+        server = await net.serve(
+            gives(response_with_length(b"one")), tls=authority.server("127.0.0.1")
+        )
         where = parse_url(server.url.replace("://", "://me:hunter2@"))
         with pytest.raises(OSError) as caught:
             await net.pool.send(
@@ -619,9 +644,9 @@ def test_a_server_that_nobody_vouches_for_is_told_nothing_and_the_error_tells_no
     run(main)
 
 
-def test_a_server_that_does_not_speak_tls_is_an_error(run: Run, trusted: Authority) -> None:
+def test_a_server_that_does_not_speak_tls_is_an_error(run: Run, trust_authority: Authority) -> None:
     async def script(talk: Talk) -> None:
-        await talk.say(sized(b"what?"))
+        await talk.say(response_with_length(b"what?"))
 
     async def main(net: Net) -> None:
         server = await net.serve(script)
@@ -642,7 +667,7 @@ def test_the_address_that_answers_is_found_behind_one_that_does_not(
     monkeypatch.setattr(_http, "_NEXT_ADDRESS", 0.03)
 
     async def main(net: Net) -> None:
-        server = await net.serve(gives(sized(b"one"), stay=False))
+        server = await net.serve(gives(response_with_length(b"one"), stay=False))
         with deaf() as port, socket() as shut:
             shut.bind(("127.0.0.1", 0))
             ports = port if first == "deaf" else shut.getsockname()[1], server.port
@@ -663,7 +688,7 @@ def test_the_address_that_answers_is_found_behind_one_that_does_not(
 
 def test_a_name_that_nobody_has_is_an_error(run: Run) -> None:
     async def main(net: Net) -> None:
-        where = parse_url("http://nobody.invalid/")
+        where = parse_url("http://unknown.invalid/")
         with pytest.raises(OSError):
             await net.pool.send(
                 Route(where), request_head(where, {}, 0), b"", timeouts=Timeouts(5, 5)
@@ -676,7 +701,7 @@ def test_the_addresses_of_a_name_are_looked_up_once_and_again_when_they_fail(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(each(gives(sized(b"one"), stay=False)))
+        server = await net.serve(each(gives(response_with_length(b"one"), stay=False)))
         await net.get(server)
         known = net.pool._addresses["127.0.0.1", server.port]
         await net.get(server)

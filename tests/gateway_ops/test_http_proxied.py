@@ -12,9 +12,20 @@ import httpx
 import pytest
 from gateway.bodies import ANTHROPIC_STREAM, ASKED
 from gateway.serving import gateway, row, serving
-from gateway.upstreams import Answer, Scripted
+from gateway.upstreams import Answer, ScriptedUpstream
 from gateway_ops.certificates import Authority
-from gateway_ops.hostile import OK, Net, Run, Script, Server, Talk, each, gives, into, sized
+from gateway_ops.hostile import (
+    OK,
+    HostileServer,
+    Net,
+    Run,
+    Script,
+    Talk,
+    each,
+    gives,
+    into,
+    response_with_length,
+)
 
 from toolwire.providers.endpoints import find_endpoint
 from toolwire.providers.http import pool as _pool
@@ -49,12 +60,12 @@ async def post(
 def through(
     run: Run,
     script: Script,
-    main: Callable[[Asks, Server], Coroutine[None, None, None]],
+    main: Callable[[Asks, HostileServer], Coroutine[None, None, None]],
     login: str = "",
 ) -> None:
     """Run a test with a proxy that does what a script says."""
 
-    async def proxied(net: Net) -> None:
+    async def run_through_proxy(net: Net) -> None:
         server = await net.serve(script)
 
         async def asks(url: str) -> Response:
@@ -63,7 +74,7 @@ def through(
 
         await main(asks, server)
 
-    run(proxied)
+    run(run_through_proxy)
 
 
 async def _all(asks: Asks) -> bytes:
@@ -98,7 +109,7 @@ async def _tunnel(talk: Talk) -> None:
 
 
 def test_a_plain_server_is_asked_by_its_whole_address_and_the_proxy_by_its_login(run: Run) -> None:
-    async def main(asks: Asks, server: Server) -> None:
+    async def main(asks: Asks, server: HostileServer) -> None:
         reply = await asks(AT.replace("://", "://me:hunter2@"))
         assert (reply.status, await reply.read_all()) == (200, b"hello")
         reply.close()
@@ -107,7 +118,7 @@ def test_a_plain_server_is_asked_by_its_whole_address_and_the_proxy_by_its_login
         assert f"proxy-authorization: basic {b64encode(b'us:er').decode().lower()}" in asked.lower()
         assert "hunter2" not in asked and "\r\nx: y\r\n" in asked
 
-    through(run, gives(sized(b"hello")), main, login="us:er@")
+    through(run, gives(response_with_length(b"hello")), main, login="us:er@")
 
 
 def test_a_server_behind_tls_is_reached_through_a_tunnel_and_proves_who_it_is(
@@ -117,9 +128,12 @@ def test_a_server_behind_tls_is_reached_through_a_tunnel_and_proves_who_it_is(
 
     async def main(net: Net) -> None:
         good = await net.serve(
-            gives(sized(b"one"), sized(b"two")), tls=authority.server("127.0.0.1")
+            gives(response_with_length(b"one"), response_with_length(b"two")),
+            tls=authority.server("127.0.0.1"),
         )
-        bad = await net.serve(gives(sized(b"one")), tls=authority.server("other.example"))
+        bad = await net.serve(
+            gives(response_with_length(b"one")), tls=authority.server("other.example")
+        )
         proxy = await net.serve(_tunnel)
         way = f"http://us:er@127.0.0.1:{proxy.port}"
         for said in (b"one", b"two"):
@@ -148,7 +162,7 @@ def test_headers_are_in_lower_case_and_joined_and_an_answer_ends_when_all_of_it_
         await talk.say(b"world")
         await talk.stay()
 
-    async def main(asks: Asks, server: Server) -> None:
+    async def main(asks: Asks, server: HostileServer) -> None:
         reply = await asks(AT)
         assert reply.headers["x-many"] == "a, b" and not reply.ended
         assert await reply.read() == b"hello" and not reply.ended
@@ -167,7 +181,7 @@ def test_headers_are_in_lower_case_and_joined_and_an_answer_ends_when_all_of_it_
 def test_a_connection_through_a_proxy_is_used_again_after_an_answer_and_not_after_half_of_one(
     run: Run,
 ) -> None:
-    async def main(asks: Asks, server: Server) -> None:
+    async def main(asks: Asks, server: HostileServer) -> None:
         for _ in range(2):
             reply = await asks(AT)
             await reply.read_all()
@@ -180,16 +194,24 @@ def test_a_connection_through_a_proxy_is_used_again_after_an_answer_and_not_afte
         reply.close()
         assert server.used == [1, 1, 1, 2]
 
-    through(run, gives(sized(b"one"), sized(b"two"), OK + b"content-length: 9\r\n\r\nhel"), main)
+    through(
+        run,
+        gives(
+            response_with_length(b"one"),
+            response_with_length(b"two"),
+            OK + b"content-length: 9\r\n\r\nhel",
+        ),
+        main,
+    )
 
 
 LOST = {
     "gone": b"",
     "cut": OK + b"content-length: 9\r\n\r\nhello",
     "no HTTP": b"what is this\r\n\r\n",
-    "unknown coding": sized(b"hello", "content-encoding: br"),
-    "badly packed": sized(b"hello", "content-encoding: gzip"),
-    "cut before it was packed": sized(
+    "unknown coding": response_with_length(b"hello", "content-encoding: br"),
+    "badly packed": response_with_length(b"hello", "content-encoding: gzip"),
+    "cut before it was packed": response_with_length(
         gzip.compress(b"hello" * 100)[:-12], "content-encoding: gzip"
     ),
     "a long head": OK + b"x: " + b"y" * 2_000_000 + b"\r\n\r\n",
@@ -198,7 +220,7 @@ LOST = {
 
 @pytest.mark.parametrize("name", LOST)
 def test_whatever_goes_wrong_is_a_lost_connection_that_tells_no_secret(name: str, run: Run) -> None:
-    async def main(asks: Asks, server: Server) -> None:
+    async def main(asks: Asks, server: HostileServer) -> None:
         with pytest.raises(ProtocolError) as caught:
             await _all(asks)
         assert "secret" not in f"{caught.value!r}"
@@ -208,21 +230,24 @@ def test_whatever_goes_wrong_is_a_lost_connection_that_tells_no_secret(name: str
 
 
 def test_a_packed_answer_through_a_proxy_is_unpacked(run: Run) -> None:
-    async def main(asks: Asks, server: Server) -> None:
+    async def main(asks: Asks, server: HostileServer) -> None:
         assert await _all(asks) == b"hello" * 500_000
         assert await _all(asks) == b""
 
     data = gzip.compress(b"hello" * 500_000)
     through(
         run,
-        gives(sized(data, "content-encoding: gzip"), sized(b"", "content-encoding: gzip")),
+        gives(
+            response_with_length(data, "content-encoding: gzip"),
+            response_with_length(b"", "content-encoding: gzip"),
+        ),
         main,
     )
 
 
 @pytest.mark.parametrize("said", (b"", OK + b"content-length: 9\r\n\r\nhello"))
 def test_silence_is_a_timeout(said: bytes, run: Run) -> None:
-    async def main(asks: Asks, server: Server) -> None:
+    async def main(asks: Asks, server: HostileServer) -> None:
         with pytest.raises(TimeoutError):
             await _all(asks)
 
@@ -231,7 +256,7 @@ def test_silence_is_a_timeout(said: bytes, run: Run) -> None:
 
 async def _one_then_gone(talk: Talk) -> None:
     await talk.request()
-    await talk.say(sized(b"one"))
+    await talk.say(response_with_length(b"one"))
     await talk.request()
     talk.reset()
 
@@ -239,14 +264,14 @@ async def _one_then_gone(talk: Talk) -> None:
 def test_a_request_that_meets_the_end_of_its_connection_to_the_proxy_is_sent_once_more(
     run: Run,
 ) -> None:
-    async def main(asks: Asks, server: Server) -> None:
+    async def main(asks: Asks, server: HostileServer) -> None:
         for said in (b"one", b"two"):
             reply = await asks(AT)
             assert await reply.read_all() == said
             reply.close()
         assert server.used == [1, 1, 2]
 
-    through(run, each(_one_then_gone, gives(sized(b"two"))), main)
+    through(run, each(_one_then_gone, gives(response_with_length(b"two"))), main)
 
 
 @pytest.mark.parametrize("proxy", ("socks5://127.0.0.1:1", "http://", "http://127.0.0.1:x"))
@@ -268,7 +293,7 @@ def test_a_proxy_that_does_not_listen_is_named_without_its_login(run: Run) -> No
 
 
 def test_a_proxy_that_refuses_a_tunnel_is_a_lost_connection(run: Run) -> None:
-    async def main(asks: Asks, server: Server) -> None:
+    async def main(asks: Asks, server: HostileServer) -> None:
         with pytest.raises(ProtocolError):
             await asks("https://model.example/")
 
@@ -293,7 +318,7 @@ def test_a_proxy_that_says_nothing_to_a_tunnel_is_given_up_in_time(run: Run) -> 
 def test_a_tunnel_that_is_not_what_was_asked_for_is_a_lost_connection(
     answer: bytes, run: Run
 ) -> None:
-    async def main(asks: Asks, server: Server) -> None:
+    async def main(asks: Asks, server: HostileServer) -> None:
         with pytest.raises(ProtocolError):
             await asks("https://model.example/")
 
@@ -326,10 +351,10 @@ def test_an_answer_through_a_proxy_that_is_left_may_still_come_to_its_end_and_no
         await talk.say(OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n", pause=0.03)
         if ends:
             await talk.say(b"0\r\n\r\n")
-            await gives(sized(b"two"))(talk)
+            await gives(response_with_length(b"two"))(talk)
         await talk.stay()
 
-    async def main(asks: Asks, server: Server) -> None:
+    async def main(asks: Asks, server: HostileServer) -> None:
         reply = await asks(AT)
         assert await reply.read() == b"hello"
         reply.drain(0.05)
@@ -338,7 +363,7 @@ def test_an_answer_through_a_proxy_that_is_left_may_still_come_to_its_end_and_no
         assert await _all(asks) == b"two"
         assert server.used == ([1, 1] if ends else [1, 2])
 
-    through(run, each(late, gives(sized(b"two"))), main)
+    through(run, each(late, gives(response_with_length(b"two"))), main)
 
 
 def test_a_stream_through_a_proxy_that_is_over_before_its_connection_is_not_a_client_that_left(
@@ -350,7 +375,7 @@ def test_a_stream_through_a_proxy_that_is_over_before_its_connection_is_not_a_cl
         await asyncio.sleep(0.1)
 
     with serving(
-        Scripted(Answer(headers={"content-type": "text/event-stream"}, pieces=late))
+        ScriptedUpstream(Answer(headers={"content-type": "text/event-stream"}, pieces=late))
     ) as proxy:
         monkeypatch.setenv("http_proxy", proxy)
         monkeypatch.delenv("no_proxy", raising=False)
@@ -368,9 +393,9 @@ def test_a_stream_through_a_proxy_that_is_over_before_its_connection_is_not_a_cl
 
 def test_a_request_is_not_sent_to_a_proxy_again_if_half_a_head_was_answered(run: Run) -> None:
     async def script(talk: Talk) -> None:
-        await gives(sized(b"one"), OK + b"x-he", stay=False)(talk)
+        await gives(response_with_length(b"one"), OK + b"x-he", stay=False)(talk)
 
-    async def main(asks: Asks, server: Server) -> None:
+    async def main(asks: Asks, server: HostileServer) -> None:
         assert await _all(asks) == b"one"
         with pytest.raises(ProtocolError):
             await _all(asks)
@@ -381,7 +406,7 @@ def test_a_request_is_not_sent_to_a_proxy_again_if_half_a_head_was_answered(run:
 
 def test_a_field_goes_through_a_proxy_as_the_bytes_it_came_as(run: Run) -> None:
     async def main(net: Net) -> None:
-        server = await net.serve(gives(sized(b"one")))
+        server = await net.serve(gives(response_with_length(b"one")))
         fields = {"x": "grün".encode().decode("latin-1"), "y": "€"}
         reply = await post(net, f"http://127.0.0.1:{server.port}", AT, headers=fields)
         reply.close()
@@ -393,11 +418,11 @@ def test_a_field_goes_through_a_proxy_as_the_bytes_it_came_as(run: Run) -> None:
 def test_a_head_that_repeats_itself_without_end_is_a_lost_connection_also_through_a_proxy(
     run: Run,
 ) -> None:
-    async def main(asks: Asks, server: Server) -> None:
+    async def main(asks: Asks, server: HostileServer) -> None:
         with pytest.raises(ProtocolError):
             await asks(AT)
 
-    through(run, gives(sized(b"ok", *["a: b"] * 2000)), main)
+    through(run, gives(response_with_length(b"ok", *["a: b"] * 2000)), main)
 
 
 @pytest.mark.parametrize("name", ("http_proxy", "all_proxy", "ALL_PROXY"))
@@ -406,8 +431,8 @@ def test_the_environment_says_which_requests_go_through_a_proxy(
 ) -> None:
     async def main(net: Net) -> None:
         proxy, direct = (
-            await net.serve(gives(sized(b"by proxy"))),
-            await net.serve(gives(sized(b"direct"))),
+            await net.serve(gives(response_with_length(b"by proxy"))),
+            await net.serve(gives(response_with_length(b"direct"))),
         )
         monkeypatch.setenv(name, f"127.0.0.1:{proxy.port}")
         monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
@@ -431,7 +456,7 @@ def test_an_answer_through_a_proxy_flows_as_any_other_does(run: Run) -> None:
         await talk.say(OK + b"content-length: 9\r\n\r\n", b"one", b"two", b"six", pause=0.005)
         await talk.stay()
 
-    async def main(asks: Asks, server: Server) -> None:
+    async def main(asks: Asks, server: HostileServer) -> None:
         reply = await asks(AT)
         got: list[bytes] = []
         await reply.pump(into(got, more=False))

@@ -1,4 +1,4 @@
-"""The configuration for nginx on the page `docs/gateway.md`, run: two gateways behind it, one of
+"""The configuration for nginx on the page `docs/reference/gateway.md`, run: two gateways behind it, one of
 them with two processes.
 
 Collected only where there is an nginx. The model is scripted, so that it is seen what reaches it,
@@ -24,7 +24,7 @@ import httpx
 import pytest
 from gateway.bodies import CHAT
 from gateway.serving import row, serving
-from gateway.upstreams import Answer, Scripted, answers, streams
+from gateway.upstreams import Answer, ScriptedUpstream, answers, streams
 from gateway_ops.proxy import nginx
 from gateway_ops.test_process import Running, running, until
 
@@ -40,7 +40,7 @@ class Behind(NamedTuple):
 
     http: httpx.Client
     gateways: list[Running]
-    model: Scripted
+    model: ScriptedUpstream
 
     def says(self, *said: Answer) -> None:
         """Let the model say this."""
@@ -49,10 +49,10 @@ class Behind(NamedTuple):
 
 
 @contextmanager
-def opened(home: Path) -> Iterator[Behind]:
+def open_stack(home: Path) -> Iterator[Behind]:
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         patch.setitem(os.environ, "KEY", "k" * 20)
-        model = Scripted(answers(CHAT))
+        model = ScriptedUpstream(answers(CHAT))
         toml = row("openai-chat", stack.enter_context(serving(model)))
         gateways = []
         for name, more in {"one": ("--workers", "2"), "two": ()}.items():
@@ -67,7 +67,7 @@ def opened(home: Path) -> Iterator[Behind]:
 
 @pytest.fixture(scope="module")
 def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
-    with opened(tmp_path_factory.mktemp("nginx")) as found:
+    with open_stack(tmp_path_factory.mktemp("nginx")) as found:
         yield found
 
 
@@ -95,7 +95,7 @@ def slow() -> Answer:
     )
 
 
-def served(gateway: Running) -> bool:
+def has_served(gateway: Running) -> bool:
     return "requests_total{" in httpx.get(f"{gateway.url}/metrics").text
 
 
@@ -104,7 +104,9 @@ def test_whole_answers_come_from_all_gateways_and_their_numbers_stay_inside(door
     for path in (CHAT_PATH, MESSAGES_PATH) * 10:
         told = door.http.post(path, json=ASK)
         assert told.status_code == 200 and "Hi" in told.text
-    assert all(until(partial(served, one), 5) for one in door.gateways), "nobody is left out"
+    assert all(until(partial(has_served, one), 5) for one in door.gateways), (
+        "every gateway gets requests"
+    )
     assert door.http.get("/metrics").status_code == 403
     assert door.http.get("/health").json() == {"status": "ok"}
 
@@ -173,7 +175,7 @@ def test_a_gateway_that_is_stopped_fails_no_request(tmp_path: Path) -> None:
             while not over.is_set():
                 came[http.post(CHAT_PATH, json=ASK).status_code] += 1
 
-    with opened(tmp_path) as door:
+    with open_stack(tmp_path) as door:
         asking = [threading.Thread(target=ask, args=(door.http.base_url,)) for _ in range(6)]
         for one in asking:
             one.start()

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 
 import pytest
-from gateway_ops.running import Said, get, model, opened, post
-from mock.hosting import hosted
+from gateway_ops.running import HttpAnswer, get, model, post, serve_gateway
+from mock.hosting import serve_mock
 from opentelemetry import propagate
 from opentelemetry.context import Context
 from opentelemetry.propagators.textmap import TextMapPropagator
@@ -31,14 +31,14 @@ SECRET = "sk-upstream-secret-0123456789"
 CHAT: dict[str, object] = {"model": "anthropic", "messages": [{"role": "user", "content": "hello"}]}
 
 
-def asked(
+def ask_gateway(
     observer: Observer, *bodies: dict[str, object], headers: dict[str, str] | None = None
-) -> tuple[list[Said], str]:
+) -> tuple[list[HttpAnswer], str]:
     """What a gateway before a strict mock answers, and its numbers."""
-    with hosted("anthropic") as mock:
+    with serve_mock("anthropic") as mock:
         models = ModelTable(read_config(model("anthropic", mock.url)), {"K": SECRET})
         observer.hide_secrets(models.secrets())
-        with opened(Gateway(models, observer=observer)) as url:
+        with serve_gateway(Gateway(models, observer=observer)) as url:
             said = [post(f"{url}/v1/chat/completions", body, headers) for body in bodies]
             return said, get(f"{url}/metrics").text
 
@@ -47,7 +47,7 @@ def test_an_request_is_one_line_of_json_without_a_word_of_what_was_said(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, "toolwire.gateway")
-    asked(Observer(json_log=True), CHAT, {**CHAT, "stream": True}, {**CHAT, "model": "none"})
+    ask_gateway(Observer(json_log=True), CHAT, {**CHAT, "stream": True}, {**CHAT, "model": "none"})
     lines = [
         json.loads(one.getMessage()) for one in caplog.records if one.name == "toolwire.gateway"
     ]
@@ -72,7 +72,7 @@ def test_bodies_are_logged_only_if_asked_for_and_without_keys(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, "toolwire.gateway")
-    asked(
+    ask_gateway(
         Observer(log_bodies=True),
         {**CHAT, "messages": [{"role": "user", "content": f"my key is {SECRET}, say hello"}]},
     )
@@ -80,7 +80,7 @@ def test_bodies_are_logged_only_if_asked_for_and_without_keys(
 
 
 def test_numbers_are_told_in_the_format_of_prometheus() -> None:
-    _, text = asked(Observer(), CHAT, {**CHAT, "stream": True}, {**CHAT, "model": "none"})
+    _, text = ask_gateway(Observer(), CHAT, {**CHAT, "stream": True}, {**CHAT, "model": "none"})
     for line in (
         'toolwire_gateway_requests_total{api="openai-chat",upstream="anthropic",status="200"} 2',
         'toolwire_gateway_rejected_total{status="404"} 1',
@@ -144,7 +144,7 @@ def test_a_span_follows_the_conventions_for_generative_ai_and_joins_the_clients_
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    asked(
+    ask_gateway(
         Observer(tracer_provider=provider),
         CHAT,
         {**CHAT, "model": "none"},
@@ -205,7 +205,9 @@ def test_a_trace_that_cannot_be_made_harms_no_request(
         monkeypatch.setattr(propagate, "get_global_textmap", lambda: raises)
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     observer = Observer(tracer_provider=provider)
-    said, numbers = asked(observer, CHAT, {**CHAT, "stream": True}, headers={"traceparent": parent})
+    said, numbers = ask_gateway(
+        observer, CHAT, {**CHAT, "stream": True}, headers={"traceparent": parent}
+    )
     assert [one.status for one in said] == [200, 200] and len(observer.recent.since()) == 2
     assert "toolwire_gateway_in_flight 0\n" in numbers
     if what != "processor":
@@ -230,7 +232,7 @@ def test_a_record_has_all_that_was_said_and_its_stream_can_be_replayed(
     recorder = Recorder(tmp_path)
     recorder.hide_secrets([SECRET])
     question = {**CHAT, "messages": [{"role": "user", "content": f"{SECRET} hello"}]}
-    said, _ = asked(Observer(recorder=recorder), question, {**CHAT, "stream": True})
+    said, _ = ask_gateway(Observer(recorder=recorder), question, {**CHAT, "stream": True})
     (file,) = tmp_path.glob("requests-*.jsonl")
     text = file.read_text()
     assert SECRET not in text
@@ -290,7 +292,7 @@ def test_a_model_name_cannot_write_a_line_of_its_own_into_the_log(
 ) -> None:
     caplog.set_level(logging.INFO, "toolwire.gateway")
     name = "m\n2026 openai-chat m -> x: 200\x1b[2K\x9b31m\u2028end"
-    asked(Observer(json_log=json_log), {**CHAT, "model": name})
+    ask_gateway(Observer(json_log=json_log), {**CHAT, "model": name})
     lines = [record.getMessage() for record in caplog.records if record.name == "toolwire.gateway"]
     assert len(lines) == 1
     assert not any(mark in lines[0] for mark in ("\n", "\x1b", "\x9b", "\u2028"))
@@ -312,9 +314,9 @@ def test_usage_is_not_read_from_tool_arguments() -> None:
     for body, path in ((question, "/v1/chat/completions"), (anthropic, "/v1/messages")):
         for stream in (False, True):
             observer = Observer()
-            with hosted("anthropic") as mock:
+            with serve_mock("anthropic") as mock:
                 models = ModelTable(read_config(model("anthropic", mock.url)), {"K": SECRET})
-                with opened(Gateway(models, observer=observer)) as url:
+                with serve_gateway(Gateway(models, observer=observer)) as url:
                     response = post(url + path, {**body, "stream": stream})
                     while observer.metrics.in_flight:
                         pass
@@ -327,7 +329,7 @@ def test_usage_is_not_read_from_tool_arguments() -> None:
 def test_a_short_key_is_not_removed_from_records(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
     recorder.hide_secrets(["none", SECRET])
-    asked(Observer(recorder=recorder), {**CHAT, "tool_choice": "none", "user": f"x {SECRET}"})
+    ask_gateway(Observer(recorder=recorder), {**CHAT, "tool_choice": "none", "user": f"x {SECRET}"})
     (file,) = tmp_path.glob("requests-*.jsonl")
     request = json.loads(file.read_text())["request"]
     assert request["tool_choice"] == "none" and request["user"] == "x [removed]"
@@ -336,7 +338,7 @@ def test_a_short_key_is_not_removed_from_records(tmp_path: Path) -> None:
 def test_fields_that_hold_credentials_are_removed_from_records(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path)
     server = {"type": "url", "url": "https://x", "name": "x", "authorization_token": "abc"}
-    asked(Observer(recorder=recorder), {**CHAT, "mcp_servers": [server], "api_key": "abc"})
+    ask_gateway(Observer(recorder=recorder), {**CHAT, "mcp_servers": [server], "api_key": "abc"})
     (file,) = tmp_path.glob("requests-*.jsonl")
     request = json.loads(file.read_text())["request"]
     assert request["api_key"] == "[removed]"
@@ -346,7 +348,14 @@ def test_fields_that_hold_credentials_are_removed_from_records(tmp_path: Path) -
 
 def test_only_the_owner_can_read_records(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "new")
-    asked(Observer(recorder=recorder), {**CHAT, "stream": True})
+    ask_gateway(Observer(recorder=recorder), {**CHAT, "stream": True})
     found = [tmp_path / "new", *(tmp_path / "new").rglob("*")]
     assert len(found) == 4
     assert [path for path in found if path.stat().st_mode & 0o077] == []
+
+
+def test_records_in_a_folder_that_everybody_can_read_are_private(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    ask_gateway(Observer(recorder=Recorder(tmp_path)), {**CHAT, "stream": True})
+    found = list(tmp_path.rglob("*"))
+    assert len(found) == 3 and [path for path in found if path.stat().st_mode & 0o077] == []

@@ -8,13 +8,14 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -109,7 +110,7 @@ def until(true: Callable[[], bool], seconds: float = 20.0) -> bool:
     return True
 
 
-def ran(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_program(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*PROGRAM, *arguments],
         capture_output=True,
@@ -137,7 +138,7 @@ def test_without_any_configuration_the_lines_it_prints_work(tmp_path: Path) -> N
             [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
         )
         assert done.returncode == 0, done.stderr[-2000:]
-        assert done.stdout.count("Say hello.") == 4
+        assert done.stdout.count("Say hello.") == 6
         if shutil.which("node") and (NODE / "node_modules").is_dir():
             told = ["node", "--input-type=module", "-e", programs["ai"]]
             done = subprocess.run(
@@ -152,24 +153,31 @@ def test_check_says_what_is_wrong_where_and_serves_nothing(tmp_path: Path) -> No
     (tmp_path / "g.toml").write_text(
         '[models.a]\nupstream = "antropic"\n[models.b]\nupstream = "demo"\nfallbacks = ["c"]\n'
     )
-    bad = ran(tmp_path, "g.toml", "--check")
+    bad = run_program(tmp_path, "g.toml", "--check")
     assert bad.returncode == 1
     assert bad.stderr.splitlines() == [
         "g.toml:2: [models.a] upstream: unknown provider antropic; did you mean anthropic?",
         "g.toml:5: [models.b] fallbacks: unknown model c; known: a, b",
         "toolwire: 2 mistakes in the configuration",
     ]
-    served = ran(tmp_path, "g.toml")
+    served = run_program(tmp_path, "g.toml")
     assert served.returncode == 2 and "the gateway did not start" in served.stderr
-    good = ran(ROOT, "examples/gateway.toml", "--check")
+    good = run_program(ROOT, "examples/gateway.toml", "--check")
     assert (good.returncode, good.stderr) == (0, "")
     assert "local: vllm:some-model then openai:demo" in good.stdout
 
 
+def test_a_page_that_rebinds_its_name_to_loopback_cannot_read_the_metrics(tmp_path: Path) -> None:
+    with running(tmp_path) as gateway:
+        assert get(f"{gateway.url}/metrics").status == 200
+        assert get(f"{gateway.url}/metrics", {"host": "attacker.example"}).status == 421
+
+
 def test_it_does_not_open_to_the_world_without_keys(tmp_path: Path) -> None:
-    refused = ran(tmp_path, "--host", "0.0.0.0", "--port", "0")
-    assert refused.returncode == 2 and "--new-key" in refused.stderr
-    made = ran(tmp_path, "--new-key", "alice", "--keys", "keys.toml")
+    refused = run_program(tmp_path, "--host", "0.0.0.0", "--port", "0")
+    assert refused.returncode == 2 and "toolwire keys add" in refused.stderr
+    command = [*PROGRAM[:-1], "keys", "add", "alice", "keys.toml"]
+    made = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     key = made.stdout.strip()
     assert (
         made.returncode == 0
@@ -181,6 +189,9 @@ def test_it_does_not_open_to_the_world_without_keys(tmp_path: Path) -> None:
         assert "$TOOLWIRE_KEY" in gateway.said and key not in gateway.said
         assert post(url, ASK).status == 401
         assert post(url, ASK, {"authorization": f"Bearer {key}"}).status == 200
+        metrics = url.replace("/v1/chat/completions", "/metrics")
+        assert get(metrics).status == 401
+        assert get(metrics, {"authorization": f"Bearer {key}"}).status == 200
         assert (
             post(
                 url.replace("/chat/completions", "/messages"),
@@ -269,6 +280,72 @@ def test_several_processes_share_the_port_are_replaced_when_they_die_and_finish_
         assert gateway.process.wait(15) == 0
 
 
+def test_a_worker_that_stops_is_killed_and_replaced(tmp_path: Path) -> None:
+    server = "[server]\nworker_timeout = 3\n"
+    (tmp_path / "g.toml").write_text(DEMO.replace("[server]\n", server))
+    with running(tmp_path, "g.toml", "--workers", "2") as gateway:
+        at = f"{gateway.url}/v1/chat/completions"
+        before = gateway.children()
+        os.kill(before[0], signal.SIGSTOP)
+        assert until(lambda: f"worker {before[0]} hangs: no heartbeat" in gateway.log)
+        assert until(lambda: "exited with code -9 and is replaced" in gateway.log)
+        assert until(lambda: len(gateway.children()) == 2), "there are two again"
+        assert before[0] not in gateway.children() and before[1] in gateway.children()
+        with ThreadPoolExecutor(8) as pool:
+            assert {said.status for said in pool.map(lambda _: post(at, ASK), range(16))} == {200}
+
+
+BLOCKING_APP = """import socket, time
+from toolwire.gateway.workers import Workers
+from toolwire.server.asgi import answer, lifespan
+
+async def nothing():
+    pass
+
+async def app(scope, receive, send):
+    if scope["type"] == "lifespan":
+        await lifespan(receive, send, nothing, nothing)
+    elif scope["path"] == "/block":
+        block_the_loop()
+    else:
+        await answer(send, 200, b"{}", [])
+
+def block_the_loop():
+    time.sleep(600)
+
+listener = socket.create_server(("127.0.0.1", 0))
+Workers(lambda: app, listener, 2, hang_timeout=5).run(lambda url: print(url, flush=True))
+"""
+
+
+def test_the_log_has_the_stack_of_a_worker_with_a_blocked_event_loop(tmp_path: Path) -> None:
+    errors = tmp_path / "stderr.txt"
+    with errors.open("w") as out:
+        command = [sys.executable, "-c", BLOCKING_APP]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=out, text=True)
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        with pytest.raises(OSError):  # the worker is killed in the middle of the request
+            urllib.request.urlopen(f"{url}/block", timeout=30)
+        assert "in block_the_loop" in errors.read_text()
+        assert get(f"{url}/").status == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def test_workers_exit_if_their_parent_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "g.toml").write_text(DEMO)
+    with running(tmp_path, "g.toml", "--workers", "2") as gateway:
+        workers = gateway.children()
+        gateway.process.kill()
+        gateway.process.wait()
+        assert until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), 60)
+
+
 def test_two_processes_make_the_same_bytes_of_one_request(tmp_path: Path) -> None:
     (tmp_path / "g.toml").write_text(DEMO + '[models.a]\nupstream = "demo:anthropic"\n')
     call = {"id": "call.1", "type": "function", "function": {"name": "f.g", "arguments": "{}"}}
@@ -338,10 +415,36 @@ def test_tools_of_the_command_line_are_run_by_the_gateway(tmp_path: Path) -> Non
         asked = {"model": "demo", "messages": [{"role": "user", "content": words}]}
         said = post(f"{gateway.url}/v1/chat/completions", asked).text
         assert "gave: 42" in said and "gave: HI!" in said, "one over MCP, one over OXP, in one turn"
-    served = ran(tmp_path, "--tools", str(ROOT / "examples" / "tools.py"), "--workers", "2")
-    assert served.returncode == 2 and "memory:" in served.stderr
-    absent = ran(tmp_path, "--tools", "nowhere.py", "--port", "0")
+    served = run_program(tmp_path, "--tools", str(ROOT / "examples" / "tools.py"), "--workers", "2")
+    assert served.returncode == 2 and "memory: belongs to one process" in served.stderr
+    absent = run_program(tmp_path, "--tools", "nowhere.py", "--port", "0")
     assert absent.returncode == 2 and "nowhere.py: no such file" in absent.stderr
+
+
+@pytest.mark.parametrize("ledger", ["memory:", "sqlite:///calls.db"])
+def test_other_tools_can_be_loaded_with_the_ledger_that_is_open(
+    tmp_path: Path, ledger: str
+) -> None:
+    (tmp_path / "more.py").write_text(MORE)
+    (tmp_path / "less.py").write_text(MORE.replace("Shout", "Whisper"))
+    tables = DEMO + f'[tools]\nledger = "{ledger}"\nsources = '
+    file = tmp_path / "g.toml"
+    file.write_text(tables + '["more.py"]\n')
+    with running(tmp_path, "g.toml") as gateway:
+        at = f"{gateway.url}/v1/chat/completions"
+
+        def call(tool: str) -> str:
+            words = f'[[call {tool} {{"text": "hi"}}]]'
+            return post(at, {**ASK, "messages": [{"role": "user", "content": words}]}).text
+
+        assert "gave: HI!" in call("Text_Shout")
+        file.write_text(tables + '["more.py", "less.py"]\n')
+        assert until(lambda: "gave: HI!" in call("Text_Whisper")), gateway.log
+        file.write_text(tables + '["less.py"]\n')
+        assert until(lambda: "gave: HI!" not in call("Text_Shout"))
+        assert "gave: HI!" in call("Text_Whisper"), "the executor of the first tools is open"
+        several = run_program(tmp_path, "g.toml", "--workers", "2")
+        assert several.returncode == 2 and f"{ledger} belongs to one process" in several.stderr
 
 
 def test_tools_and_keys_can_be_added_while_it_runs(tmp_path: Path) -> None:
@@ -370,13 +473,32 @@ def test_tools_and_keys_can_be_added_while_it_runs(tmp_path: Path) -> None:
         assert post(at, asked).status == 401
 
 
-@pytest.mark.parametrize(
-    "arguments", [("--new-key", "alice"), ("nowhere.toml",), ("--keys", "nowhere.toml")]
-)
+@pytest.mark.parametrize("arguments", [("nowhere.toml",), ("--keys", "nowhere.toml")])
 def test_misuse_is_one_line(tmp_path: Path, arguments: tuple[str, ...]) -> None:
-    done = ran(tmp_path, *arguments)
+    done = run_program(tmp_path, *arguments)
     assert (
         done.returncode == 2
         and done.stderr.startswith("toolwire: ")
         and done.stderr.count("\n") == 1
     )
+
+
+def test_pipelined_requests_do_not_fill_the_memory(tmp_path: Path) -> None:
+    request = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+    def memory(pid: int) -> int:
+        found = re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+        assert found is not None
+        return int(found[1])
+
+    with running(tmp_path) as gateway:
+        before = memory(gateway.process.pid)
+        port = int(gateway.url.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=2) as client:
+            sent = 0
+            with suppress(TimeoutError):  # the server does not read what it cannot answer
+                while sent < 32 * 2**20:
+                    sent += client.send(request * 1000)
+            assert memory(gateway.process.pid) < 2 * before
+            answers = client.recv(2**20)
+            assert answers.startswith(b"HTTP/1.1 200") and answers.count(b'"ok"') > 100

@@ -15,6 +15,7 @@ from random import Random
 from typing import NamedTuple
 
 import pytest
+from answer_marks import comparable
 from cases import DEEP, load
 from gateway.serving import row, serving
 from gateway_ops.client_requests import FRONTS, answer_of
@@ -45,14 +46,14 @@ CHANGES = ("date", "content-length", "transfer-encoding")
 """Header fields of an answer that say when, and how it was cut."""
 
 
-class Asked(NamedTuple):
+class ClientRequest(NamedTuple):
     """A request of a client."""
 
     path: str
     body: Object
 
 
-class Seen(NamedTuple):
+class Exchange(NamedTuple):
     """What a request came to: at the model, and at the client."""
 
     sent: list[tuple[str, dict[str, str], bytes]]
@@ -114,17 +115,19 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
         yield Pair(replicas, models)
 
 
-def saw(pair: Pair, replica: int, asked: Asked) -> Seen:
+def saw(pair: Pair, replica: int, asked: ClientRequest) -> tuple[Exchange, str]:
     """What one request comes to."""
     pair.models.sent.clear()
     got = post(
         pair.replicas[replica].url + asked.path, asked.body, {"anthropic-version": "2023-06-01"}
     )
     headers = {name: value for name, value in got.headers.items() if name not in CHANGES}
-    return Seen(list(pair.models.sent), got.status, headers, got.text)
+    data = got.text.encode("utf-8", "surrogateescape")
+    told = comparable(data, got.headers.get("content-type", ""))
+    return Exchange(list(pair.models.sent), got.status, headers, told), got.text
 
 
-def growing(pair: Pair) -> Iterator[tuple[Asked, Seen]]:
+def growing(pair: Pair) -> Iterator[tuple[ClientRequest, Exchange]]:
     """Conversations of every api, as the first replica has them: each turn is sent with all
     before it."""
     for n, api in enumerate(FRONTS):
@@ -135,11 +138,11 @@ def growing(pair: Pair) -> Iterator[tuple[Asked, Seen]]:
                 stream = not api.whole or (n + m) % 2 == 0
                 body = api.begin(text, model, stream)
                 for _ in range(4):
-                    asked = Asked(api.path(model, stream), body)
-                    seen = saw(pair, 0, asked)
+                    asked = ClientRequest(api.path(model, stream), body)
+                    seen, text = saw(pair, 0, asked)
                     yield asked, seen
                     assert seen.status == 200, seen.told[:500]
-                    answer = answer_of(seen.told, api.wire, stream=stream)
+                    answer = answer_of(text, api.wire, stream=stream)
                     said = [
                         part
                         for one in decode(answer, api.wire, "response").messages
@@ -155,8 +158,8 @@ def growing(pair: Pair) -> Iterator[tuple[Asked, Seen]]:
                     )
 
 
-def odd(pair: Pair) -> Iterator[tuple[Asked, Seen]]:
-    """Histories of the case folders, some of which have to be mended; a refusal has to be the same,
+def odd(pair: Pair) -> Iterator[tuple[ClientRequest, Exchange]]:
+    """Histories of the case folders, some of which have to be repaired; a refusal has to be the same,
     too."""
     for n, api in enumerate(FRONTS):
         bodies = [
@@ -166,8 +169,8 @@ def odd(pair: Pair) -> Iterator[tuple[Asked, Seen]]:
         ]
         for k, body in enumerate(bodies if DEEP else bodies[n % 2 :: 3]):
             model = MODELS[(n + k) % len(MODELS)]
-            asked = Asked(api.path(model, False), {**body, "model": model})
-            yield asked, saw(pair, 0, asked)
+            asked = ClientRequest(api.path(model, False), {**body, "model": model})
+            yield asked, saw(pair, 0, asked)[0]
 
 
 def test_replicas_send_and_answer_the_same_bytes_whatever_came_to_them_before(pair: Pair) -> None:
@@ -181,7 +184,7 @@ def test_replicas_send_and_answer_the_same_bytes_whatever_came_to_them_before(pa
     for replica, turn in ((1, "cold"), (1, "warm"), (0, "warm")):
         mixed = first[::-1] if turn == "cold" else Random(7).sample(first, len(first))
         for asked, seen in mixed:
-            again = saw(pair, replica, asked)
+            again, _ = saw(pair, replica, asked)
             if again != seen:
                 broken[f"{replica} {turn} {asked.path} {str(asked.body)[:100]}"] = _differs(
                     seen, again
@@ -189,7 +192,7 @@ def test_replicas_send_and_answer_the_same_bytes_whatever_came_to_them_before(pa
     assert broken == {}
 
 
-def _differs(seen: Seen, again: Seen) -> list[tuple[str, str]]:
+def _differs(seen: Exchange, again: Exchange) -> list[tuple[str, str]]:
     return [
         (str(one)[:700], str(other)[:700])
         for one, other in zip(seen, again, strict=True)

@@ -7,8 +7,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from gateway_ops.running import get, model, opened, post
-from mock.hosting import hosted
+from gateway_ops.running import get, model, post, serve_gateway
+from mock.hosting import serve_mock
 
 from toolwire.gateway import Gateway
 from toolwire.gateway.config.model_table import ModelTable
@@ -31,9 +31,9 @@ def test_other_requests_are_answered_while_a_large_one_is_translated(
         return translate(translator, raw)
 
     monkeypatch.setattr(Translator, "request", wait_and_translate)
-    with hosted("anthropic") as mock, ThreadPoolExecutor(1) as pool:
+    with serve_mock("anthropic") as mock, ThreadPoolExecutor(1) as pool:
         models = ModelTable(read_config(model("anthropic", mock.url)), {"K": "k" * 20})
-        with opened(Gateway(models)) as url:
+        with serve_gateway(Gateway(models)) as url:
             question = {"role": "user", "content": "x" * MIN_BYTES}
             body = {"model": "anthropic", "messages": [question]}
             large = pool.submit(post, f"{url}/v1/chat/completions", body)

@@ -26,11 +26,12 @@ from typing import NamedTuple
 import pytest
 from cases import DEEP
 from gateway.bodies import MESSAGE
-from gateway.clients import AnthropicMessages, History, Turn
+from gateway.clients import AnthropicMessages
 from gateway.serving import row, serving
-from gateway.upstreams import Scripted, answers
-from gateway_ops.running import UPSTREAMS, gateway_tools, model, opened, post
-from mock.hosting import Hosted, hosted
+from gateway.turns import History, Turn
+from gateway.upstreams import ScriptedUpstream, answers
+from gateway_ops.running import UPSTREAMS, gateway_tools, model, post, serve_gateway
+from mock.hosting import ServedMock, serve_mock
 from mock.tools import run
 
 from toolwire import decode
@@ -70,18 +71,18 @@ def ring(bell: str) -> str:
 class Door(NamedTuple):
     urls: tuple[str, str]
     """Two gateways that know nothing of each other; the second one shows nothing of its tools."""
-    mocks: dict[str, Hosted]
+    mocks: dict[str, ServedMock]
 
 
 @pytest.fixture(scope="module")
 def door() -> Iterator[Door]:
     with ExitStack() as stack:
-        mocks = {wire: stack.enter_context(hosted(wire)) for wire in WIRES}
+        mocks = {wire: stack.enter_context(serve_mock(wire)) for wire in WIRES}
         models = read_config("".join(model(wire, one.url) for wire, one in mocks.items()))
         rows = (ToolsConfig(), ToolsConfig(show_tool_calls="none"))
         urls = [
             stack.enter_context(
-                opened(
+                serve_gateway(
                     Gateway(ModelTable(models, {"K": "k" * 20}), tools=gateway_tools(ring, row=one))
                 )
             )
@@ -123,14 +124,14 @@ MIXED = {
 HISTORY = {"openai-responses": "input", "gemini": "contents"}
 
 
-def listed(body: JSON, wire: str) -> list[JSON]:
+def history_of(body: JSON, wire: str) -> list[JSON]:
     """The history in a request."""
     value = body[HISTORY.get(wire, "messages")] if isinstance(body, dict) else None
     assert isinstance(value, list)
     return value
 
 
-def said(message: Message) -> tuple[str, list[tuple[str, str, JSON]]]:
+def text_and_calls(message: Message) -> tuple[str, list[tuple[str, str, JSON]]]:
     """The words and calls of a turn; ids only where the wire has them."""
     words = "".join(part.text for part in message.parts if isinstance(part, Text))
     calls = [part for part in message.parts if isinstance(part, Call)]
@@ -146,7 +147,7 @@ def kinds(turn: Turn) -> list[str]:
     return [str(block["type"]) for block in message["content"]]
 
 
-def talked(
+def talk_to_gateways(
     urls: tuple[str, ...], wire: str, question: str, stream: bool
 ) -> tuple[list[Turn], History]:
     """What a client gets until nothing is called any more, asking the gateways in turn; and its
@@ -177,7 +178,7 @@ def test_each_request_goes_on_where_the_one_before_it_ended(
     seen = door.mocks[upstream].mock.requests
     seen.clear()
     urls = door.urls if shows else door.urls[1:]
-    turns, history = talked(urls, upstream, (OWN | MIXED)[talk], stream)
+    turns, history = talk_to_gateways(urls, upstream, (OWN | MIXED)[talk], stream)
     assert kinds(turns[-1])[-1] == "text", "the last block is the answer"
     assert (
         CLIENT.ask(urls[0], upstream, history, stream, thinks="thoughts" in talk).text
@@ -186,21 +187,23 @@ def test_each_request_goes_on_where_the_one_before_it_ended(
     asked = list(seen)
     assert [one.status for one in asked] == [200] * len(asked), "the strict server took it"
     for before, after in pairwise(asked):
-        old, new = listed(before.body, upstream), listed(after.body, upstream)
+        old, new = history_of(before.body, upstream), history_of(after.body, upstream)
         assert new[: len(old)] == old
         assert PREFIX not in json.dumps(new)
         was, now = decode(before.body, upstream), decode(after.body, upstream)
         answered = answer(was, house=upstream)
-        told = [one for one in now.messages[len(was.messages) :] if one.role == "assistant"]
-        assert said(
-            Message("assistant", tuple([part for one in told for part in one.parts]))
-        ) == said(answered)
+        client_blocks = [
+            one for one in now.messages[len(was.messages) :] if one.role == "assistant"
+        ]
+        assert text_and_calls(
+            Message("assistant", tuple([part for one in client_blocks for part in one.parts]))
+        ) == text_and_calls(answered)
         assert all(pair.call is not None and pair.result is not None for pair in now.pairs())
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 def test_a_token_stands_before_the_answer_that_follows_it(door: Door, stream: bool) -> None:
-    turns, _ = talked(door.urls[:1], "anthropic", OWN["two rounds"], stream)
+    turns, _ = talk_to_gateways(door.urls[:1], "anthropic", OWN["two rounds"], stream)
     assert kinds(turns[0]) == [
         "text",
         "text",
@@ -212,7 +215,7 @@ def test_a_token_stands_before_the_answer_that_follows_it(door: Door, stream: bo
         HIDDEN,
         "text",
     ]
-    turns, _ = talked(door.urls[1:], "openai-chat", OWN["no words"], stream)
+    turns, _ = talk_to_gateways(door.urls[1:], "openai-chat", OWN["no words"], stream)
     assert kinds(turns[0]) == [HIDDEN, "text"]
 
 
@@ -227,13 +230,15 @@ def test_a_streamed_answer_numbers_its_blocks_without_a_gap(door: Door) -> None:
         "tools": tools,
     }
     got = post(f"{door.urls[0]}/v1/messages", body, {"anthropic-version": "2023-06-01"})
-    told = [json.loads(line[6:]) for line in got.text.splitlines() if line.startswith("data: ")]
-    starts = [one for one in told if one["type"] == "content_block_start"]
+    client_blocks = [
+        json.loads(line[6:]) for line in got.text.splitlines() if line.startswith("data: ")
+    ]
+    starts = [one for one in client_blocks if one["type"] == "content_block_start"]
     assert [one["index"] for one in starts] == list(range(len(starts))) and len(starts) > 4
-    assert [one["index"] for one in told if one["type"] == "content_block_stop"] == list(
+    assert [one["index"] for one in client_blocks if one["type"] == "content_block_stop"] == list(
         range(len(starts))
     )
-    for one in told:
+    for one in client_blocks:
         if one["type"] == "content_block_delta":
             kind = {
                 "text_delta": "text",
@@ -244,21 +249,23 @@ def test_a_streamed_answer_numbers_its_blocks_without_a_gap(door: Door) -> None:
 
 
 def test_an_answer_of_words_alone_streams_without_a_token(door: Door) -> None:
-    turns, _ = talked(door.urls[:1], "anthropic", "[[think hm]] [[text Hi]]", True)
+    turns, _ = talk_to_gateways(door.urls[:1], "anthropic", "[[think hm]] [[text Hi]]", True)
     assert kinds(turns[0]) == ["thinking", "text"]
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 def test_a_model_that_was_stopped_while_it_called_gets_its_calls_back(stream: bool) -> None:
-    with hosted("openai-chat") as server:
+    with serve_mock("openai-chat") as server:
         models = ModelTable(read_config(model("openai-chat", server.url)), {"K": "k" * 20})
-        with opened(
+        with serve_gateway(
             Gateway(models, tools=gateway_tools(ring, row=ToolsConfig(max_turns=1)))
         ) as url:
-            turns, history = talked((url,), "openai-chat", f"{RING % 'a'} [[never-stop]]", stream)
+            turns, history = talk_to_gateways(
+                (url,), "openai-chat", f"{RING % 'a'} [[never-stop]]", stream
+            )
             CLIENT.ask(url, "openai-chat", history, stream)
         rounds = list(server.mock.requests)
-    assert [len(listed(one.body, "openai-chat")) for one in rounds] == [1, 3, 6], (
+    assert [len(history_of(one.body, "openai-chat")) for one in rounds] == [1, 3, 6], (
         "two turns of a call and a result, and a thanks"
     )
     assert len(turns) == 1
@@ -279,14 +286,14 @@ ASKS: list[JSON] = [
 def test_signed_turns_come_back_to_the_letter_also_on_the_wire_that_signed_them(
     first: list[JSON],
 ) -> None:
-    """Told anew, thoughts lose their signature even where both sides speak one wire."""
+    """Written from their parts, thoughts lose their signature even where both sides speak one wire."""
     said = [
         answers({**MESSAGE, "content": one, "stop_reason": "tool_use"}) for one in (*first, ASKS)
     ]
-    up = Scripted(*said, answers(MESSAGE))
+    up = ScriptedUpstream(*said, answers(MESSAGE))
     with (
         serving(up) as url,
-        opened(
+        serve_gateway(
             Gateway(
                 ModelTable(read_config(row("anthropic", url)), {"KEY": "k" * 20}),
                 tools=gateway_tools(ring),
@@ -303,7 +310,7 @@ def test_signed_turns_come_back_to_the_letter_also_on_the_wire_that_signed_them(
         else []
     )
     wanted += [{"role": "assistant", "content": ASKS}, {"role": "user", "content": [added]}]
-    assert listed(up.got[-1].json, "anthropic")[1:] == wanted
+    assert history_of(up.got[-1].json, "anthropic")[1:] == wanted
 
 
 # --- how it comes back ----------------------------------------------------------------------------
@@ -313,11 +320,11 @@ Blocks = list[Object]
 
 
 @pytest.fixture(scope="module")
-def told(door: Door) -> dict[str, Blocks]:
+def client_blocks(door: Door) -> dict[str, Blocks]:
     """What a client got of two rounds, by the wire of the model."""
     out: dict[str, Blocks] = {}
     for wire in WIRES:
-        (turn,), _ = talked(door.urls[:1], wire, TALK, True)
+        (turn,), _ = talk_to_gateways(door.urls[:1], wire, TALK, True)
         (message,) = turn.kept
         assert isinstance(message, dict)
         out[wire] = message["content"]
@@ -345,7 +352,7 @@ def plain(blocks: Blocks) -> Blocks:
     return [block for block in blocks if block["type"] != HIDDEN]
 
 
-def edited(blocks: Blocks, old: str, new: str) -> Blocks:
+def change_blocks(blocks: Blocks, old: str, new: str) -> Blocks:
     """An answer in which something was changed."""
     out: Blocks = json.loads(json.dumps(blocks).replace(old, new))
     assert out != blocks
@@ -364,19 +371,19 @@ def rang(body: Object, wire: str) -> list[str]:
 
 
 def test_a_message_that_was_made_into_one_for_each_block_comes_back_as_well(
-    told: dict[str, Blocks],
+    client_blocks: dict[str, Blocks],
 ) -> None:
-    for wire, blocks in told.items():
+    for wire, blocks in client_blocks.items():
         one, many = request(wire, blocks), request(wire, *[[block] for block in blocks])
         assert decode(one[0], wire).messages == decode(many[0], wire).messages
         assert one[1] == many[1] == 2 and rang(one[0], wire) == ["a", "b"]
 
 
 CHANGES: dict[str, Callable[[Blocks], Blocks]] = {
-    "every piece edited": lambda blocks: edited(
-        edited(blocks, "One.", "First."), "Two.", "Second."
+    "every piece edited": lambda blocks: change_blocks(
+        change_blocks(blocks, "One.", "First."), "Two.", "Second."
     ),
-    "not to be read": lambda blocks: edited(blocks, PREFIX, f"{PREFIX}AA"),
+    "not to be read": lambda blocks: change_blocks(blocks, PREFIX, f"{PREFIX}AA"),
     "of another piece": lambda blocks: [
         *blocks[:3],
         blocks[7],
@@ -389,23 +396,23 @@ CHANGES: dict[str, Callable[[Blocks], Blocks]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_where_no_token_fits_the_history_is_as_if_there_had_never_been_one(
-    told: dict[str, Blocks], change: str
+    client_blocks: dict[str, Blocks], change: str
 ) -> None:
-    for wire, blocks in told.items():
+    for wire, blocks in client_blocks.items():
         changed = CHANGES[change](blocks)
         assert request(wire, changed) == request(wire, plain(changed))
         assert request(wire, changed)[1] == 0
 
 
-def test_a_token_of_another_wire_is_left_out(told: dict[str, Blocks]) -> None:
-    for wire, other in pairwise(told):
-        assert request(other, told[wire]) == request(other, plain(told[wire]))
+def test_a_token_of_another_wire_is_left_out(client_blocks: dict[str, Blocks]) -> None:
+    for wire, other in pairwise(client_blocks):
+        assert request(other, client_blocks[wire]) == request(other, plain(client_blocks[wire]))
 
 
 def test_tokens_that_are_too_large_together_are_left_out_and_the_newest_count(
-    told: dict[str, Blocks], monkeypatch: pytest.MonkeyPatch
+    client_blocks: dict[str, Blocks], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for wire, blocks in told.items():
+    for wire, blocks in client_blocks.items():
         sizes = [_size(str(block["data"])) for block in blocks if block["type"] == HIDDEN]
         monkeypatch.setattr(
             "toolwire.gateway.translation.restore_history.MAX_TOKEN_BYTES", sum(sizes)
@@ -430,19 +437,19 @@ def _size(token: str) -> int:
     ("old", "new", "left"), [("One.", "First.", ["b"]), ("Two.", "Second.", ["a"])]
 )
 def test_a_piece_that_was_edited_counts_and_the_others_come_back(
-    told: dict[str, Blocks], old: str, new: str, left: list[str]
+    client_blocks: dict[str, Blocks], old: str, new: str, left: list[str]
 ) -> None:
-    for wire, blocks in told.items():
-        body, used = request(wire, edited(blocks, old, new))
+    for wire, blocks in client_blocks.items():
+        body, used = request(wire, change_blocks(blocks, old, new))
         assert used == 1 and rang(body, wire) == left
-        assert new in json.dumps(body) and old not in json.dumps(listed(body, wire)[1:])
-        assert "Both rang." in json.dumps(listed(body, wire)[1:])
+        assert new in json.dumps(body) and old not in json.dumps(history_of(body, wire)[1:])
+        assert "Both rang." in json.dumps(history_of(body, wire)[1:])
 
 
 def test_an_answer_that_broke_off_after_a_tool_ran_comes_back_as_far_as_it_went(
-    told: dict[str, Blocks],
+    client_blocks: dict[str, Blocks],
 ) -> None:
-    for wire, blocks in told.items():
+    for wire, blocks in client_blocks.items():
         body, used = request(wire, blocks[:4])
         assert used == 1 and rang(body, wire) == ["a"]
         assert [one.role for one in decode(body, wire).messages if one.role == "assistant"] == [
@@ -450,8 +457,10 @@ def test_an_answer_that_broke_off_after_a_tool_ran_comes_back_as_far_as_it_went(
         ]
 
 
-def test_a_token_of_the_whole_message_covers_what_the_others_leave(told: dict[str, Blocks]) -> None:
-    blocks = told["openai-chat"]
+def test_a_token_of_the_whole_message_covers_what_the_others_leave(
+    client_blocks: dict[str, Blocks],
+) -> None:
+    blocks = client_blocks["openai-chat"]
     held = decode_token(str(blocks[7]["data"]))
     assert held is not None and held.covers_preceding and held.wire == "openai-chat"
     rest = [*blocks[4:7], blocks[8]]
@@ -461,7 +470,7 @@ def test_a_token_of_the_whole_message_covers_what_the_others_leave(told: dict[st
     whole: Object = {"type": HIDDEN, "data": encode_token(held.wire, held.messages, shown)}
     body, used = request("openai-chat", [*blocks[:4], *rest[:-1], whole, rest[-1]])
     assert used == 2 and rang(body, "openai-chat") == ["a", "b"]
-    assert "Both rang." not in json.dumps(listed(body, "openai-chat")[1:]), (
+    assert "Both rang." not in json.dumps(history_of(body, "openai-chat")[1:]), (
         "the token is all that there was"
     )
 

@@ -16,17 +16,15 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
-from urllib.parse import quote
 
-import psycopg.conninfo
 import pytest
 from gateway.serving import Below, row, serving
 from gateway_ops.client_requests import FRONTS, Row, answer_of
-from gateway_ops.running import Said, post
+from gateway_ops.running import HttpAnswer, post
 from gateway_ops.test_process import Running, running
 from mcp.server.mcpserver import MCPServer
 from oxp_server.serving import running as served
-from postgres import database
+from postgres import database_url
 
 from toolwire import decode
 from toolwire.conversation.json import Object
@@ -80,7 +78,7 @@ def unlock(door: str) -> str:
     return _did(f"door {door}")
 
 
-class House(NamedTuple):
+class ToolServers(NamedTuple):
     """Gateways that are alike, and the models behind them."""
 
     gateways: list[Running]
@@ -95,7 +93,7 @@ def ours(made: ToolSource, *, over: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolServers]:
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         patch.setitem(os.environ, "KEY", "k" * 20)
         mocks = {wire: MockProvider(wire) for wire in MODELS}
@@ -107,30 +105,17 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
             stack.enter_context(ours(unlock, over="oxp")),
         ]
         rows.append(
-            f"[tools]\nsources = {json.dumps(sources)}\nledger = {json.dumps(_url(database()))}\n"
+            f"[tools]\nsources = {json.dumps(sources)}\nledger = {json.dumps(database_url())}\n"
         )
         gateways = []
         for name in ("one", "two"):
             folder = tmp_path_factory.mktemp(name)
             (folder / "g.toml").write_text("\n".join(rows))
             gateways.append(stack.enter_context(running(folder, "g.toml")))
-        yield House(gateways, mocks)
+        yield ToolServers(gateways, mocks)
 
 
-def _url(dsn: str) -> str:
-    """The address of a database as a configuration has it."""
-    parts = {
-        key: str(value)
-        for key, value in psycopg.conninfo.conninfo_to_dict(dsn).items()
-        if value is not None
-    }
-    name = parts.pop("dbname")
-    return f"postgresql:///{name}?" + "&".join(
-        f"{key}={quote(value, safe='')}" for key, value in parts.items()
-    )
-
-
-def called(what: str) -> str:
+def question_for(what: str) -> str:
     """A question to which the model calls one tool of each server, and one of the client."""
     return (
         f'[[call bells_ring {{"bell": "{what}"}}]] [[call Lamp_Light {{"lamp": "{what}"}}]] '
@@ -138,28 +123,34 @@ def called(what: str) -> str:
     )
 
 
-def ran(what: str) -> list[int]:
+def run_counts(what: str) -> list[int]:
     """How often each server was asked to do it."""
     return [RAN[f"{kind} {what}"] for kind in ("bell", "lamp", "door")]
 
 
-class Turn(NamedTuple):
+class GatewayAnswer(NamedTuple):
     body: Object
     text: str
     calls: list[Call]
 
 
-def asked(at: Running, api: Row, body: Object, model: str, *, stream: bool, key: str = "") -> Turn:
+def ask_gateway(
+    at: Running, api: Row, body: Object, model: str, *, stream: bool, key: str = ""
+) -> GatewayAnswer:
     """One answer as its client reads it."""
-    got = sent(at, api, body, model, stream=stream, key=key)
+    got = post_request(at, api, body, model, stream=stream, key=key)
     assert got.status == 200, got.text[:500]
     answer = answer_of(got.text, api.wire, stream=stream)
     said = [part for one in decode(answer, api.wire, "response").messages for part in one.parts]
     calls = [part for part in said if isinstance(part, Call) and part.executor == "client"]
-    return Turn(answer, "".join(part.text for part in said if isinstance(part, Text)), calls)
+    return GatewayAnswer(
+        answer, "".join(part.text for part in said if isinstance(part, Text)), calls
+    )
 
 
-def sent(at: Running, api: Row, body: Object, model: str, *, stream: bool, key: str = "") -> Said:
+def post_request(
+    at: Running, api: Row, body: Object, model: str, *, stream: bool, key: str = ""
+) -> HttpAnswer:
     """What came back."""
     given = {"anthropic-version": "2023-06-01"} | ({"idempotency-key": key} if key else {})
     return post(at.url + api.path(model, stream), body, given)
@@ -168,22 +159,22 @@ def sent(at: Running, api: Row, body: Object, model: str, *, stream: bool, key: 
 CELLS = [(api, stream) for api in FRONTS for stream in (True, False) if stream or api.whole]
 
 
-def in_one_turn(house: House, model: str) -> None:
+def in_one_turn(house: ToolServers, model: str) -> None:
     """Calls of three servers and of the client in one turn each find their results."""
     for api, stream in CELLS:
         what = f"{model} {api.wire} {stream}"
-        body = api.begin(called(what), model, stream)
-        first = asked(house.gateways[0], api, body, model, stream=stream)
+        body = api.begin(question_for(what), model, stream)
+        first = ask_gateway(house.gateways[0], api, body, model, stream=stream)
         assert [(call.name, call.input) for call in first.calls] == [("add", {"a": 1, "b": 2})], (
             what,
             first.text,
         )
-        assert ran(what) == [1, 1, 1], what
+        assert run_counts(what) == [1, 1, 1], what
         results = [(call.id, call.name, "three") for call in first.calls]
-        second = asked(
+        second = ask_gateway(
             house.gateways[1], api, api.go_on(body, first.body, results), model, stream=stream
         )
-        assert not second.calls and ran(what) == [1, 1, 1], what
+        assert not second.calls and run_counts(what) == [1, 1, 1], what
         told = dict(
             line.split(" gave: ", 1) for line in second.text.splitlines() if " gave: " in line
         )
@@ -199,34 +190,37 @@ def in_one_turn(house: House, model: str) -> None:
         assert house.mocks[model].requests[-1].status == 200, "the strict server took the history"
 
 
-def one_after_the_other(house: House, stream: bool) -> None:
+def one_after_the_other(house: ToolServers, stream: bool) -> None:
     """A request under one key runs its tools once, whichever replica it comes to."""
     one, two = house.gateways
     api, what = FRONTS[0], f"again {stream}"
-    body = api.begin(called(what), "anthropic", stream)
+    body = api.begin(question_for(what), "anthropic", stream)
     told = [
-        asked(at, api, body, "anthropic", stream=stream, key="k1") for at in (one, one, two, two)
+        ask_gateway(at, api, body, "anthropic", stream=stream, key="k1")
+        for at in (one, one, two, two)
     ]
-    assert ran(what) == [1, 1, 1]
+    assert run_counts(what) == [1, 1, 1]
     assert all(
         f"{kind} {what} done 1 times" in turn.text
         for turn in told
         for kind in ("bell", "lamp", "door")
     )
-    asked(two, api, body, "anthropic", stream=stream, key="k2")
-    assert ran(what) == [2, 2, 2], "another key is another request"
-    asked(one, api, body, "anthropic", stream=stream, key="k2")
-    assert ran(what) == [2, 2, 2]
+    ask_gateway(two, api, body, "anthropic", stream=stream, key="k2")
+    assert run_counts(what) == [2, 2, 2], "another key is another request"
+    ask_gateway(one, api, body, "anthropic", stream=stream, key="k2")
+    assert run_counts(what) == [2, 2, 2]
 
 
-def at_once(house: House) -> None:
+def at_once(house: ToolServers) -> None:
     """A request that comes to both replicas at once runs its tools once."""
     api, what = FRONTS[0], "at once"
     words = f'[[call bells_ring {{"bell": "{what}", "seconds": 0.5}}]]'
     body = api.begin(words, "openai-chat", False)
 
-    def ask(n: int) -> Turn:
-        return asked(house.gateways[n % 2], api, body, "openai-chat", stream=False, key="same")
+    def ask(n: int) -> GatewayAnswer:
+        return ask_gateway(
+            house.gateways[n % 2], api, body, "openai-chat", stream=False, key="same"
+        )
 
     with ThreadPoolExecutor(6) as pool:
         told = list(pool.map(ask, range(6)))
@@ -237,7 +231,7 @@ def at_once(house: House) -> None:
 
 
 def test_tools_of_three_servers_run_once_over_two_replicas_and_their_results_find_their_calls(
-    house: House,
+    house: ToolServers,
 ) -> None:
     """One test, for the servers take long to start."""
     for model in MODELS:

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from gateway.bodies import ASKED, CHAT_STREAM
 from gateway.serving import gateway, row, serving
-from gateway.upstreams import Answer, Scripted, streams
+from gateway.upstreams import Answer, ScriptedUpstream, streams
 from gateway_ops.running import gateway_tools
 
 from toolwire.gateway.app import Gateway
@@ -55,7 +55,7 @@ def says(answer: bytes) -> Iterator[str]:
 def test_a_status_beyond_all_is_a_502_that_names_it_and_another_model_may_be_asked(
     status: int, stream: bool
 ) -> None:
-    other = Scripted(streams(*CHAT_STREAM))
+    other = ScriptedUpstream(streams(*CHAT_STREAM))
     with (
         says(b"HTTP/1.1 %d What\r\ncontent-length: 0\r\n\r\n" % status) as odd,
         serving(other) as good,
@@ -90,20 +90,23 @@ def test_a_page_is_no_stream_of_any_wire_and_another_model_may_be_asked(
         "?alt=sse" if wire == "gemini" else ""
     )
     page = Answer(headers={"content-type": "text/html"}, body=PAGES[name])
-    with serving(Scripted(page)) as odd, serving(gateway(row(wire, odd))) as door:
+    with serving(ScriptedUpstream(page)) as odd, serving(gateway(row(wire, odd))) as door:
         told = httpx.post(door + path, json={**body, "stream": True})
         assert told.status_code == 502 and "log in" not in told.text
 
 
 def test_a_stream_that_begins_with_a_comment_or_an_empty_line_is_passed_on_byte_for_byte() -> None:
     said = (b": ping\n\n", b"\n", *CHAT_STREAM)
-    with serving(Scripted(streams(*said))) as up, serving(gateway(row("openai-chat", up))) as door:
+    with (
+        serving(ScriptedUpstream(streams(*said))) as up,
+        serving(gateway(row("openai-chat", up))) as door,
+    ):
         told = httpx.post(door + PATH, json={**BODY, "stream": True})
         assert told.status_code == 200 and told.content.startswith(b": ping\n\n\ndata: ")
 
 
 def test_a_field_of_the_client_is_passed_on_as_the_bytes_it_came_as() -> None:
-    up = Scripted(streams(*CHAT_STREAM))
+    up = ScriptedUpstream(streams(*CHAT_STREAM))
     with (
         serving(up) as url,
         serving(gateway(row("openai-chat", url, more={"headers": ["x-whose"]}))) as door,
@@ -121,7 +124,7 @@ def test_a_client_that_leaves_is_noticed_by_a_gateway_that_is_opened_again_in_an
     async def receive() -> Message:
         return {"type": "http.disconnect"}
 
-    async def used(seconds: float) -> bool:
+    async def detects_disconnect(seconds: float) -> bool:
         await app.open()
         with DisconnectWatch(receive, app._state.disconnect_timer) as leaving:
             await asyncio.sleep(seconds)
@@ -131,7 +134,7 @@ def test_a_client_that_leaves_is_noticed_by_a_gateway_that_is_opened_again_in_an
     told = []
     for seconds in (0.0, 0.3):
         with asyncio.Runner() as runner:
-            told.append(runner.run(used(seconds)))
+            told.append(runner.run(detects_disconnect(seconds)))
     assert told == [False, True]
 
 
@@ -154,7 +157,7 @@ def test_no_other_model_is_asked_when_own_tools_fail_after_the_first_byte(
         raise ValueError("an answer of more than 9 bytes")
 
     monkeypatch.setattr(ToolLoop, "run", run)
-    with serving(Scripted(streams(*CHAT_STREAM))) as url:
+    with serving(ScriptedUpstream(streams(*CHAT_STREAM))) as url:
         toml = row("openai-chat", url, name="m", more={"fallbacks": ["other"]}) + row(
             "anthropic", url, name="other"
         )

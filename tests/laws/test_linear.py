@@ -1,23 +1,20 @@
 """Linear: a history four times as long takes about four times the time, however broken it is.
 
-Whoever sends a history decides how many of its results have no call, or how many of its calls share
+The sender of a history decides how many of its results have no call, or how many of its calls share
 an id. The time is compared with that of a quarter of the history, in CPU time of this process.
 """
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
-from time import process_time
 
 import pytest
+from growth import GROWTH_LIMIT, growth
 
 from toolwire import check, decode, repair, translate
 from toolwire.conversation.json import JSON, dump
 
 SIZE = 200
-LIMIT = 8
-"""Linear time gives 4 and quadratic time 16; the rest is noise."""
 TARGETS = ("anthropic", "gemini")
 
 
@@ -83,53 +80,34 @@ def _object(value: JSON) -> dict[str, JSON]:
     return value
 
 
-def least_time(work: Callable[[], object]) -> float:
-    """The least CPU time of some runs, without garbage collection."""
-    times: list[float] = []
-    gc.collect()
-    gc.disable()
-    try:
-        for _ in range(3):
-            start = process_time()
-            work()
-            times.append(process_time() - start)
-    finally:
-        gc.enable()
-    return min(times)
-
-
-def growth(name: str, work: Callable[[bytes], object]) -> float:
-    """How many times longer the history of four times the size takes: the least of some tries."""
+def growth_of(name: str, work: Callable[[bytes], object]) -> float:
+    """How many times longer the history of four times the size takes."""
     bodies = [
         dump({"model": "m", "messages": [USER, *HISTORIES[name](size)]})
         for size in (SIZE, 4 * SIZE)
     ]
     work(bodies[0])  # what is imported or cached on first use does not count
-    least = float("inf")
-    for _ in range(3):
-        quarter, whole = (least_time(lambda body=body: work(body)) for body in bodies)  # type: ignore[misc]
-        least = min(least, whole / quarter)
-        if least < LIMIT:
-            break
-    return least
+    return growth(lambda: work(bodies[0]), lambda: work(bodies[1]))
 
 
 @pytest.mark.parametrize("name", HISTORIES)
 def test_reading_and_pairing_take_linear_time(name: str) -> None:
-    assert growth(name, lambda body: decode(body, "openai-chat").pairs()) < LIMIT
+    assert growth_of(name, lambda body: decode(body, "openai-chat").pairs()) < GROWTH_LIMIT
 
 
 @pytest.mark.parametrize("name", HISTORIES)
 def test_a_check_takes_linear_time(name: str) -> None:
-    assert growth(name, lambda body: check(body, "openai-chat")) < LIMIT
+    assert growth_of(name, lambda body: check(body, "openai-chat")) < GROWTH_LIMIT
 
 
 @pytest.mark.parametrize("name", HISTORIES)
 def test_a_repair_takes_linear_time(name: str) -> None:
-    assert growth(name, lambda body: repair(body, "openai-chat")) < LIMIT
+    assert growth_of(name, lambda body: repair(body, "openai-chat")) < GROWTH_LIMIT
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", HISTORIES)
 def test_a_translation_takes_linear_time(name: str, target: str) -> None:
-    assert growth(name, lambda body: translate(body, "openai-chat", target).json()) < LIMIT
+    assert (
+        growth_of(name, lambda body: translate(body, "openai-chat", target).json()) < GROWTH_LIMIT
+    )

@@ -1,4 +1,4 @@
-"""Law 14, No session stays stuck: whatever broke a history, `translate` and `repair` leave none that
+"""Law 14, No session stays stuck: whatever broke a history, `translate` and `repair` leave no history that
 its target refuses, with their default options."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rows import rows
 
-from toolwire import translate
+from toolwire import decode, translate
 from toolwire.conversation.json import JSON
 from toolwire.lint import check, repair
 from toolwire.profiles.table import PROFILES, profile
@@ -22,7 +22,7 @@ SOURCES = [wire for wire in SHAPES if wire in MODELS]
 TARGETS = [name for name, row in sorted(PROFILES.items()) if row.wire in MODELS]
 
 
-def left(body: JSON, wire: str, target: str) -> list[str]:
+def errors_left_for(body: JSON, wire: str, target: str) -> list[str]:
     """The rules of the errors that are left in a history on its way to a target: after a repair if
     the target speaks its wire, else after a translation."""
     sent = profile(target).wire
@@ -52,7 +52,34 @@ def test_a_broken_history_is_accepted_by_its_target(
 ) -> None:
     broken = break_history(name, history_body(story, wire), wire)
     assert broken is not None
-    assert left(broken, wire, target) == []
+    assert errors_left_for(broken, wire, target) == []
+
+
+@pytest.mark.parametrize("wire", SOURCES)
+def test_a_result_with_its_output_as_id_keeps_its_call_where_ids_are_refused(wire: str) -> None:
+    whole = history_body("one-call", wire)
+    broken = break_history("the-id-is-the-output", whole, wire)
+    assert broken is not None
+    target = "vertex-gemini-v1"
+    assert errors_left_for(broken, wire, target) == []
+    sent = translate(broken, wire, target).body
+    assert translate(whole, wire, target).body == sent
+
+
+@pytest.mark.parametrize("target", MODELS)
+@pytest.mark.parametrize("wire", SOURCES)
+def test_each_call_has_one_result_on_every_wire_although_one_had_two(
+    wire: str, target: str
+) -> None:
+    whole = history_body("turns", wire)
+    broken = break_history("the-result-is-there-twice", whole, wire)
+    assert broken is not None
+    texts = [pair.result and pair.result.text for pair in decode(whole, wire).pairs()]
+    encoded = translate(broken, wire, target)
+    pairs = decode(encoded.body, target).pairs()
+    assert all(pair.call and pair.result for pair in pairs)
+    assert [pair.result and pair.result.text for pair in pairs] == texts
+    assert {change.name for change in encoded.changes} >= {"dup-result"}
 
 
 @pytest.mark.parametrize("wire", SOURCES)
@@ -65,4 +92,4 @@ def test_a_drawn_history_that_is_broken_is_accepted_by_its_target(
     for name in data.draw(st.lists(st.sampled_from(sorted(BREAKS)), min_size=1, max_size=3)):
         pair = data.draw(st.integers(0, len(story.calls) - 1))
         broken = break_history(name, broken, wire, pair) or broken
-    assert left(broken, wire, data.draw(st.sampled_from(TARGETS))) == []
+    assert errors_left_for(broken, wire, data.draw(st.sampled_from(TARGETS))) == []

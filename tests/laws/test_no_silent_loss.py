@@ -3,6 +3,7 @@ same order. A loss at the root pointer covers nothing else."""
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from collections.abc import Iterator
 from itertools import groupby
@@ -12,7 +13,7 @@ from cases import ALL, CASES, COMPLETE, MODELS, WIRES, Case, facts, set_at
 from hand_made_histories import HISTORIES, history_body
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Struct, UnsetType
+from msgspec import Struct, UnsetType, to_builtins
 from rows import gap, rows
 
 from toolwire import (
@@ -37,9 +38,10 @@ from toolwire import (
     encode,
 )
 from toolwire.conversation.json import JSON, JsonPath, get, parse, text_of
-from toolwire.conversation.model import Setting
-from toolwire.conversation.parts import Output, Part, describe
+from toolwire.conversation.model import Setting, WebSearch
+from toolwire.conversation.parts import Output, Part, Traceable, describe
 from toolwire.wires.engine.media import mime_of
+from toolwire.wires.engine.specs import Block
 
 NO_PARAMETERS: JSON = {"type": "object", "properties": {}}
 
@@ -60,7 +62,7 @@ def _output(output: Output) -> tuple[object, ...]:
     if isinstance(output, str):
         return (_canonical_text(output),)
     if not isinstance(output, tuple):
-        return (text_of(_sorted(output)),)
+        return (text_of(_sort_keys(output)),)
     texts = [
         part.text if isinstance(part, Text) else describe(part)
         for part in output
@@ -78,7 +80,7 @@ def _canonical_text(text: str) -> str:
         value = parse(text)
     except ValueError:
         return text
-    return text_of(_sorted(value)) if isinstance(value, dict | list) else text
+    return text_of(_sort_keys(value)) if isinstance(value, dict | list) else text
 
 
 def _media(role: str, part: Media) -> tuple[object, ...]:
@@ -104,10 +106,10 @@ def _is_media(part: Part) -> bool:
     return isinstance(part, Media) and part.text is None
 
 
-def _sorted(value: JSON) -> JSON:
+def _sort_keys(value: JSON) -> JSON:
     if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if isinstance(value, list) else value
+        return {key: _sort_keys(value[key]) for key in sorted(value)}
+    return [_sort_keys(item) for item in value] if isinstance(value, list) else value
 
 
 def _content(role: str, part: Part, reverse_map: IdMap) -> tuple[object, ...]:
@@ -119,7 +121,7 @@ def _content(role: str, part: Part, reverse_map: IdMap) -> tuple[object, ...]:
         case Reasoning():
             return (role, "reasoning", part.text, part.hidden)
         case Call():
-            given = part.arguments if part.args.broken else text_of(_sorted(part.input or {}))
+            given = part.arguments if part.args.broken else text_of(_sort_keys(part.input or {}))
             return (
                 role,
                 "call",
@@ -129,7 +131,8 @@ def _content(role: str, part: Part, reverse_map: IdMap) -> tuple[object, ...]:
                 part.executor,
             )
         case Result():
-            failed = part.error or "error" in reverse_map.forms.get(f"={part.call_id}", "")
+            forms = reverse_map.results.get(part.call_id, [])
+            failed = part.error or any(form.error for form in forms[:1])
             return (
                 "tool",
                 "result",
@@ -139,8 +142,13 @@ def _content(role: str, part: Part, reverse_map: IdMap) -> tuple[object, ...]:
                 part.executor,
             )
         case Opaque():
-            return (role, "opaque", part.type, text_of(_sorted(part.value)))
+            return (role, "opaque", part.type, text_of(_sort_keys(part.value)))
     raise AssertionError(part)
+
+
+def is_mark(part: Traceable) -> bool:
+    """True for a cache breakpoint, which changes no answer and may be left out."""
+    return isinstance(part.spec, Block) and part.spec.marks_cache
 
 
 def _part_order(part: Part) -> tuple[int, str]:
@@ -164,7 +172,11 @@ def contents_of(conversation: Conversation, reverse_map: IdMap) -> list[Content]
             for m in run
             for part in sorted(m.parts, key=lambda part: _part_order(part) if asked else (0, ""))
         ]
-        found = [Content(part.path, _content(m.role, part, reverse_map)) for m, part in parts]
+        found = [
+            Content(part.path, _content(m.role, part, reverse_map))
+            for m, part in parts
+            if not is_mark(part)
+        ]
         found = [item for item in found if item.value[1:3] not in (("text", ""), ("reasoning", ""))]
         if not asked:
             results = sorted(
@@ -193,11 +205,13 @@ def merge_texts(found: list[Content]) -> Iterator[tuple[object, ...]]:
 
 
 def comparable_tool(one: Tool, reverse_map: IdMap) -> tuple[object, ...]:
+    if one.web_search is not None:  # each provider has another type and name for it
+        return ("web search", text_of(to_builtins(one.web_search)))
     schema = NO_PARAMETERS if one.schema is None or one.schema == {"type": "object"} else one.schema
     return (
         reverse_map.names.get(one.name, one.name),
         one.description,
-        text_of(_sorted(schema)),
+        text_of(_sort_keys(schema)),
         one.strict,
         one.kind,
     )
@@ -264,6 +278,8 @@ def comparable_setting(value: Setting, reverse_map: IdMap) -> object:
     """A setting to compare: a tool choice has the names of the source."""
     if isinstance(value, Choice):
         return (value.mode, tuple(reverse_map.names.get(name, name) for name in value.names))
+    if isinstance(value, str):  # the id of a response has the prefix of its wire
+        return re.sub("^(?:chatcmpl-|resp_|msg_|v1_)", "", value)
     if isinstance(value, Usage):  # a count of zero is no information
         return tuple(getattr(value, name) or None for name in value.__struct_fields__)
     return (
@@ -346,14 +362,21 @@ def assert_reported_or_kept(case: Case, target: str) -> None:
         == []
     )
     tools = [comparable_tool(one, reverse_map) for one in found.tools]
+    if isinstance(search := found.settings.get("web_search"), WebSearch):
+        tools.append(comparable_tool(Tool("", web_search=search), reverse_map))
     assert [
         one
         for one in source.tools
-        if not is_reported(one.path, encoded) and comparable_tool(one, IdMap()) not in tools
+        if not is_mark(one)
+        and not is_reported(one.path, encoded)
+        and comparable_tool(one, IdMap()) not in tools
     ] == []
     settings = {
         name: comparable_setting(value, reverse_map) for name, value in found.settings.items()
     }
+    for tool in found.tools:
+        if tool.web_search is not None:
+            settings["web_search"] = tool.web_search
     left = {
         n: v
         for n, v in source.settings.items()

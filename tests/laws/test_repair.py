@@ -75,7 +75,7 @@ def pairs_by_content(conversation: Conversation) -> Counter[tuple[str, str, str]
     )
 
 
-def unpaired(conversation: Conversation) -> tuple[int, int]:
+def count_unpaired(conversation: Conversation) -> tuple[int, int]:
     """The number of calls without a result, and of results without a call."""
     pairs = conversation.pairs()
     return sum(pair.result is None for pair in pairs), sum(pair.call is None for pair in pairs)
@@ -94,7 +94,9 @@ def assert_repaired(body: JSON, wire: str, target: str, name: str) -> None:
         assert [str(left) for left in repaired.findings if left.fix in fixable] == []
         assert repaired.findings == check(repaired.body, wire, target=target)
         before, after = decode(body, wire), decode(repaired.body, wire)
-        assert all(map(le, unpaired(after), unpaired(before))), "half a pair was removed"
+        assert all(map(le, count_unpaired(after), count_unpaired(before))), (
+            "half a pair was removed"
+        )
         if name in MOVES and not twice:  # others cost a call its name or its arguments
             assert pairs_by_content(before) - pairs_by_content(after) == Counter()
 

@@ -28,7 +28,8 @@ from msgspec.structs import replace
 from toolwire import decode, translate
 from toolwire.conversation.json import JSON, dump
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import ERROR_PREFIX, Reasoning, Result, Text
+from toolwire.conversation.part_map import PartSet
+from toolwire.conversation.parts import ERROR_PREFIX, Call, Reasoning, Result, Text
 from toolwire.lint import Repaired, all_rules, check, repair
 from toolwire.lint.fixes.transforms import MARK
 from toolwire.profiles.table import PROFILES, profile
@@ -76,7 +77,7 @@ def wrong_pairs(conversation: Conversation) -> list[str]:
     return out
 
 
-def unpaired(conversation: Conversation) -> tuple[int, int]:
+def count_unpaired(conversation: Conversation) -> tuple[int, int]:
     """The number of calls without a result, and of results without a call."""
     pairs = [
         pair
@@ -95,11 +96,18 @@ def texts(conversation: Conversation) -> Counter[str]:
     return Counter(filter(None, found))
 
 
-def unmarked_texts(before: Conversation, after: Conversation) -> list[str]:
+MARKS = (MARK, "<system>", "From tool call ", "[image ")
+"""How a text says that it was made: by repair, of a system message, as the label of a medium that
+was moved, or in its place."""
+
+
+def texts_without_mark(before: Conversation, after: Conversation) -> list[str]:
     """Texts that are new and carry no mark. What was JSON may have become text."""
     known = "\n".join(str(value) for _, value in leaves(before.source.body))
     return [
-        text for text in texts(after) if MARK not in text and text[0] != "{" and text not in known
+        text
+        for text in texts(after)
+        if not any(mark in text for mark in MARKS) and text[0] != "{" and text not in known
     ]
 
 
@@ -146,9 +154,11 @@ def assert_repaired(
         )
         after = read(repaired.body, wire)
         assert [
-            x for x in zip(unpaired(before), unpaired(after), strict=True) if x[0] < x[1]
+            x
+            for x in zip(count_unpaired(before), count_unpaired(after), strict=True)
+            if x[0] < x[1]
         ] == [], "half a pair was removed"
-        assert unmarked_texts(before, after) == [], "an invented text carries no mark"
+        assert texts_without_mark(before, after) == [], "an invented text carries no mark"
         there = {call.id for call in after.calls()}
         numbers = {str(call.input) for call in after.calls()}
         lost = [one for one in stable_ids(before, story) if one not in there]
@@ -195,6 +205,35 @@ def test_a_valid_history_has_no_finding_and_is_not_changed(wire: str, data: st.D
 # --- broken histories -----------------------------------------------------------------------------
 
 
+def refuses(target: str, name: str, broken: JSON) -> bool:
+    """True if a target refuses a history with this break.
+
+    A lost call whose id the calls just before it use, too, leaves a second result of one of them,
+    and nothing in the history tells it from that: a target that accepts a second result accepts it.
+    """
+    row = profile(target)
+    if name == "the-call-is-lost" and not row.rejects_duplicate_results:
+        return BREAKS[name][1](row) and not has_second_result(read(broken, row.wire))
+    return BREAKS[name][1](row)
+
+
+def has_second_result(conversation: Conversation) -> bool:
+    """True if a result without a call has the id of a call of the assistant's turn before it."""
+    unpaired = PartSet(pair.result for pair in conversation.pairs() if pair.call is None)
+    call_ids: set[str] = set()
+    previous = ""
+    for message in conversation.messages:
+        if message.role == "assistant" != previous:
+            call_ids.clear()
+        call_ids.update(part.id for part in message.parts if isinstance(part, Call))
+        if any(
+            isinstance(p, Result) and p in unpaired and p.call_id in call_ids for p in message.parts
+        ):
+            return True
+        previous = message.role
+    return False
+
+
 @pytest.mark.parametrize("wire", WIRES_UNDER_TEST)
 @given(data=st.data())
 def test_a_break_is_found_and_repaired(wire: str, data: st.DataObject) -> None:
@@ -209,11 +248,31 @@ def test_a_break_is_found_and_repaired(wire: str, data: st.DataObject) -> None:
         if bad is None or bad == body:
             continue
         named = {one.name for one in check(bad, wire, target=target)}
-        if BREAKS[name][1](profile(target)):
+        if refuses(target, name, bad):
             assert named.intersection(EXPECTED_RULES[name]) if EXPECTED_RULES[name] else named, name
         assert_repaired(
             bad, wire, target, story, hides_identity=name in HIDES_IDENTITY or not story.unique_ids
         )
+
+
+@pytest.mark.parametrize(
+    "target, text, found",
+    [
+        ("deepseek-responses", "", set()),
+        ("deepseek-responses", "let me see", {"orphan-result"}),
+        ("openai-responses", "", {"dup-result"}),
+    ],
+)
+def test_a_lost_call_whose_id_was_used_just_before_leaves_a_second_result(
+    target: str, text: str, found: set[str]
+) -> None:
+    first, second = (DrawnCall(number, "search", "call_0") for number in range(2))
+    rounds = (Round("", "", (first,), (0,)), Round(text, "", (second,), (0,)))
+    body = body_of(DrawnHistory((rounds,), open=False, ids=True), "openai-responses")
+    broken = break_history("the-call-is-lost", body, "openai-responses", 1)
+    assert broken is not None
+    assert {one.name for one in check(broken, "openai-responses", target=target)} == found
+    assert refuses(target, "the-call-is-lost", broken) == bool(found)
 
 
 @pytest.mark.parametrize("wire", WIRES_UNDER_TEST)
@@ -256,6 +315,17 @@ def test_results_in_any_order_find_their_calls_on_every_wire(
                 for pair in pairs
             )
             assert found == wanted, other
+
+
+def test_ids_that_become_equal_are_not_given_to_calls_beside_one_that_has_them() -> None:
+    calls = tuple(DrawnCall(number, "search", f"toolu_{number}") for number in range(3))
+    rounds = (Round("", "", calls, (0, 1, 2)),)
+    body = body_of(DrawnHistory((rounds,), open=False, ids=True), "anthropic")
+    for name in ("two-ids-become-equal-when-fitted", "the-result-is-lost"):
+        broken = break_history(name, body, "anthropic", 0)
+        assert broken is not None
+        body = broken
+    assert break_history("two-ids-become-equal-when-fitted", body, "anthropic", 0) is None
 
 
 REPAIRABLE = sorted(rule.name for rule in all_rules() if rule.fix is not None)

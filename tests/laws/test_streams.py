@@ -105,7 +105,7 @@ def pairs_of(streams: list[StreamCase]) -> list[tuple[StreamCase, str]]:
 
 
 @cache
-def folded(case: StreamCase) -> JSON:
+def fold_case(case: StreamCase) -> JSON:
     """The body of a stream."""
     return fold(case.stream, case.wire)
 
@@ -387,7 +387,7 @@ def assert_commutes(case: StreamCase, body: JSON, target: str, *, complete: bool
 def test_folding_what_is_restreamed_is_translating_what_is_folded(
     case: StreamCase, target: str
 ) -> None:
-    assert_commutes(case, folded(case), target, complete=not ends_in_error(case))
+    assert_commutes(case, fold_case(case), target, complete=not ends_in_error(case))
 
 
 @rows("case", STREAMS + RECORDED)
@@ -502,7 +502,7 @@ def test_the_output_does_not_depend_on_how_the_input_arrives(case: StreamCase, t
 
 
 @st.composite
-def broken_events(draw: st.DrawFn, events: list[JSON]) -> list[JSON]:
+def break_events(draw: st.DrawFn, events: list[JSON]) -> list[JSON]:
     """The events with a node changed in one or two of them, or one lost, doubled or moved, or the
     rest cut off."""
     events = deepcopy(events)
@@ -534,7 +534,7 @@ def test_for_any_garbage_fold_raises_only_remote_error_and_restream_nothing(
     name: str, data: st.DataObject
 ) -> None:
     case = data.draw(st.sampled_from(load_streams(name)))
-    events = data.draw(broken_events(case.events))
+    events = data.draw(break_events(case.events))
     try:
         body = fold(events, case.wire)
     except DecodeError as error:

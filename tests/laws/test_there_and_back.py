@@ -38,20 +38,20 @@ def arguments(call: Call) -> str:
     if isinstance(given, dict) and list(given) == ["_raw"]:
         return str(given["_raw"])
     broken = call.family == "custom" or call.args.broken
-    return call.arguments if broken else text_of(_sorted(given or {}))
+    return call.arguments if broken else text_of(_sort_keys(given or {}))
 
 
-def _sorted(value: JSON) -> JSON:
+def _sort_keys(value: JSON) -> JSON:
     if isinstance(value, dict):
-        return {key: _sorted(value[key]) for key in sorted(value)}
-    return [_sorted(item) for item in value] if isinstance(value, list) else value
+        return {key: _sort_keys(value[key]) for key in sorted(value)}
+    return [_sort_keys(item) for item in value] if isinstance(value, list) else value
 
 
 def lines(result: Result, but: frozenset[str]) -> list[str]:
     """The lines of a result without those that stand for media, which wires put at different
     places."""
     output = result.output
-    text = result.text if isinstance(output, str | tuple) else text_of(_sorted(output))
+    text = result.text if isinstance(output, str | tuple) else text_of(_sort_keys(output))
     return [line for line in text.splitlines() if line and line not in but]
 
 

@@ -79,12 +79,52 @@ def test_candidates_that_are_null_are_written_back() -> None:
     assert_lossless(body, decode(body, "gemini", "response"), "gemini", "response")
 
 
+def test_a_single_candidate_without_content_is_written_back() -> None:
+    if "gemini" not in WIRES:
+        pytest.skip("not a wire of this run")
+    body: JSON = {"candidates": {"finishReason": "STOP"}, "usageMetadata": {"promptTokenCount": 5}}
+    assert_lossless(body, decode(body, "gemini", "response"), "gemini", "response")
+
+
 def test_empty_instructions_are_written_back() -> None:
     if "meai" not in WIRES:
         pytest.skip("not a wire of this run")
     messages: JSON = [{"role": "user", "contents": [{"$type": "text", "text": "Hi"}]}]
     body: JSON = {"messages": messages, "options": {"instructions": ""}}
     assert_lossless(body, decode(body, "meai"), "meai", "request")
+
+
+def test_an_answer_with_a_call_that_ends_its_turn_is_written_back() -> None:
+    if "bedrock" not in WIRES:
+        pytest.skip("not a wire of this run")
+    call: JSON = {"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}
+    message: JSON = {"role": "assistant", "content": [call]}
+    body: JSON = {"output": {"message": message}, "stopReason": "end_turn"}
+    assert_lossless(body, decode(body, "bedrock", "response"), "bedrock", "response")
+
+
+def test_a_message_that_is_null_is_written_back() -> None:
+    if "genkit" not in WIRES:
+        pytest.skip("not a wire of this run")
+    body: JSON = {"message": None, "finishReason": "blocked", "custom": {}}
+    assert_lossless(body, decode(body, "genkit", "response"), "genkit", "response")
+
+
+def test_steps_that_are_null_and_an_empty_instruction_are_written_back() -> None:
+    if "gemini-interactions" not in WIRES:
+        pytest.skip("not a wire of this run")
+    answer: JSON = {"id": "v1_a", "status": "incomplete", "steps": None}
+    read = decode(answer, "gemini-interactions", "response")
+    assert_lossless(answer, read, "gemini-interactions", "response")
+    body: JSON = {"model": "m", "system_instruction": "", "input": "Hi"}
+    assert_lossless(body, decode(body, "gemini-interactions"), "gemini-interactions", "request")
+
+
+@pytest.mark.parametrize("target", WIRES)
+def test_a_cache_point_whose_lifetime_is_an_object_is_written_to_any_wire(target: str) -> None:
+    mark: JSON = {"cachePoint": {"type": "default", "ttl": {"hours": 1}}}
+    message: JSON = {"role": "user", "content": [{"text": "Go."}, mark]}
+    assert encode(decode({"messages": [message]}, "bedrock"), target).json()
 
 
 def cases_of(wire: str) -> st.SearchStrategy[Case]:

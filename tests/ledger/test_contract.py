@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from ledger_asking import (
+from ledger_calls import (
     FAILURE,
     KEY,
     OTHER,
     VALUE,
-    abandoned,
+    abandon_call,
     claim,
-    opened,
+    open_ledger,
     run,
     state,
     token,
@@ -70,14 +70,14 @@ def test_every_later_claim_gets_the_recorded_outcome_also_after_a_restart(
     kind: Kind, tmp_path: Path, outcome: Outcome
 ) -> None:
     async def work() -> None:
-        async with opened(kind.make(tmp_path)) as ledger:
+        async with open_ledger(kind.make(tmp_path)) as ledger:
             mine = await claim(ledger)
             assert await ledger.finish(mine, outcome) == "recorded"
-            await told(ledger)
-        async with opened(kind.make(tmp_path)) as ledger:
-            await told(ledger)
+            await assert_outcome(ledger)
+        async with open_ledger(kind.make(tmp_path)) as ledger:
+            await assert_outcome(ledger)
 
-    async def told(ledger: Ledger) -> None:
+    async def assert_outcome(ledger: Ledger) -> None:
         wanted = "done" if outcome.failure is None else "failed"
         answer = await claim(ledger)
         assert answer.state == wanted
@@ -151,7 +151,7 @@ def test_ids_and_tenants_are_compared_verbatim(kind: Kind, tmp_path: Path) -> No
         keys += [CallKey(tenant, "call-1") for tenant in IDS if tenant]
         if (
             kind.name == "postgres"
-        ):  # its text has no zero byte: whoever reads a call id has to refuse it before
+        ):  # its text has no zero byte: the reader of a call id has to refuse it before
             keys = [key for key in keys if "\x00" not in key.tenant + key.call_id]
         for n, key in enumerate(keys):
             mine = await claim(ledger, key)
@@ -284,8 +284,8 @@ def test_a_call_of_a_dead_owner_is_lost_for_everybody(
     kind: Kind, tmp_path: Path, on_crash: OnCrash
 ) -> None:
     async def work() -> None:
-        await abandoned(kind, tmp_path, on_crash)
-        async with opened(kind.make(tmp_path)) as ledger:
+        await abandon_call(kind, tmp_path, on_crash)
+        async with open_ledger(kind.make(tmp_path)) as ledger:
             for _ in range(3):
                 answer = await claim(ledger, on_crash=on_crash)
                 assert (answer.state, answer.attempt, state(answer.record)) == ("lost", 1, "lost")
@@ -301,8 +301,8 @@ def test_the_next_claim_takes_over_a_rerunnable_call_of_a_dead_owner(
     kind: Kind, tmp_path: Path, on_crash: OnCrash
 ) -> None:
     async def work() -> None:
-        first = await abandoned(kind, tmp_path, on_crash)
-        async with opened(kind.make(tmp_path)) as ledger:
+        first = await abandon_call(kind, tmp_path, on_crash)
+        async with open_ledger(kind.make(tmp_path)) as ledger:
             assert (await claim(ledger, fp=OTHER, on_crash=on_crash)).state == "mismatch"
             second = await claim(ledger, on_crash=on_crash)
             assert (second.state, second.attempt) == ("new", 2)
@@ -323,8 +323,8 @@ def test_a_late_finish_with_the_first_token_still_counts_for_a_lost_call(
     kind: Kind, tmp_path: Path, looked: bool
 ) -> None:
     async def work() -> None:
-        mine = await abandoned(kind, tmp_path, "report")
-        async with opened(kind.make(tmp_path)) as ledger:
+        mine = await abandon_call(kind, tmp_path, "report")
+        async with open_ledger(kind.make(tmp_path)) as ledger:
             if looked:
                 assert (await claim(ledger)).state == "lost"
             assert await ledger.finish(mine, VALUE) == "recorded"
@@ -337,8 +337,8 @@ def test_a_late_finish_with_the_first_token_still_counts_for_a_lost_call(
 
 def test_a_claim_that_reported_a_lost_call_may_finish_it_once(kind: Kind, tmp_path: Path) -> None:
     async def work() -> None:
-        mine = await abandoned(kind, tmp_path, "probe")
-        async with opened(kind.make(tmp_path)) as ledger:
+        mine = await abandon_call(kind, tmp_path, "probe")
+        async with open_ledger(kind.make(tmp_path)) as ledger:
             one, two = await claim(ledger, on_crash="probe"), await claim(ledger, on_crash="probe")
             assert (one.state, two.state) == ("lost", "lost")
             assert await ledger.finish(one, VALUE) == "recorded"
@@ -356,8 +356,8 @@ def test_a_lost_call_that_never_happened_may_run_again_and_the_first_is_fenced(
     kind: Kind, tmp_path: Path
 ) -> None:
     async def work() -> None:
-        first = await abandoned(kind, tmp_path, "probe")
-        async with opened(kind.make(tmp_path)) as ledger:
+        first = await abandon_call(kind, tmp_path, "probe")
+        async with open_ledger(kind.make(tmp_path)) as ledger:
             one, two = await claim(ledger, on_crash="probe"), await claim(ledger, on_crash="probe")
             await ledger.release(one)
             second = await claim(ledger, on_crash="probe")
@@ -381,7 +381,7 @@ def test_a_sweep_finds_the_calls_of_the_dead_and_leaves_the_living_alone(
         for on_crash, key in keys.items():
             await claim(ledger, key, on_crash=on_crash)
         await kind.die(ledger)
-        async with opened(kind.make(tmp_path)) as ledger:
+        async with open_ledger(kind.make(tmp_path)) as ledger:
             mine = await claim(ledger)
             await ledger.sweep()
             assert [state(await ledger.get(key)) for key in keys.values()] == [
@@ -412,11 +412,11 @@ def test_the_key_is_random_and_stays_or_is_the_one_that_was_given(
             (tmp_path / name).mkdir()
         keys = []
         for name in ("one", "one", "two"):
-            async with opened(kind.make(tmp_path / name)) as ledger:
+            async with open_ledger(kind.make(tmp_path / name)) as ledger:
                 keys.append(ledger.key)
         assert keys[0] == keys[1] != keys[2]
         assert [len(key) for key in keys] == [32] * 3
-        async with opened(kind.make(tmp_path / "given", key=b"k" * 32)) as ledger:
+        async with open_ledger(kind.make(tmp_path / "given", key=b"k" * 32)) as ledger:
             assert ledger.key == b"k" * 32
 
     run(work())
@@ -460,7 +460,7 @@ def test_closing_waits_for_submitted_operations(kind: Kind, tmp_path: Path) -> N
         await asyncio.sleep(0)
         await ledger.close()
         assert await asyncio.gather(*ends) == ["recorded"] * 100
-        async with opened(kind.make(tmp_path)) as ledger:
+        async with open_ledger(kind.make(tmp_path)) as ledger:
             assert [state(await ledger.get(key)) for key in keys] == ["done"] * 100
 
     run(work())

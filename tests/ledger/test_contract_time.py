@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from ledger_asking import KEY, VALUE, claim, state, with_ledger
+from ledger_calls import KEY, VALUE, claim, state, with_ledger
 from ledger_kinds import DAY, KINDS, Kind
 
 from toolwire.execution.ledger.base import CallIdTooOld, CallKey, Ledger, Outcome, Sweep
@@ -56,6 +56,36 @@ def test_an_id_is_forgotten_after_the_time_of_tombstones_and_only_then(
         assert await ledger.get(KEY) is None
         assert (await claim(ledger)).state == "new"
         assert state(await ledger.get(running)) == "running"
+
+    with_ledger(kind, tmp_path, work)
+
+
+@pytest.mark.parametrize("days", [31, 400, 20_000])
+def test_a_clock_that_jumps_ahead_and_back_makes_no_call_run_again(
+    kind: Kind, tmp_path: Path, days: int
+) -> None:
+    async def work(ledger: Ledger) -> None:
+        await ledger.finish(await claim(ledger), VALUE)
+        await ledger.sweep()
+        await kind.jump(ledger, days * DAY)
+        for _ in range(3):  # the result expires, and the id stays
+            assert (await ledger.sweep()).forgotten == 0
+        await kind.jump(ledger, -days * DAY)
+        await ledger.sweep()
+        assert (await claim(ledger)).state in ("done", "gone")
+
+    with_ledger(kind, tmp_path, work)
+
+
+def test_a_clock_that_was_behind_makes_no_call_run_again(kind: Kind, tmp_path: Path) -> None:
+    async def work(ledger: Ledger) -> None:
+        await kind.jump(ledger, -20_000 * DAY)  # a machine without a battery starts in 1970
+        await ledger.finish(await claim(ledger), VALUE)
+        await ledger.sweep()
+        await kind.jump(ledger, 20_000 * DAY)
+        await ledger.sweep()
+        await ledger.sweep()
+        assert (await claim(ledger)).state in ("done", "gone")
 
     with_ledger(kind, tmp_path, work)
 

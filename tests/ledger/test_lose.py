@@ -19,7 +19,7 @@ KEY = CallKey("t", "c")
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 
 
-async def claimed(ledger: Ledger, on_crash: OnCrash = "report") -> Claim:
+async def claim_call(ledger: Ledger, on_crash: OnCrash = "report") -> Claim:
     return await ledger.claim(KEY, b"f" * 32, tool="T", on_crash=on_crash, token=os.urandom(16))
 
 
@@ -36,14 +36,14 @@ def with_ledger(kind: Kind, place: Path, act: Callable[[Ledger], Awaitable[None]
 
 
 async def _loses(ledger: Ledger) -> None:
-    mine = await claimed(ledger)
+    mine = await claim_call(ledger)
     waiting = asyncio.create_task(ledger.wait(KEY, 30))
     await asyncio.sleep(0.05)
     await ledger.lose(mine)
     await ledger.lose(mine)
     record = await waiting
     assert record is not None and record.state == "lost" and record.ended_at is not None
-    again = await claimed(ledger)
+    again = await claim_call(ledger)
     assert (again.state, again.attempt) == ("lost", 1)
 
 
@@ -63,10 +63,10 @@ def test_a_lost_call_can_be_finished_with_the_claim_that_reported_it(
     kind: Kind, tmp_path: Path
 ) -> None:
     async def act(ledger: Ledger) -> None:
-        await ledger.lose(await claimed(ledger))
-        told = await claimed(ledger)
+        await ledger.lose(await claim_call(ledger))
+        told = await claim_call(ledger)
         assert await ledger.finish(told, Outcome("known")) == "recorded"
-        done = await claimed(ledger)
+        done = await claim_call(ledger)
         assert done.record is not None and done.record.outcome == Outcome("known")
 
     with_ledger(kind, tmp_path, act)
@@ -75,10 +75,10 @@ def test_a_lost_call_can_be_finished_with_the_claim_that_reported_it(
 @each_kind
 def test_a_call_that_has_ended_cannot_become_lost(kind: Kind, tmp_path: Path) -> None:
     async def act(ledger: Ledger) -> None:
-        mine = await claimed(ledger)
+        mine = await claim_call(ledger)
         await ledger.finish(mine, Outcome(1))
         await ledger.lose(mine)
-        assert (await claimed(ledger)).state == "done"
+        assert (await claim_call(ledger)).state == "done"
 
     with_ledger(kind, tmp_path, act)
 
@@ -91,11 +91,11 @@ def test_the_record_of_a_dead_owner_says_whether_an_engine_has_the_call(
     async def main() -> None:
         dying = kind.make(tmp_path)
         await dying.open()
-        await claimed(dying, on_crash)
+        await claim_call(dying, on_crash)
         await kind.die(dying)
         ledger = kind.make(tmp_path)
         await ledger.open()
-        found = await claimed(ledger, on_crash)
+        found = await claim_call(ledger, on_crash)
         assert found.state == "lost"
         assert found.record is not None and found.record.resumable is resumable
         await ledger.close()

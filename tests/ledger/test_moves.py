@@ -44,7 +44,7 @@ ENDS: dict[str, tuple[Event, Outcome]] = {
 }
 
 
-class Model:
+class LedgerModel:
     """What the table says of one call, and the ledger beside it."""
 
     def __init__(self, kind: Kind, place: Path) -> None:
@@ -122,7 +122,7 @@ class Model:
 
 
 async def walk(kind: Kind, place: Path, acts: list[str]) -> None:
-    model = Model(kind, place)
+    model = LedgerModel(kind, place)
     await model.ledger.open()
     try:
         expired = 0
@@ -143,7 +143,7 @@ async def walk(kind: Kind, place: Path, acts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
-@settings(max_examples=500 if DEEP else 8)
+@settings(max_examples=150 if DEEP else 8)
 @given(acts=st.lists(st.sampled_from(ACTS), min_size=4, max_size=14))
 def test_a_record_moves_as_the_table_says_and_in_no_other_way(kind: Kind, acts: list[str]) -> None:
     with TemporaryDirectory(prefix="toolwire-moves-") as place:

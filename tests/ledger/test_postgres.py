@@ -82,7 +82,7 @@ def schema_of(ledger: PostgresLedger) -> str:
     return ledger._sql.schema
 
 
-async def flagged(ledger: PostgresLedger, key: CallKey) -> bool:
+async def has_waiters(ledger: PostgresLedger, key: CallKey) -> bool:
     found = await sql(
         f"SELECT waiters FROM {schema_of(ledger)}.tw_call WHERE call_id = %s", key.call_id.encode()
     )
@@ -116,7 +116,9 @@ def test_tables_of_another_version_are_left_alone() -> None:
         async with replicas(1, schema):
             pass
         await sql(f"UPDATE {schema}.tw_meta SET value = '2' WHERE name = 'version'")
-        with pytest.raises(LedgerUnavailable, match="version 2; this program needs version 1"):
+        with pytest.raises(
+            LedgerUnavailable, match="version 2, and this program needs version 1: use"
+        ):
             await PostgresLedger(postgres.dsn(), schema=schema).open()
 
     run(work())
@@ -179,14 +181,14 @@ def test_concurrent_operations_share_a_statement() -> None:
             assert ledger._open is not None
             batcher = ledger._open.batcher
             claims = await asyncio.gather(*(claim(ledger, key) for key in keys(200)))
-            assert batcher.statements <= 4
+            assert batcher.executor.statements <= 4
             assert {one.state for one in claims} == {"new"}
             more = [CallKey("bob", key.call_id) for key in keys(200)]
             ends = asyncio.gather(*(ledger.finish(one, DONE) for one in claims))
             begins = asyncio.gather(*(claim(ledger, key) for key in more))
             assert set(await ends) == {"recorded"}
             assert {one.state for one in await begins} == {"new"}
-            assert batcher.statements <= 8
+            assert batcher.executor.statements <= 8
 
     run(work())
 
@@ -264,8 +266,10 @@ def test_ids_too_long_for_an_index_stay_distinct() -> None:
     run(work())
 
 
-async def pooled(link: PgConnection, query: bytes, params: Mapping[str, object]) -> list[TupleRow]:
-    """A statement, after which the session is handed to somebody else."""
+async def run_through_pooler(
+    link: PgConnection, query: bytes, params: Mapping[str, object]
+) -> list[TupleRow]:
+    """A statement, after which the pooler gives the session to another client."""
     rows = await LINK_RUN(link, query, params)
     if not link._may_prepare:
         assert await LINK_RUN(link, b"SELECT name FROM pg_prepared_statements", {}) == []
@@ -282,7 +286,7 @@ def test_nothing_is_kept_in_a_session_so_a_pooler_may_hand_out_another_one_each_
 
     async def work() -> None:
         monkeypatch.setattr(_pg_link, "is_direct", is_direct)
-        monkeypatch.setattr(PgConnection, "run", pooled)
+        monkeypatch.setattr(PgConnection, "run", run_through_pooler)
         async with replicas() as (a, b):
             mine = await asyncio.gather(*(claim(a, key) for key in keys(30)))
             assert {
@@ -438,10 +442,10 @@ def test_an_owner_that_leaves_in_good_order_is_dead_at_once_and_a_killed_one_aft
                 f"UPDATE {schema}.tw_call SET owner = gen_random_uuid(), state = 'running'"
             )  # as if it had never been here
 
-            async def lost() -> bool:
+            async def is_lost() -> bool:
                 return (await claim(survivor)).state == "lost"
 
-            await eventually(lost, "the call of an owner nobody knows stays running for ever")
+            await eventually(is_lost, "the call of an unknown owner stays running for ever")
 
     run(work())
 
@@ -461,8 +465,8 @@ def test_a_waiter_on_another_replica_is_woken_without_polling(
                 mine = await claim(a, key)
                 waiting = [asyncio.create_task(b.wait(key, 30)) for _ in range(3)]
                 await eventually(
-                    lambda key=key: flagged(a, key),  # type: ignore[misc]
-                    "the database does not know that somebody waits",
+                    lambda key=key: has_waiters(a, key),  # type: ignore[misc]
+                    "the database does not know that a caller waits",
                 )
                 waiting.pop().cancel()
                 assert await a.finish(mine, DONE) == "recorded"
@@ -549,7 +553,7 @@ def test_a_claim_whose_asker_left_before_the_answer_is_free_again() -> None:
                 async def new(key: CallKey = key) -> bool:
                     return (await claim(b, key)).state == "new"
 
-                await eventually(new, "nobody runs it, and nobody may")
+                await eventually(new, "no replica runs it, and none may")
 
     run(work())
 
@@ -603,7 +607,7 @@ def test_a_claim_that_is_given_up_while_another_one_is_settled_is_settled_too() 
                 )
                 return running == [(sum(isinstance(one, Claim) for one in left),)]
 
-            await eventually(free, "a claim that nobody has is kept")
+            await eventually(free, "a claim without an owner is kept")
 
     run(work())
 
@@ -637,7 +641,7 @@ def test_closing_says_how_many_results_were_never_recorded() -> None:
         async with await AsyncConnection.connect(postgres.dsn()) as blocking:
             await blocking.execute(f"LOCK TABLE {schema_of(a)}.tw_call IN EXCLUSIVE MODE".encode())
             await asyncio.gather(*(a.finish(one, DONE) for one in mine), return_exceptions=True)
-            with pytest.raises(LedgerUnavailable, match=r"^4 results could not be recorded$"):
+            with pytest.raises(LedgerUnavailable, match=r"^4 results could not be recorded before"):
                 await a.close()
 
     run(work())

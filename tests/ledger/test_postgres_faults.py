@@ -20,7 +20,7 @@ import postgres
 import psycopg
 import pytest
 from cases import DEEP
-from ledger_pg_child import Instructions, Replica, bell, call_of, counted, report_of
+from ledger_pg_child import Instructions, Replica, bell, call_of, count_effects, report_of
 from postgres_proxy import How, Proxy
 from runnables import runnable
 
@@ -41,7 +41,7 @@ POINTS = (
     "after record",
 )
 PLACES = "ABBCCDD"
-# A: nothing claimed. B: claimed, no effect. C: an effect, no record. D: recorded, nobody told.
+# A: nothing claimed. B: claimed, no effect. C: an effect, no record. D: recorded, no answer sent.
 AFTER: dict[OnCrash, dict[str, tuple[str, int]]] = {
     "report": {"A": ("done", 1), "B": ("lost", 0), "C": ("lost", 1), "D": ("done", 1)},
     "retry": {"A": ("done", 1), "B": ("done", 1), "C": ("done", 2), "D": ("done", 1)},
@@ -66,7 +66,7 @@ def orders(tmp_path: Path) -> Instructions:
     return Instructions(dsn, str(tmp_path / "effects"))
 
 
-def changed(orders: Instructions, **changes: object) -> Instructions:
+def with_changes(orders: Instructions, **changes: object) -> Instructions:
     return Instructions(
         **{name: getattr(orders, name) for name in orders.__struct_fields__} | changes
     )
@@ -78,9 +78,9 @@ def rows(dsn: str, query: str) -> list[tuple[object, ...]]:
 
 
 @pytest.fixture
-def own() -> Iterator[postgres.Server]:
+def own() -> Iterator[postgres.PostgresServer]:
     """A server that may be killed."""
-    server = postgres.Server()
+    server = postgres.PostgresServer()
     try:
         yield server
     finally:
@@ -95,7 +95,7 @@ def test_a_call_of_a_killed_replica_ends_as_its_tool_wants(
     orders: Instructions, on_crash: OnCrash
 ) -> None:
     replicas = [
-        Replica(changed(orders, on_crash=on_crash, die=point, ids=(point.replace(" ", "-"),)))
+        Replica(with_changes(orders, on_crash=on_crash, die=point, ids=(point.replace(" ", "-"),)))
         for point in POINTS
     ]
     for replica in replicas:
@@ -103,7 +103,7 @@ def test_a_call_of_a_killed_replica_ends_as_its_tool_wants(
         assert replica.died
 
     async def again() -> dict[str, tuple[str, int]]:
-        mine = changed(orders, on_crash=on_crash)
+        mine = with_changes(orders, on_crash=on_crash)
         async with ToolExecutor(mine.ledger()) as executor:
             ids = [point.replace(" ", "-") for point in POINTS]
             answers = await asyncio.gather(
@@ -113,7 +113,7 @@ def test_a_call_of_a_killed_replica_ends_as_its_tool_wants(
                 *(executor.execute(call_of(bell(mine), id)) for id in ids)
             )
         assert [report_of(one) for one in replayed] == [report_of(one) for one in answers]
-        rung = counted(orders.effects) + Counter(
+        rung = count_effects(orders.effects) + Counter(
             str(id) for (id,) in rows(orders.dsn, "SELECT call_id FROM effect")
         )
         return {
@@ -133,14 +133,16 @@ def test_a_storm_of_duplicates_from_four_processes_has_one_effect_for_each_id(
     ids = tuple(f"call-{n}" for n in range(count))
     tasks = 50 if DEEP or count == 1 else 10
     replicas = [
-        Replica(changed(orders, act="storm", ids=ids, tasks=tasks, seed=seed * 1000, lease=30.0))
+        Replica(
+            with_changes(orders, act="storm", ids=ids, tasks=tasks, seed=seed * 1000, lease=30.0)
+        )
         for seed in range(4)
     ]
     heard = [said for replica in replicas for said in replica.rest()]
     assert {(said.call_id, said.state, said.value) for said in heard} == {
         (id, "done", str({"rang": id})) for id in ids
     }
-    assert counted(orders.effects) == Counter(ids)
+    assert count_effects(orders.effects) == Counter(ids)
 
 
 def test_replicas_killed_at_random_never_ring_twice_and_forget_nothing_they_acknowledged(
@@ -151,7 +153,7 @@ def test_replicas_killed_at_random_never_ring_twice_and_forget_nothing_they_ackn
     heard = []
 
     def another() -> Replica:
-        return Replica(changed(orders, act="many", ids=ids, seed=dice.randrange(1 << 30)))
+        return Replica(with_changes(orders, act="many", ids=ids, seed=dice.randrange(1 << 30)))
 
     alive = [another() for _ in range(3)]
     for _ in range(30 if DEEP else 8):
@@ -181,7 +183,7 @@ def test_replicas_killed_at_random_never_ring_twice_and_forget_nothing_they_ackn
                 )
 
     run(after())
-    assert max(counted(orders.effects).values()) == 1
+    assert max(count_effects(orders.effects).values()) == 1
     assert rows(orders.dsn, "SELECT count(*) FROM tw_call WHERE state = 'running'") == [(0,)]
 
 
@@ -189,8 +191,8 @@ def test_replicas_killed_at_random_never_ring_twice_and_forget_nothing_they_ackn
 def test_an_owner_paused_past_its_lease_records_its_result_unless_the_call_ran_again(
     orders: Instructions, on_crash: OnCrash
 ) -> None:
-    orders = changed(orders, on_crash=on_crash)
-    sleeper = Replica(changed(orders, act="paused"))
+    orders = with_changes(orders, on_crash=on_crash)
+    sleeper = Replica(with_changes(orders, act="pause_after_effect"))
     assert sleeper.hear().state == "effect"
 
     async def meanwhile() -> None:
@@ -207,7 +209,7 @@ def test_an_owner_paused_past_its_lease_records_its_result_unless_the_call_ran_a
             assert later.attempt == answer.attempt
 
     run(meanwhile())
-    assert counted(orders.effects) == {"call-1": 1 if on_crash == "report" else 2}
+    assert count_effects(orders.effects) == {"call-1": 1 if on_crash == "report" else 2}
 
 
 def test_two_replicas_that_batch_the_same_ids_in_any_order_never_deadlock(
@@ -216,12 +218,14 @@ def test_two_replicas_that_batch_the_same_ids_in_any_order_never_deadlock(
     for turn in range(20 if DEEP else 2):
         ids = tuple(f"{turn}-{n}" for n in range(500))
         pair = [
-            Replica(changed(orders, act="many", ids=ids, tasks=250, seed=turn * 2 + n, lease=30.0))
+            Replica(
+                with_changes(orders, act="many", ids=ids, tasks=250, seed=turn * 2 + n, lease=30.0)
+            )
             for n in (0, 1)
         ]
         for replica in pair:
             assert {said.state for said in replica.rest()} == {"done"}
-    assert set(counted(orders.effects).values()) == {1}
+    assert set(count_effects(orders.effects).values()) == {1}
     assert rows(
         orders.dsn, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
     ) == [(0,)]
@@ -364,7 +368,7 @@ class Load:
         assert len(self.answers) > 40
 
 
-async def settled(load: Load, more: int = 60) -> None:
+async def wait_for_recovery(load: Load, more: int = 60) -> None:
     """Calls go through again."""
     goal = len(load.answers) + more
     for _ in range(1500):
@@ -374,17 +378,17 @@ async def settled(load: Load, more: int = 60) -> None:
     raise AssertionError("it does not heal")
 
 
-def restart(server: postgres.Server) -> None:
+def restart(server: postgres.PostgresServer) -> None:
     server.stop()
     server.start()
 
 
-def crash(server: postgres.Server) -> None:
+def crash(server: postgres.PostgresServer) -> None:
     server.kill()
     server.start()
 
 
-def kill_backends(server: postgres.Server) -> None:
+def kill_backends(server: postgres.PostgresServer) -> None:
     """One of them killed makes the postmaster throw all out and recover."""
     for (pid,) in rows(
         server.dsn, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'"
@@ -396,7 +400,7 @@ def kill_backends(server: postgres.Server) -> None:
     server.wait()
 
 
-def terminate(server: postgres.Server) -> None:
+def terminate(server: postgres.PostgresServer) -> None:
     rows(
         server.dsn,
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()",
@@ -404,20 +408,20 @@ def terminate(server: postgres.Server) -> None:
 
 
 def test_calls_go_on_through_restarts_crashes_and_lost_connections_of_the_database(
-    own: postgres.Server,
+    own: postgres.PostgresServer,
 ) -> None:
     async def work() -> None:
         async with Load(own.dsn) as load:
-            await settled(load)
+            await wait_for_recovery(load)
             for fault in (restart, crash, kill_backends, terminate) * (5 if DEEP else 1):
                 await asyncio.to_thread(fault, own)
-                await settled(load)
+                await wait_for_recovery(load)
 
     run(work())
 
 
 def test_an_outage_longer_than_the_lease_stops_new_calls_and_runs_nothing_again(
-    own: postgres.Server,
+    own: postgres.PostgresServer,
 ) -> None:
     lease = 2.0
 
@@ -489,7 +493,7 @@ def fill(dsn: str) -> None:
 
 
 def test_a_table_without_room_refuses_calls_and_heals_without_a_restart() -> None:
-    server = postgres.Server("autovacuum=off", largest=17 << 20)
+    server = postgres.PostgresServer("autovacuum=off", largest=17 << 20)
     ran: list[str] = []
 
     async def ring(arguments: Mapping[str, object], context: ToolContext) -> object:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from cases import DEEP
-from ledger_kinds import DAY, Clock
+from ledger_kinds import DAY, LedgerClock
 from ledger_sqlite import KEY, VALUE, Ask, Hold, Look, ahead, claim, with_ledger
 
 from toolwire.conversation.json import JSON
@@ -291,7 +291,7 @@ def test_many_threads_with_event_loops_of_their_own_share_one_ledger(tmp_path: P
     """The duplicate storm of one process: 4 loops, 50 tasks each, on one id and then on many."""
     ran: list[str] = []
     told: list[tuple[str, object]] = []
-    clock = Clock()
+    clock = LedgerClock()
     ledger = SqliteLedger(tmp_path / "ledger.db", clock=clock)
     dice = random.Random(6)
 
@@ -338,7 +338,7 @@ def test_a_forked_process_must_open_its_own_ledger() -> None:
 
 
 def test_waiting_that_races_with_finishing_never_misses_the_end() -> None:
-    rounds = 100_000 if DEEP else 1000
+    rounds = 20_000 if DEEP else 1000
 
     async def chain(ledger: SqliteLedger, first: int) -> None:
         for n in range(first, rounds, 20):
@@ -425,7 +425,7 @@ def test_a_late_finish_that_races_with_the_sweep_is_recorded_or_fenced_and_never
         await ledger.open()
         claims = [await claim(ledger, str(n)) for n in range(200)]
         await ledger.close()
-        clock = Clock()
+        clock = LedgerClock()
         late = SqliteLedger(tmp_path / "ledger.db", sweep_interval=DAY, clock=clock)
         await late.open()  # all of them are lost now
         clock.ahead += int((DAY + 1) * 1000)  # and about to be gone

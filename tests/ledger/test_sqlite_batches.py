@@ -77,7 +77,7 @@ def test_a_batch_of_finishes_records_only_calls_of_this_owner(
         claims = [await claim(ledger, str(n)) for n in range(40)]
         await ledger._submit(
             Ask("UPDATE call SET attempt=2 WHERE call_id='7'")
-        )  # as nobody here would
+        )  # as this library never does
         answers = await together(ledger, *(ledger.finish(one, VALUE) for one in claims))
         assert [n for n, one in enumerate(answers) if one != "recorded"] == [7]
         assert answers[7] == "fenced"
@@ -119,7 +119,7 @@ def test_jobs_that_were_submitted_at_the_end_of_an_event_loop_are_done(tmp_path:
     file = tmp_path / "ledger.db"
     held: list[SqliteLedger] = []
 
-    async def ended() -> None:
+    async def lose_finish() -> None:
         ledger = SqliteLedger(file)
         await ledger.open()
         held.append(ledger)
@@ -135,5 +135,5 @@ def test_jobs_that_were_submitted_at_the_end_of_an_event_loop_are_done(tmp_path:
         await held[0].close()
         assert record is not None and record.state == "done"
 
-    asyncio.run(ended())
+    asyncio.run(lose_finish())
     asyncio.run(after())

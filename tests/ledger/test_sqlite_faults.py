@@ -22,7 +22,7 @@ FAULTS = faults()
 
 
 def states(file: Path) -> Counter[str]:
-    """How many rows are in which state, in a file that nobody holds; it must be whole."""
+    """How many rows are in which state, in a file that no process has open; it must be intact."""
     db = sqlite3.connect(file)
     try:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
@@ -164,7 +164,7 @@ def test_a_result_whose_fsync_failed_is_not_recorded_and_never_runs_again(
     stage = Stage(tmp_path)
     child = stage.start("sick_at_the_end", ids=["call-1", "call-2"], faulty=faulty)
     assert child.wait() == -signal.SIGKILL
-    first, duplicate, other = child.said()
+    first, duplicate, other = child.reports()
     assert (first.state, first.recorded) == ("done", False)
     assert (duplicate.state, duplicate.value) == ("done", first.value)
     assert other.state == "unavailable"

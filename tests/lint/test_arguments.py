@@ -8,6 +8,7 @@ import pytest
 
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.parts import Result, Text
 from toolwire.lint import check, repair
 from toolwire.lint.arguments import argument_faults
 from toolwire.lint.facts import Facts
@@ -129,7 +130,43 @@ def test_arguments_that_cannot_be_restored_are_kept_under_raw_by_default(
     assert [finding for finding in repaired.findings if finding.severity == "error"] == []
 
 
-@pytest.mark.parametrize("arguments", [CUT, "", TWICE, MERGED, "[1]", "null"])
+def test_merged_arguments_are_named_even_where_they_are_accepted() -> None:
+    (finding,) = check(chat(MERGED), "openai-chat")
+    assert (finding.name, finding.severity, finding.fix) == ("args-merged", "info", None)
+    repaired = repair(chat(MERGED), "openai-chat", unsafe=True)
+    assert not repaired.changes
+
+
+def test_merged_arguments_go_back_to_the_calls_after_them_only_if_unsafe() -> None:
+    body = chat(MERGED, "")
+    assert not repair(body, "openai-chat").changes
+    repaired = repair(body, "openai-chat", unsafe=True)
+    calls = decode(repaired.body, "openai-chat").calls()
+    assert [call.arguments for call in calls] == ['{"a":1}', '{"a":2}']
+
+
+@pytest.mark.parametrize("unsafe", [False, True])
+@pytest.mark.parametrize("target", ["openai-chat", "minimax"])
+@pytest.mark.parametrize("second", ["one", "two"])
+def test_no_result_of_merged_calls_is_removed(target: str, second: str, unsafe: bool) -> None:
+    """Equal results, too: each is the result of another call."""
+    results: list[JSON] = [
+        {"role": "tool", "tool_call_id": "c0", "content": text} for text in ("one", second)
+    ]
+    messages = chat(MERGED)["messages"]
+    assert isinstance(messages, list)
+    body: JSON = {"messages": [*messages[:2], *results]}
+    repaired = repair(body, "openai-chat", target=target, unsafe=unsafe)
+    texts = [
+        part.text
+        for part in decode(repaired.body, "openai-chat").parts()
+        if isinstance(part, Result | Text)
+    ]
+    told = " ".join(texts)
+    assert (told.count("one"), told.count("two")) == ((2, 0) if second == "one" else (1, 1))
+
+
+@pytest.mark.parametrize("arguments", [CUT, "", TWICE, "[1]", "null"])
 def test_arguments_are_not_checked_for_a_server_that_does_not_parse_them(arguments: str) -> None:
     assert names(chat(arguments), "openai-chat") == []
     assert names(chat(arguments), "openai-chat", "groq") == []

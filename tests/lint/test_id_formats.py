@@ -8,6 +8,7 @@ from lint.turns import Turn, call_ids, history, questions_and_answers, repair_fu
 
 from toolwire.codec import decode
 from toolwire.lint import check
+from toolwire.lint.fixes.transforms import INTERRUPTED
 from toolwire.lint.ids.formats import (
     is_mangled_native_id,
     maker,
@@ -284,12 +285,13 @@ def test_ids_are_removed_only_after_results_are_in_call_order() -> None:
     assert {call.origin for call in decode(repaired.body, "gemini").calls()} == {"minted"}
 
 
-def test_a_result_that_only_its_id_pairs_becomes_text_where_ids_are_refused() -> None:
+def test_a_result_that_only_its_id_pairs_keeps_its_call_where_ids_are_refused() -> None:
     body = history("gemini", ([("x", "f", "a"), ("y", "f", "b")], [("y", "B")]))
     repaired = repair_fully(body, "gemini", "vertex-gemini-v1")
-    assert [finding for finding in repaired.findings if finding.severity == "error"] == []
-    assert ("a", "B") not in questions_and_answers(repaired.body, "gemini")
-    assert "a result of f for y, which the target cannot assign" in str(repaired.body)
+    assert repaired.findings == []
+    (first, second) = questions_and_answers(repaired.body, "gemini")
+    assert second == ("b", "B")
+    assert first[0] == "a" and INTERRUPTED in first[1]
 
 
 def test_the_id_field_is_no_finding_where_it_is_accepted() -> None:

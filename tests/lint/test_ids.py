@@ -341,3 +341,14 @@ def test_two_results_with_one_numeric_id_are_reported_and_repaired(wire: str) ->
     repaired = repair_fully(body, wire)
     assert questions_and_answers(repaired.body, wire) == [("a", "B")]
     assert repair_fully(repaired.body, wire).body == repaired.body
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic"])
+def test_a_repeated_id_is_not_reduced_to_the_id_of_another_call(wire: str) -> None:
+    body = history(
+        wire,
+        ([("call_Xcall_X", "f", "a"), ("call_X", "f", "b")], [("call_X", "B"), ("call_X", "A")]),
+    )
+    repaired = repair_fully(body, wire)
+    assert repaired.findings == []
+    assert sorted(questions_and_answers(repaired.body, wire)) == [("a", "A"), ("b", "B")]

@@ -508,3 +508,116 @@ def test_a_message_without_a_role_stays_when_a_copied_call_is_removed() -> None:
     repaired = repair(body.body, "openai-chat")
     assert [finding.name for finding in repaired.findings if finding.name == "orphan-result"] == []
     assert len(_messages(repaired)) == 4
+
+
+def test_a_message_of_the_user_with_reasoning_beside_a_call_is_the_assistants() -> None:
+    thinking: JSON = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    wrong = user_blocks(thinking, tool_use("t1"))
+    example = blocks_example(USER, wrong, user_blocks(tool_result("t1")))
+    assert messages(example) == [
+        USER,
+        assistant_blocks(thinking, tool_use("t1")),
+        user_blocks(tool_result("t1")),
+    ]
+
+
+QUESTION: JSON = {"role": "user", "content": "hi"}
+
+
+def _call(call_id: JSON) -> JSON:
+    function: JSON = {"name": "f", "arguments": "{}"}
+    return {"id": call_id, "type": "function", "function": function}
+
+
+def _called(*call_ids: JSON) -> JSON:
+    return {"role": "assistant", "content": None, "tool_calls": [*map(_call, call_ids)]}
+
+
+def _answered(call_id: JSON, text: str = "1") -> JSON:
+    return {"role": "tool", "tool_call_id": call_id, "content": text}
+
+
+ONE_FAULT: list[tuple[str, str, JSON]] = [
+    (
+        "openai-responses",
+        "orphan-result",
+        {"input": [QUESTION, {"role": "tool", "tool_call_id": "c9", "content": "x"}]},
+    ),
+    (
+        "anthropic",
+        "orphan-result",
+        {
+            "max_tokens": 9,
+            "messages": [
+                QUESTION,
+                {"role": "assistant", "content": "ok"},
+                {
+                    "role": "tool",
+                    "content": [{"type": "tool_result", "tool_use_id": "t9", "content": "x"}],
+                },
+            ],
+        },
+    ),
+    (
+        "openai-chat",
+        "id-is-result-content",
+        {"messages": [QUESTION, _called("c1"), _answered("Sum: 15", "Sum: 15")]},
+    ),
+    (
+        "openai-chat",
+        "id-composite",
+        {"messages": [QUESTION, _called("call_A|fc_B"), _answered("call_A")]},
+    ),
+    (
+        "openai-chat",
+        "orphan-result",
+        {"messages": [QUESTION, _called("functions.read:0"), _answered("functions_read_0")]},
+    ),
+    ("openai-chat", "result-before-call", {"messages": [QUESTION, _answered("c1"), _called("c1")]}),
+    ("openai-chat", "id-missing", {"messages": [QUESTION, _called(None), _answered("call_1")]}),
+    ("openai-chat", "id-dup-call", {"messages": [QUESTION, _called("c1", "c1"), _answered("c1")]}),
+]
+
+
+@pytest.mark.parametrize(("wire", "name", "body"), ONE_FAULT, ids=lambda one: str(one)[:40])
+def test_one_fault_has_one_finding_and_its_repair_is_clean(
+    wire: str, name: str, body: JSON
+) -> None:
+    assert [finding.name for finding in check(body, wire)] == [name]
+    assert not check(repair(body, wire).body, wire)
+
+
+def test_a_cache_point_after_results_does_not_continue_the_conversation() -> None:
+    """The other call still waits: adding a result for it would answer before its tool does."""
+    calls: list[JSON] = [
+        {"toolUse": {"toolUseId": call_id, "name": "f", "input": {"n": call_id}}}
+        for call_id in "ab"
+    ]
+    result: JSON = {"toolResult": {"toolUseId": "b", "content": [{"text": "1"}]}}
+    tool: JSON = {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
+    body: JSON = {
+        "messages": [
+            {"role": "user", "content": [{"text": "hi"}]},
+            {"role": "assistant", "content": calls},
+            {"role": "user", "content": [result, {"cachePoint": {"type": "default"}}]},
+        ],
+        "toolConfig": {"tools": [tool]},
+    }
+    assert [finding.name for finding in check(body, "bedrock")] == ["pending-tail"]
+    assert not repair(body, "bedrock").changes
+
+
+def test_a_second_result_that_the_target_accepts_moves_with_the_first() -> None:
+    result = tool_result("t1")
+    body: JSON = {
+        "max_tokens": 100,
+        "messages": [
+            USER,
+            assistant_blocks(tool_use("t1")),
+            user_blocks(result, result, text_block("next?")),
+        ],
+    }
+    repaired = repair(body, "anthropic", target="minimax-anthropic")
+    assert repaired.findings == []
+    assert get(repaired.body, ("messages", 2, "content")) == [result, result]
+    assert {change.name for change in repaired.changes} == {"result-with-extra"}

@@ -15,12 +15,13 @@ import toolwire
 from toolwire.codec import decode, encode, resolve
 from toolwire.conversation.fitting import fit
 from toolwire.conversation.id_rules import IdRule
-from toolwire.conversation.json import JSON, load
+from toolwire.conversation.json import JSON, Object, load
 from toolwire.errors import UsageError
+from toolwire.lint import check
 from toolwire.lint.facts import Facts
 from toolwire.profiles.table import PROFILES, Profile, default_profile, profile
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "reference"
 ROWS = sorted(PROFILES)
 CHECKS_PAIRS = (
     "requires_ids",
@@ -55,7 +56,7 @@ def test_the_providers_that_users_ask_for_have_a_profile() -> None:
 
 def test_an_unknown_name_is_refused_and_the_known_names_are_listed() -> None:
     with pytest.raises(UsageError, match="openai-chat"):
-        profile("nobody")
+        profile("unknown")
 
 
 @rows("name", ROWS)
@@ -120,20 +121,7 @@ def test_bedrock_accepts_more_ids_than_are_written_for_it() -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "xai",
-        "ollama",
-        "openrouter",
-        "vllm",
-        "ai-sdk",
-        "adk",
-        "genkit",
-        "meai",
-        "mcp",
-        "oxp",
-        "text",
-    ],
+    "name", ["xai", "openrouter", "vllm", "ai-sdk", "adk", "genkit", "meai", "mcp", "oxp", "text"]
 )
 def test_a_profile_without_evidence_of_checks_checks_no_pairs(name: str) -> None:
     assert not any(getattr(PROFILES[name], flag) for flag in CHECKS_PAIRS)
@@ -183,3 +171,52 @@ def test_no_recorded_id_violates_its_profile(path: Path) -> None:
         assert isinstance(record, dict)
         view = Facts(decode(record["body"], wire), resolve(wire)[1])
         assert view.invalid_ids == set()
+
+
+def test_a_fault_has_one_finding_only() -> None:
+    body = chat_body(
+        {"role": "tool", "tool_call_id": "It is 5 degrees and raining in Oslo", "content": "c1"}
+    )
+    errors = [finding.name for finding in check(body, "openai-chat") if finding.severity == "error"]
+    assert errors == ["id-is-result-content"]
+
+
+@pytest.mark.parametrize("model", ["deepseek-v4", "deepseek-v4-flash"])
+def test_reasoning_of_every_call_goes_back_to_models_that_want_it(model: str) -> None:
+    body = chat_body({"role": "tool", "tool_call_id": "c1", "content": "1"}, model)
+    messages = body["messages"]
+    assert isinstance(messages, list)
+    body["messages"] = [*messages, {"role": "assistant", "content": "ok"}, *messages]
+    findings = check(body, "openai-chat", target="deepseek")
+    missing = [finding.path for finding in findings if finding.name == "reasoning-content-missing"]
+    assert [path[:2] for path in missing] == [("messages", 1), ("messages", 5)]
+    body["model"] = "deepseek-chat"
+    assert check(body, "openai-chat", target="deepseek") == []
+
+
+def test_what_a_provider_also_accepts_is_information() -> None:
+    call: JSON = {"functionCall": {"name": "f", "args": {}}}
+    result: JSON = {"functionResponse": {"name": "f", "response": {"output": "1"}}}
+    body: JSON = {
+        "contents": [
+            {"role": "user", "parts": [{"text": "hi"}]},
+            {"role": "model", "parts": [call]},
+            {"role": "user", "parts": [result, {"text": "so?"}]},
+        ]
+    }
+    [finding] = check(body, "gemini")
+    assert (finding.name, finding.severity) == ("result-with-extra", "info")
+
+
+def chat_body(result: JSON, model: str = "m") -> Object:
+    """A chat with one call and a result."""
+    function: JSON = {"name": "f", "arguments": "{}"}
+    call: JSON = {"id": "c1", "type": "function", "function": function}
+    return {
+        "model": model,
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            result,
+        ],
+    }

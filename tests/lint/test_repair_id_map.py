@@ -80,7 +80,8 @@ def test_the_map_restores_names_of_calls_and_of_tool_definitions() -> None:
 def test_encode_accepts_the_map() -> None:
     body = _body(_model(_tool_use("functions.f:0")), _user(_tool_result("functions.f:0")))
     repaired = repair(body, "anthropic")
-    assert set(repaired.ids.to_dict()) == {"ids", "names", "forms"}
+    fields = {"ids", "names", "calls", "results", "defaults"}
+    assert set(repaired.ids.to_dict()) == fields
 
 
 # --- what is kept when a part is edited and moved at once -----------------------------------------

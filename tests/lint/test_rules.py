@@ -21,11 +21,15 @@ from msgspec import UNSET
 from rows import rows
 
 from toolwire import lint
-from toolwire.conversation.json import dump, get
+from toolwire.codec import decode
+from toolwire.conversation.json import JSON, dump, get
 from toolwire.conversation.model import Finding
+from toolwire.conversation.parts import Reasoning, Result, Text
 from toolwire.lint import Repaired, all_rules, check, repair
 from toolwire.lint.rule import Example, Rule
 from toolwire.profiles.table import profile
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 FOLDER = Path(lint.__file__).parent / "rules"
 
@@ -101,11 +105,16 @@ CLASSES: dict[int, tuple[str, ...]] = {
     69: ("stream-aborted-call",),
     70: ("stream-multi-call-chunk",),
     71: ("wrong-role",),
+    72: ("signature-of-other-model",),
+    73: ("schema-refused",),
+    74: ("media-in-result",),
+    75: ("late-system-message",),
 }
 """Every known way in which the identity of a tool call breaks: the number in the code, and the
 rules that have it."""
 
 INFO = {
+    "schema-refused",
     "id-foreign",
     "pending-tail",
     "text-tool-call",
@@ -235,6 +244,46 @@ def test_a_repair_leaves_no_fixable_finding(rule: Rule, example: Example) -> Non
         for finding in repair_example(example, unsafe=False).findings
         if finding.fix == "safe"
     ] == []
+
+
+def readable_texts(body: JSON, wire: str) -> list[str]:
+    """What a model reads of a history, except what a fix has added."""
+    texts = [
+        part.text
+        for part in decode(body, wire).parts()
+        if isinstance(part, Text | Result) or (isinstance(part, Reasoning) and part.text)
+    ]
+    unreadable = ("[toolwire]", "[untyped]")
+    return [text for text in texts if text.strip() and not text.startswith(unreadable)]
+
+
+@example_rows([(rule, example) for rule, example in BAD if example.kind == "request"])
+def test_no_fix_deletes_what_a_model_can_read(rule: Rule, example: Example) -> None:
+    for unsafe in (False, True):
+        repaired = repair_example(example, unsafe=unsafe)
+        parts = decode(repaired.body, example.wire).parts()
+        after = "\n".join(
+            part.text for part in parts if isinstance(part, Text | Result | Reasoning)
+        )
+        for text in readable_texts(example.body, example.wire):
+            assert text in after
+
+
+GUESSES = {"args-merged", "id-dup-in-turn", "id-is-tool-name"}
+"""The rules whose fix assigns by order if unsafe fixes are allowed; their pages say so."""
+
+
+def test_unsafe_fixes_differ_only_where_they_assign_by_order() -> None:
+    different = {
+        rule.name
+        for rule, example in BAD
+        if example.kind != "stream"
+        and repair_example(example, unsafe=True).body != repair_example(example, unsafe=False).body
+    }
+    assert different == GUESSES
+    for name in GUESSES:
+        page = (DOCS / "reference" / "rules" / f"{name}.md").read_text()
+        assert "unsafe" in page and "order" in page
 
 
 # --- what is good ---------------------------------------------------------------------------------

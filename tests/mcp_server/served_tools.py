@@ -14,7 +14,7 @@ from typing import Annotated, TypedDict
 from toolwire.conversation.json import JSON, Object
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
-from toolwire.mcp.server import serve_stdio
+from toolwire.mcp.stdio import serve_stdio
 from toolwire.tools.errors import RetryableToolError, ToolError
 from toolwire.tools.from_schema import from_schema
 from toolwire.tools.function import tool
@@ -31,26 +31,26 @@ class Sum(TypedDict):
 def tools(folder: Path) -> Tools:
     """The tools; what runs is written down in the folder."""
 
-    def ran(name: str) -> None:
+    def record_run(name: str) -> None:
         with (folder / "effects").open("a") as file:
             file.write(f"{name}\n")
 
     @tool(id="Calculator.Add@1.0.0", read_only=True)
     def old(a: Annotated[int, "The first."], b: Annotated[int, "The second."]) -> Sum:
         """Add two numbers, the old way."""
-        ran("add-1")
+        record_run("add-1")
         return {"total": a + b}
 
     @tool(id="Calculator.Add@1.10.0", idempotent=True)
     def add(a: Annotated[int, "The first."], b: Annotated[int, "The second."]) -> Sum:
         """Add two numbers."""
-        ran("add")
+        record_run("add")
         return {"total": a + b}
 
     @tool(id="Doorbell.Ring@0.1.0")
     async def ring(doorbell_id: Annotated[str, "Which doorbell."]) -> None:
         """Ring a doorbell."""
-        ran("ring")
+        record_run("ring")
         if doorbell_id != "doorbell42":
             raise RetryableToolError(
                 "There is no such doorbell.",
@@ -62,25 +62,25 @@ def tools(folder: Path) -> Tools:
     @tool(id="Slow.Run@1.0.0")
     async def slow(seconds: Annotated[float, "How long."]) -> str:
         """Take a while."""
-        ran("slow")
+        record_run("slow")
         await asyncio.sleep(seconds)
-        ran("slow-done")
+        record_run("slow-done")
         return "done"
 
     @tool(id="Bad.Boom@1.0.0")
     def boom() -> None:
         """Fail."""
-        ran("boom")
+        record_run("boom")
         raise ToolError("It went off.", kind="bang", developer_message="fuse", extra={"yield": 3})
 
     @tool(id="Sms.Send@0.1.2", secrets=["TWILIO_API_KEY"], authorization=["phone"], user_id=True)
     def send(context: ToolContext, to: Annotated[str, "Whom."]) -> list[str]:
         """Send a message."""
-        ran("send")
+        record_run("send")
         return [to, context.secret("TWILIO_API_KEY"), context.token("phone"), context.user_id or ""]
 
-    def given_back(arguments: Mapping[str, JSON]) -> JSON:
-        ran("echo")
+    def echo_value(arguments: Mapping[str, JSON]) -> JSON:
+        record_run("echo")
         return arguments["value"]
 
     schema: Object = {
@@ -88,7 +88,7 @@ def tools(folder: Path) -> Tools:
         "properties": {"value": {"description": "Anything."}},
         "required": ["value"],
     }
-    echo = from_schema("Echo.Any@1.0.0", "Give it back.", schema, given_back)
+    echo = from_schema("Echo.Any@1.0.0", "Give it back.", schema, echo_value)
 
     return Tools(old, add, ring, slow, boom, send, echo)
 

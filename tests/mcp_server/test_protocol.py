@@ -13,19 +13,22 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.execution.ledger.base import Failure, Outcome
 from toolwire.execution.tool_call import ToolCallResult
 from toolwire.mcp import protocol as mcp
+from toolwire.mcp import results
 from toolwire.mcp.protocol import CallMetadata, McpRejection
 from toolwire.tools.errors import InvalidInput, NoEffect, RetryableToolError, ToolError
 from toolwire.tools.names import NAME_RULE, tool_names
 from toolwire.tools.runnable import Authorization, Requirements, Runnable
 
 
-def made(*ids: str) -> list[Runnable]:
+def runnables_with_ids(*ids: str) -> list[Runnable]:
     return [runnable(lambda arguments, context: None, id) for id in ids]
 
 
 def test_the_newest_version_has_the_plain_name_and_older_ones_say_which_they_are() -> None:
     named = tool_names(
-        made("Calculator.Add@1.0.0", "Calculator.Add@1.9.0", "Calculator.Add@1.10.0", "A.B@0.1.0")
+        runnables_with_ids(
+            "Calculator.Add@1.0.0", "Calculator.Add@1.9.0", "Calculator.Add@1.10.0", "A.B@0.1.0"
+        )
     )
     assert {name: str(tool.id) for name, tool in named.items()} == {
         "A_B": "A.B@0.1.0",
@@ -36,7 +39,7 @@ def test_the_newest_version_has_the_plain_name_and_older_ones_say_which_they_are
 
 
 def test_names_never_meet_and_do_not_depend_on_the_order_of_the_tools() -> None:
-    every = made(
+    every = runnables_with_ids(
         "A_B.C@1.0.0",
         "A.B_C@1.0.0",
         "K.T@1.0.0",
@@ -84,7 +87,7 @@ def test_every_state_without_an_outcome_is_an_error_that_programs_can_read(
     state: Literal["running", "lost", "gone", "unavailable", "too-old"],
 ) -> None:
     kind, can_retry, raised = STATES[state]
-    result = mcp.write_result(
+    result = results.write_result(
         ToolCallResult(state=state, call_id="c1", attempt=2, started_at=7, retry_after_ms=500)
     )
     CallToolResult.model_validate(result, by_name=False)
@@ -97,13 +100,15 @@ def test_every_state_without_an_outcome_is_an_error_that_programs_can_read(
         "retry_after_ms": 500,
         **about,
     }
-    error = mcp.read_failure(result)
+    error = results.read_failure(result)
     assert (type(error), error.kind) == (raised, kind), "a retry under a new id could run it twice"
 
 
 def test_a_call_id_of_another_call_is_refused_without_a_word_about_that_one() -> None:
     with pytest.raises(McpRejection) as refused:
-        mcp.write_result(ToolCallResult(state="mismatch", call_id="c1", outcome=Outcome("hush")))
+        results.write_result(
+            ToolCallResult(state="mismatch", call_id="c1", outcome=Outcome("hush"))
+        )
     assert (refused.value.code, refused.value.kind) == (-32602, "call_id_reused")
     assert "hush" not in str(refused.value)
 
@@ -113,7 +118,7 @@ def test_a_call_id_of_another_call_is_refused_without_a_word_about_that_one() ->
     "value", [None, True, 5, "5", "", 1.5, [1, None], {"a": None}, {}, 90071992547409931]
 )
 def test_a_value_is_read_back_as_it_was(value: JSON, any_value: bool) -> None:
-    result = mcp.write_result(
+    result = results.write_result(
         ToolCallResult(state="done", call_id="c1", outcome=Outcome(value), replayed=True),
         any_structured_content=any_value,
     )
@@ -121,21 +126,23 @@ def test_a_value_is_read_back_as_it_was(value: JSON, any_value: bool) -> None:
     assert any_value or structured is ... or isinstance(structured, dict), (
         "older versions take objects only"
     )
-    assert mcp.read_value(result) == value
+    assert results.read_value(result) == value
     meta = result["_meta"]
     assert isinstance(meta, dict) and meta["toolwire/replayed"] is True
 
 
 def test_content_beside_a_structure_is_not_dropped() -> None:
     image: Object = {"type": "image", "data": "", "mimeType": "image/png"}
-    assert mcp.read_value({"structuredContent": {"a": 1}, "content": [image]}) == {
+    assert results.read_value({"structuredContent": {"a": 1}, "content": [image]}) == {
         "structuredContent": {"a": 1},
         "content": [image],
     }
-    assert mcp.read_value({"content": []}) is None
+    assert results.read_value({"content": []}) is None
     two: list[JSON] = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
-    assert mcp.read_value({"content": two}) == two
-    error = mcp.read_failure({"isError": True, "content": [{"type": "text", "text": "no"}, image]})
+    assert results.read_value({"content": two}) == two
+    error = results.read_failure(
+        {"isError": True, "content": [{"type": "text", "text": "no"}, image]}
+    )
     assert (error.message, error.extra["content"]) == (
         "no",
         [{"type": "text", "text": "no"}, image],
@@ -144,8 +151,8 @@ def test_content_beside_a_structure_is_not_dropped() -> None:
 
 def test_a_failure_is_read_back_as_it_was() -> None:
     said = Failure("Later.", "in the log", True, 500, "Doors: 42", "busy", {"status": 429})
-    error = mcp.read_failure(
-        mcp.write_result(
+    error = results.read_failure(
+        results.write_result(
             ToolCallResult(state="failed", call_id="c1", outcome=Outcome(failure=said))
         )
     )
@@ -157,10 +164,10 @@ def test_a_failure_is_read_back_as_it_was() -> None:
         429,
     )
     for result in (
-        mcp.invalid_input_result(InvalidInput({"b": "no number"})),
-        mcp.missing_requirements_result(Requirements((), ("KEY",), True)),
+        results.invalid_input_result(InvalidInput({"b": "no number"})),
+        results.missing_requirements_result(Requirements((), ("KEY",), True)),
     ):
-        assert isinstance(mcp.read_failure(result), NoEffect), "it never ran"
+        assert isinstance(results.read_failure(result), NoEffect), "it never ran"
 
 
 def test_request_metadata_is_read_as_it_was_written() -> None:
@@ -213,17 +220,17 @@ EMBEDDED: Object = {"type": "resource", "resource": {"uri": "file:///a.txt", "te
 )
 def test_content_blocks_that_a_tool_returns_are_sent_as_they_are(value: JSON) -> None:
     done = ToolCallResult(state="done", call_id="c", outcome=Outcome(value))
-    result = mcp.write_result(done)
+    result = results.write_result(done)
     sent = CallToolResult.model_validate(result)
     blocks = value["content"] if isinstance(value, dict) else value
     assert result["content"] == blocks
     assert len(sent.content) == len(blocks if isinstance(blocks, list) else [])
-    assert mcp.read_value(result) == value
+    assert results.read_value(result) == value
 
 
 @pytest.mark.parametrize("value", [[], [1], [{"type": "image"}], {"content": "x"}, [IMAGE, 1]])
 def test_values_that_only_resemble_content_blocks_are_sent_as_json(value: JSON) -> None:
     done = ToolCallResult(state="done", call_id="c", outcome=Outcome(value))
-    result = mcp.write_result(done)
-    assert mcp.read_value(result) == value
+    result = results.write_result(done)
+    assert results.read_value(result) == value
     assert "toolwire/content" not in str(result["_meta"])

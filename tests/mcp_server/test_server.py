@@ -27,7 +27,7 @@ from toolwire.execution.ledger.postgres.ledger import PostgresLedger
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.execution.tool_call import ToolCall, ToolCallResult
 from toolwire.mcp.server import McpApp
-from toolwire.server.auth import NOBODY, Auth
+from toolwire.server.auth import NO_AUTH, Auth
 from toolwire.tool_server import ToolServer
 
 PROGRAM = Path(__file__).parent / "served_tools.py"
@@ -37,7 +37,7 @@ EVERY = [(over, mode) for over in ("stdio", "http") for mode in ("auto", "legacy
 
 
 @asynccontextmanager
-async def connected(
+async def connect_client(
     folder: Path, over: str, mode: str = "auto", *, wait: float = 30.0
 ) -> AsyncIterator[Client]:
     """The official client on a server with a durable record."""
@@ -59,11 +59,11 @@ async def connected(
 
 
 def run(act: Awaitable[None]) -> None:
-    async def bounded() -> None:
+    async def run_with_timeout() -> None:
         async with asyncio.timeout(60):
             await act
 
-    asyncio.run(bounded())
+    asyncio.run(run_with_timeout())
 
 
 async def call(
@@ -89,7 +89,7 @@ def test_tools_are_listed_with_their_ids_and_hints_and_always_in_one_order(
     tmp_path: Path, over: str, mode: str
 ) -> None:
     async def act() -> None:
-        async with connected(tmp_path, over, mode) as client:
+        async with connect_client(tmp_path, over, mode) as client:
             listed = (await client.list_tools()).tools
             assert listed == (await client.list_tools()).tools
         assert [tool.name for tool in listed] == [
@@ -119,7 +119,7 @@ def test_a_value_is_sent_as_structured_content_and_text_and_a_failure_with_its_k
     tmp_path: Path, over: str, mode: str
 ) -> None:
     async def act() -> None:
-        async with connected(tmp_path, over, mode) as client:
+        async with connect_client(tmp_path, over, mode) as client:
             sum = await call(client, "Calculator_Add", {"a": 10, "b": 5})
             assert (sum.is_error, sum.structured_content, texts(sum)) == (
                 False,
@@ -156,7 +156,7 @@ def test_a_value_is_sent_as_structured_content_and_text_and_a_failure_with_its_k
             assert effects(tmp_path, "add") == 1
 
             with pytest.raises(MCPError) as unknown:
-                await call(client, "Nobody", {})
+                await call(client, "Missing", {})
             assert unknown.value.code == -32602
 
     run(act())
@@ -167,7 +167,7 @@ def test_one_call_id_runs_once_and_its_answer_is_replayed(
     tmp_path: Path, over: str, mode: str
 ) -> None:
     async def act() -> None:
-        async with connected(tmp_path, over, mode) as client:
+        async with connect_client(tmp_path, over, mode) as client:
             slow = [call(client, "Slow_Run", {"seconds": 0.3}, call_id="s1") for _ in range(5)]
             others = [
                 call(client, "Calculator_Add", {"a": n, "b": 1}, call_id=f"a{n}") for n in range(10)
@@ -199,7 +199,7 @@ def test_one_call_id_runs_once_and_its_answer_is_replayed(
 def test_a_record_outlives_the_process_that_made_it(tmp_path: Path) -> None:
     async def act() -> None:
         for replayed in (None, True):
-            async with connected(tmp_path, "stdio") as client:
+            async with connect_client(tmp_path, "stdio") as client:
                 ring = await call(
                     client, "Doorbell_Ring", {"doorbell_id": "doorbell42"}, call_id="r1"
                 )
@@ -215,7 +215,7 @@ def test_a_call_that_takes_longer_than_the_wait_is_said_to_be_running_and_its_id
     tmp_path: Path, over: str
 ) -> None:
     async def act() -> None:
-        async with connected(tmp_path, over, wait=0.2) as client:
+        async with connect_client(tmp_path, over, wait=0.2) as client:
             first = asyncio.create_task(call(client, "Slow_Run", {"seconds": 1.5}, call_id="s1"))
             while not effects(tmp_path, "slow"):
                 await asyncio.sleep(0.02)
@@ -238,7 +238,7 @@ def test_a_cancelled_request_leaves_the_server_well_and_its_call_on_record(
     tmp_path: Path, over: str, mode: str
 ) -> None:
     async def act() -> None:
-        async with connected(tmp_path, over, mode) as client:
+        async with connect_client(tmp_path, over, mode) as client:
             first = asyncio.create_task(call(client, "Slow_Run", {"seconds": 0.5}, call_id="s1"))
             unnamed = asyncio.create_task(call(client, "Slow_Run", {"seconds": 20}))
             while effects(tmp_path, "slow") < 2:
@@ -253,7 +253,7 @@ def test_a_cancelled_request_leaves_the_server_well_and_its_call_on_record(
             assert texts(await call(client, "Slow_Run", {"seconds": 0.5}, call_id="s1")) == ["done"]
             assert effects(tmp_path, "slow") == 2
             assert effects(tmp_path, "slow-done") == 1, (
-                "without an id nobody can ask for it, so it was stopped"
+                "without an id it cannot be asked for again, so it was stopped"
             )
 
     run(act())
@@ -266,7 +266,7 @@ def test_credentials_come_with_the_call_or_from_the_server(
     tmp_path: Path, over: str, secret: str
 ) -> None:
     async def act() -> None:
-        async with connected(tmp_path, over) as client:
+        async with connect_client(tmp_path, over) as client:
             told = error_of(await call(client, "Sms_Send", {"to": "me"}, call_id="m1"))
             missing = told["missing_requirements"]
             assert told["kind"] == "missing_requirements" and isinstance(missing, dict)
@@ -297,7 +297,7 @@ def test_credentials_come_with_the_call_or_from_the_server(
     run(act())
 
 
-def http(act: Callable[[str, Path], Awaitable[None]], folder: Path, auth: Auth = NOBODY) -> None:
+def http(act: Callable[[str, Path], Awaitable[None]], folder: Path, auth: Auth = NO_AUTH) -> None:
     offered, calls = tools(folder), ToolExecutor(SqliteLedger(folder / "calls.db"))
     server = ToolServer(
         offered, executor=calls, auth=auth, allowed_origins=["https://page.example"]
@@ -337,6 +337,22 @@ def test_an_idempotency_key_is_a_call_id_and_the_id_of_the_request_is_not(tmp_pa
             both = await plain.post(url, json=body, headers={**accept, "Idempotency-Key": "k-1"})
             assert "-32602" in both.text
             assert effects(folder, "echo") == 3
+
+    http(act, tmp_path)
+
+
+def test_the_idempotency_key_of_the_parameters_is_a_call_id(tmp_path: Path) -> None:
+    async def act(url: str, folder: Path) -> None:
+        params: JSON = {"name": "Echo_Any", "arguments": {"value": 1}, "idempotencyKey": "k-1"}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        accept = {"Accept": "application/json, text/event-stream"}
+        async with httpx2.AsyncClient() as plain:
+            found = [await plain.post(url, json=body, headers=accept) for _ in range(2)]
+            assert "toolwire/replayed" in found[1].text and effects(folder, "echo") == 1
+            same = await plain.post(url, json=body, headers={**accept, "Idempotency-Key": "k-1"})
+            assert "toolwire/replayed" in same.text
+            other = await plain.post(url, json=body, headers={**accept, "Idempotency-Key": "k-2"})
+            assert "-32602" in other.text and effects(folder, "echo") == 1
 
     http(act, tmp_path)
 
@@ -417,12 +433,12 @@ def test_replicas_share_one_record_and_any_of_them_answers(tmp_path: Path) -> No
 
 
 def test_callers_do_not_see_the_text_of_an_internal_error(tmp_path: Path) -> None:
-    class Broken(ToolExecutor):
+    class FailingExecutor(ToolExecutor):
         async def execute(self, request: ToolCall) -> ToolCallResult:
             raise ZeroDivisionError("the password is hunter2")
 
     async def act() -> None:
-        offered, calls = tools(tmp_path), Broken(None)
+        offered, calls = tools(tmp_path), FailingExecutor(None)
         server = ToolServer(offered, executor=calls)
         with running(server) as where:
             for mode in ("auto", "legacy"):

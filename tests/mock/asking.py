@@ -21,6 +21,7 @@ PATHS = {
     "azure-foundry": "/openai/v1/responses",
     "anthropic": "/v1/messages",
     "gemini": "/v1beta/models/{model}:generateContent",
+    "gemini-interactions": "/v1beta/interactions",
     "bedrock": "/model/{model}/converse",
     "mistral": "/v1/chat/completions",
     "cohere": "/v2/chat",

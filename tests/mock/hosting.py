@@ -21,7 +21,7 @@ from msgspec import Struct
 from toolwire.mock.server import MockProvider
 
 
-class Hosted(Struct, frozen=True):
+class ServedMock(Struct, frozen=True):
     """Where the mock listens, without a slash at the end, and the mock itself."""
 
     url: str
@@ -29,7 +29,7 @@ class Hosted(Struct, frozen=True):
 
 
 @contextmanager
-def hosted(wire: str, *, strict: bool = True, keys: bool = True) -> Iterator[Hosted]:
+def serve_mock(wire: str, *, strict: bool = True, keys: bool = True) -> Iterator[ServedMock]:
     """A mock that is served as long as the block runs."""
     mock = MockProvider(wire, strict=strict, keys=keys)
     logging.getLogger("uvicorn.error").setLevel(
@@ -48,7 +48,7 @@ def hosted(wire: str, *, strict: bool = True, keys: bool = True) -> Iterator[Hos
             assert thread.is_alive() and monotonic() < late, "the mock did not start"
             sleep(0.005)
         try:
-            yield Hosted(f"http://127.0.0.1:{listener.getsockname()[1]}", mock)
+            yield ServedMock(f"http://127.0.0.1:{listener.getsockname()[1]}", mock)
         finally:
             server.should_exit = True
             thread.join(10)

@@ -21,12 +21,13 @@ from google.genai import types
 from mistralai.client import Mistral
 from mock.tools import TOOLS, functions, run
 from openai import AzureOpenAI, OpenAI
+from openai.types.responses import ResponseOutputItem
 
 Turns: TypeAlias = "list[list[tuple[str, str]]]"
 """The calls of each turn: id and name."""
 Talk: TypeAlias = Callable[[str, str, bool], tuple[Turns, str]]
 MOST = 6
-"""So many turns are taken at most."""
+"""The most turns of a conversation."""
 
 
 def _call(one: str, name: str, given: str) -> object:
@@ -110,13 +111,19 @@ def openai_responses(
             if not calls:
                 return turns, answer.output_text
             turns.append([(call.call_id, call.name) for call in calls])
-            given = [] if stored else [*given, *(item.to_dict() for item in answer.output)]
+            given = [] if stored else [*given, *map(_as_input, answer.output)]
             for call in calls:
                 output = run(call.name, json.loads(call.arguments))
                 given.append(
                     {"type": "function_call_output", "call_id": call.call_id, "output": output}
                 )
     raise AssertionError("it never stopped")
+
+
+def _as_input(item: ResponseOutputItem) -> dict[str, object]:
+    """An item of an answer, without what only the helper for streams adds to it."""
+    value: dict[str, object] = item.to_dict()
+    return {key: value[key] for key in value if key != "parsed_arguments"}
 
 
 def openai_stored(url: str, question: str, stream: bool) -> tuple[Turns, str]:
@@ -245,7 +252,7 @@ def bedrock(url: str, question: str, stream: bool) -> tuple[Turns, str]:
                 "toolConfig": {"tools": tools},
             }
             if stream:
-                blocks = _streamed(client.converse_stream(**asked)["stream"])
+                blocks = _fold_events(client.converse_stream(**asked)["stream"])
             else:
                 blocks = client.converse(**asked)["output"]["message"]["content"]
             calls = [block["toolUse"] for block in blocks if "toolUse" in block]
@@ -272,7 +279,7 @@ def bedrock(url: str, question: str, stream: bool) -> tuple[Turns, str]:
     raise AssertionError("it never stopped")
 
 
-def _streamed(events: Iterable[object]) -> list[dict[str, dict[str, str]]]:
+def _fold_events(events: Iterable[object]) -> list[dict[str, dict[str, str]]]:
     """The blocks of an event stream, put together as its documentation says."""
     found: dict[int, dict[str, dict[str, str]]] = {}
     texts: dict[int, str] = {}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from mock.hosting import hosted
+from mock.hosting import serve_mock
 from mock.talks import TALKS
 from mock.tools import FINAL, QUESTION
 
@@ -18,10 +18,10 @@ LOOKS = {
     "bedrock": r"tooluse_\w{22}",
     "mistral": r"[a-zA-Z0-9]{9}",
     "cohere": r"Calculator_(Add|Multiply)_[a-z0-9]{12}",
-    "gemini": "",
+    "gemini": r"call_\d{7}",
     "ollama": "",
 }
-"""How the ids of each look; these clients of the last two show none."""
+"""How the ids of each look; the client of the last one shows none."""
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
@@ -30,7 +30,7 @@ def test_a_client_calls_one_tool_twice_at_once_and_another_with_the_results_and_
     name: str, stream: bool
 ) -> None:
     profile, talk = TALKS[name]
-    with hosted(profile) as server:
+    with serve_mock(profile) as server:
         turns, text = talk(server.url, QUESTION, stream)
     assert [[called for _, called in turn] for turn in turns] == [
         ["Calculator_Add", "Calculator_Add"],
@@ -46,6 +46,6 @@ def test_a_client_calls_one_tool_twice_at_once_and_another_with_the_results_and_
 @pytest.mark.parametrize("name", TALKS)
 def test_a_client_gets_an_answer_in_words_when_no_tool_fits(name: str) -> None:
     profile, talk = TALKS[name]
-    with hosted(profile) as server:
+    with serve_mock(profile) as server:
         turns, text = talk(server.url, "hello there", False)
     assert (turns, text) == ([], "You said: hello there\nNone of the tools here is for that.")

@@ -12,11 +12,11 @@ from toolwire.codec import resolve
 from toolwire.conversation.json import JSON, Object
 from toolwire.lint import all_rules
 from toolwire.lint.rule import Example, Rule
-from toolwire.mock.error_texts import QUIET, SYMPTOMS
 from toolwire.mock.server import MockProvider
+from toolwire.mock.symptoms import SYMPTOMS, UNNOTICED
 
 
-def known(example: Example) -> bool:
+def is_self_contained(example: Example) -> bool:
     """Whether a request can be answered from what it holds: one may name an answer that this server
     never gave."""
     return (
@@ -30,13 +30,13 @@ BAD = [
     (rule, example)
     for rule in all_rules()
     for example in rule.bad
-    if known(example) and rule.severity_for(resolve(example.target)[1]) == "error"
+    if is_self_contained(example) and rule.severity_for(resolve(example.target)[1]) == "error"
 ]
 GOOD = [
     (rule, example)
     for rule in all_rules()
     for example in rule.good
-    if known(example) and resolve(example.target)[1].wire in PATHS
+    if is_self_contained(example) and resolve(example.target)[1].wire in PATHS
 ]
 
 
@@ -44,23 +44,24 @@ def example_id(rule: Rule, example: Example) -> str:
     return f"{rule.name}-{example.target}-{[*rule.bad, *rule.good].index(example)}"
 
 
-def asked(example: Example) -> tuple[MockProvider, Answer]:
+def send_example(example: Example) -> tuple[MockProvider, Answer]:
     mock = MockProvider(example.target)
     return mock, ask(mock, example.target, body_of(example))
 
 
 def body_of(example: Example) -> Object:
-    """The body, with more to say than to think."""
+    """The body, with more to say than to think, and for no model that rules know."""
     assert isinstance(example.body, dict)
-    return {**example.body, "max_tokens": 4096} if "max_tokens" in example.body else example.body
+    body: Object = {"model": "m", **example.body}
+    return {**body, "max_tokens": 4096} if "max_tokens" in body else body
 
 
 @rows("rule, example", BAD, ids=example_id)
 def test_what_breaks_a_rule_is_refused_and_explained_by_that_rule(
     rule: Rule, example: Example
 ) -> None:
-    mock, answer = asked(example)
-    if rule.name in QUIET and answer.status == 200:
+    mock, answer = send_example(example)
+    if rule.name in UNNOTICED and answer.status == 200:
         assert rule.name in answer.headers["toolwire-findings"]
         return
     assert answer.status in (400, 404)
@@ -71,7 +72,7 @@ def test_what_breaks_a_rule_is_refused_and_explained_by_that_rule(
 
 @rows("rule, example", GOOD, ids=example_id)
 def test_what_is_fine_is_not_refused_by_that_rule(rule: Rule, example: Example) -> None:
-    mock, answer = asked(example)
+    mock, answer = send_example(example)
     assert mock.requests[-1].rule != rule.name
     assert answer.status == 200 or mock.requests[-1].rule
 
@@ -92,7 +93,7 @@ def test_every_rule_for_requests_has_a_symptom_or_a_reason_why_it_is_taken() -> 
         for rule in all_rules()
         if rule.severity == "error" and any(one.kind == "request" for one in rule.bad)
     }
-    assert errors - SYMPTOMS.keys() - QUIET.keys() == set()
+    assert errors - SYMPTOMS.keys() - UNNOTICED.keys() == set()
 
 
 def test_an_unanswered_call_at_the_end_is_refused_too() -> None:
@@ -146,6 +147,25 @@ LACKS: dict[str, tuple[str, Object, int, str]] = {
     "blocks with a system message": (
         "anthropic",
         {"messages": [{"role": "system", "content": "x"}]},
+        400,
+        "accepts a top-level `system` parameter",
+    ),
+    "blocks with a system message after a turn of an older model": (
+        "anthropic",
+        {"messages": [USER, {"role": "system", "content": "x"}], "model": "claude-opus-4-5"},
+        400,
+        "role 'system' is not supported on this model",
+    ),
+    "blocks with a system message after an answer": (
+        "anthropic",
+        {
+            "messages": [
+                USER,
+                {"role": "assistant", "content": "hi"},
+                {"role": "system", "content": "x"},
+            ],
+            "model": "claude-opus-5",
+        },
         400,
         "accepts a top-level `system` parameter",
     ),
@@ -203,6 +223,12 @@ def test_a_request_that_lacks_what_every_request_has_is_refused_in_the_providers
     answer = ask(MockProvider(profile), profile, dict(body))
     assert answer.status == status
     assert words in answer.text
+
+
+def test_a_system_message_after_a_turn_of_the_user_is_taken_by_models_that_read_it() -> None:
+    messages: list[JSON] = [USER, {"role": "system", "content": "x"}]
+    body: Object = {"messages": messages, "model": "claude-opus-4-8", "max_tokens": 9}
+    assert ask(MockProvider("anthropic"), "anthropic", body).status == 200
 
 
 STRANGERS: dict[str, tuple[int, Object]] = {

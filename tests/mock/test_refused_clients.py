@@ -17,7 +17,7 @@ from google import genai
 from google.genai import errors, types
 from mistralai.client import Mistral
 from mistralai.client.errors import MistralError
-from mock.hosting import hosted
+from mock.hosting import serve_mock
 from mock.tools import TOOLS, functions, run
 
 from toolwire import explain
@@ -33,14 +33,14 @@ UNANSWERED: list[JSON] = [
 
 def test_openai_raises_a_bad_request_with_the_providers_words() -> None:
     with (
-        hosted("openai-chat") as server,
+        serve_mock("openai-chat") as server,
         openai.OpenAI(base_url=f"{server.url}/v1", api_key="any") as client,
     ):
         with pytest.raises(
             openai.BadRequestError, match="did not have response messages: call_1"
         ) as raised:
             client.chat.completions.create(model="m", messages=UNANSWERED)  # type: ignore[arg-type]
-        assert len(server.mock.requests) == 1, "nobody tries a broken history again"
+        assert len(server.mock.requests) == 1, "no client sends a broken history again"
         with pytest.raises(
             openai.BadRequestError,
             match="No tool call found for function call output with call_id c9",
@@ -57,7 +57,7 @@ def test_openai_raises_a_bad_request_with_the_providers_words() -> None:
 def test_openai_tells_a_missing_key_a_limit_and_a_broken_server_apart() -> None:
     say = [{"role": "user", "content": "[[error 429]]"}]
     with (
-        hosted("openai-chat") as server,
+        serve_mock("openai-chat") as server,
         openai.OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=0) as client,
     ):
         with pytest.raises(openai.RateLimitError):
@@ -76,7 +76,7 @@ def test_openai_tells_a_missing_key_a_limit_and_a_broken_server_apart() -> None:
 
 def test_openai_tries_again_as_often_as_it_has_to() -> None:
     with (
-        hosted("openai-chat") as server,
+        serve_mock("openai-chat") as server,
         openai.OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=2) as client,
     ):
         answer = client.responses.create(model="m", input="[[error 503 1]] hello")
@@ -86,7 +86,7 @@ def test_openai_tries_again_as_often_as_it_has_to() -> None:
 
 def test_openai_notices_an_answer_that_is_cut() -> None:
     with (
-        hosted("openai-chat") as server,
+        serve_mock("openai-chat") as server,
         openai.OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=0) as client,
     ):
         asked = [{"role": "user", "content": '[[cut]] [[call get_weather {"city": "Oslo"}]]'}]
@@ -110,7 +110,7 @@ def test_anthropic_raises_a_bad_request_with_the_providers_words() -> None:
         },
     ]
     with (
-        hosted("anthropic") as server,
+        serve_mock("anthropic") as server,
         anthropic.Anthropic(base_url=server.url, api_key="any", max_retries=0) as client,
     ):
         with pytest.raises(
@@ -139,7 +139,7 @@ def test_genai_raises_a_client_error_with_the_providers_words() -> None:
             parts=[types.Part.from_function_response(name="f", response={"output": "1"})],
         ),
     ]
-    with hosted("gemini") as server:
+    with serve_mock("gemini") as server:
         client = genai.Client(api_key="any", http_options=types.HttpOptions(base_url=server.url))
         with (
             client,
@@ -158,7 +158,7 @@ def test_boto3_raises_a_validation_exception_with_the_providers_words() -> None:
         {"role": "assistant", "content": [use]},
         {"role": "user", "content": [{"text": "well?"}]},
     ]
-    with hosted("bedrock") as server:
+    with serve_mock("bedrock") as server:
         client = boto3.client(
             "bedrock-runtime",
             region_name="us-east-1",
@@ -181,7 +181,7 @@ def test_boto3_raises_a_validation_exception_with_the_providers_words() -> None:
 
 def test_mistralai_raises_its_error_with_the_providers_words() -> None:
     messages = [*UNANSWERED[:2], {"role": "tool", "tool_call_id": "call_1", "content": "1"}]
-    with hosted("mistral") as server, Mistral(api_key="any", server_url=server.url) as client:
+    with serve_mock("mistral") as server, Mistral(api_key="any", server_url=server.url) as client:
         with pytest.raises(
             MistralError,
             match="Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9",
@@ -192,12 +192,12 @@ def test_mistralai_raises_its_error_with_the_providers_words() -> None:
 
 def test_cohere_and_ollama_raise_their_errors() -> None:
     with (
-        hosted("cohere") as server,
+        serve_mock("cohere") as server,
         cohere.ClientV2(api_key="any", base_url=server.url) as client,
         pytest.raises(cohere.BadRequestError),
     ):
         client.chat(model="m", messages=[])
-    with hosted("ollama") as server:
+    with serve_mock("ollama") as server:
         local = ollama.Client(host=server.url)
         with pytest.raises(ollama.ResponseError, match="internal server error"):
             local.chat("m", [{"role": "user", "content": "[[error 500]]"}])
@@ -220,7 +220,19 @@ def test_asynchronous_clients_talk_to_it_at_the_same_time() -> None:
             call = message.tool_calls[0]
             output = run(call.function.name, json.loads(call.function.arguments))
             messages += [
-                message.to_dict(),  # type: ignore[list-item]
+                {
+                    "role": "assistant",
+                    "tool_calls": [
+                        {
+                            "id": call.id,
+                            "type": "function",
+                            "function": {
+                                "name": call.function.name,
+                                "arguments": call.function.arguments,
+                            },
+                        }
+                    ],
+                },
                 {"role": "tool", "tool_call_id": call.id, "content": output},
             ]
             answer = await client.chat.completions.create(
@@ -251,7 +263,7 @@ def test_asynchronous_clients_talk_to_it_at_the_same_time() -> None:
             *(anthropic_turn(second, city) for city in cities),
         )
 
-    with hosted("openai-chat") as one, hosted("anthropic") as other:
+    with serve_mock("openai-chat") as one, serve_mock("anthropic") as other:
         told = asyncio.run(all_of_them(one.url, other.url))
     assert told[:3] == [
         f'get_weather(city="{city}") gave: 4 degrees in {city}' for city in ("Oslo", "Rome", "Lima")

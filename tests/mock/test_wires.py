@@ -15,7 +15,7 @@ from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Reasoning, Text
 from toolwire.mock.error_bodies import SHAPES
-from toolwire.mock.error_texts import WORDS
+from toolwire.mock.error_texts import ERROR_TEXTS
 from toolwire.mock.paths import HOUSES, ROUTES
 from toolwire.mock.server import MockProvider, app
 from toolwire.profiles.table import PROFILES
@@ -47,11 +47,13 @@ def test_a_stream_of_the_mock_folds_to_what_its_whole_answer_says(wire: str, que
         decode(whole.json, wire, "response"),
         decode(fold(stream.body, wire), wire, "response"),
     )
-    assert [_said(part) for part in folded.parts()] == [_said(part) for part in body.parts()]
+    assert [_content_of(part) for part in folded.parts()] == [
+        _content_of(part) for part in body.parts()
+    ]
     assert len(body.calls()) == {"w": 2, "h": 0, "[": 1}[question[0]]
 
 
-def _said(part: object) -> object:
+def _content_of(part: object) -> object:
     """What a part says: an id that the wire does not send depends on where the call is
     read from.
     """
@@ -285,7 +287,7 @@ def test_what_came_is_remembered() -> None:
 
 def test_a_wire_that_no_model_speaks_cannot_be_mocked() -> None:
     for name in sorted({*wires()} - {*PATHS}):
-        with pytest.raises(UsageError, match="no model's server speaks this wire"):
+        with pytest.raises(UsageError, match="no provider has an API of this wire"):
             app(name)
     with pytest.raises(UsageError):
         app("no-such-wire")
@@ -296,7 +298,7 @@ def test_every_name_in_the_tables_is_a_profile_or_a_wire() -> None:
     named = {
         *ROUTES,
         *SHAPES,
-        *WORDS,
+        *ERROR_TEXTS,
         *HOUSES,
         *(one for house in HOUSES.values() for one in house),
     }

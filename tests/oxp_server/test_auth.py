@@ -10,10 +10,10 @@ import pytest
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.errors import ConfigError
-from toolwire.server.auth import NOBODY, Auth
+from toolwire.server.auth import NO_AUTH, Auth
 
 KEY = "a key for tests that is long enough too"
-OTHER_KEY = "another key for tests, of somebody else"
+OTHER_KEY = "another key for tests, of another client"
 SECRET = "a secret for tests that is long enough"
 NEXT_SECRET = "the secret that will replace the other"
 
@@ -55,8 +55,8 @@ def test_a_mistake_does_not_tell_the_key() -> None:
 
 
 def test_without_keys_and_secrets_every_caller_has_the_same_principal() -> None:
-    assert NOBODY.principal({b"authorization": b"Bearer x"}) == ""
-    assert not NOBODY.on
+    assert NO_AUTH.principal({b"authorization": b"Bearer x"}) == ""
+    assert not NO_AUTH.on
     assert Auth([KEY]).on
 
 

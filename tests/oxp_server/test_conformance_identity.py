@@ -20,7 +20,7 @@ from toolwire.tool_server import ToolServer
 
 SECRET = "a secret for tests that is long enough for every algorithm of its family, so 64 bytes"
 KEY = "a key for tests that is long enough too"
-OTHER_KEY = "another key for tests, of somebody else"
+OTHER_KEY = "another key for tests, of another client"
 ADD: Object = {"tool_id": "Calculator.Add@1.0.0", "input": {"a": 10, "b": 5}}
 
 
@@ -90,7 +90,7 @@ BAD: dict[str, str] = {
 
 
 @pytest.fixture(scope="module")
-def signed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+def server_with_jwt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     auth = Auth(secrets=[SECRET], audiences=["toolserver"])
     with running(
         ToolServer(tools(), executor=executor_in(tmp_path_factory.mktemp("ledger")), auth=auth)
@@ -99,28 +99,28 @@ def signed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 
 @pytest.mark.parametrize("made", GOOD.values(), ids=GOOD)
-def test_37_a_good_token_is_taken(signed: RunningServer, made: Callable[[], str]) -> None:
+def test_37_a_good_token_is_taken(server_with_jwt: RunningServer, made: Callable[[], str]) -> None:
     given = made()
-    assert signed.call(ADD, bearer(given)).status == 200
-    assert signed.call(ADD, {"Authorization": f"bearer  {given}"}).status == 200
+    assert server_with_jwt.call(ADD, bearer(given)).status == 200
+    assert server_with_jwt.call(ADD, {"Authorization": f"bearer  {given}"}).status == 200
 
 
 @pytest.mark.parametrize("given", BAD.values(), ids=BAD)
 def test_37_a_bad_token_is_401_and_the_answer_is_always_the_same(
-    signed: RunningServer, given: str
+    server_with_jwt: RunningServer, given: str
 ) -> None:
     before = RUNS["Calculator.Add@1.0.0"]
     headers = {"Authorization": f"Bearer {given}".encode().decode("latin-1")}
-    got, nothing = signed.call(ADD, headers), signed.call(ADD)
+    got, nothing = server_with_jwt.call(ADD, headers), server_with_jwt.call(ADD)
     assert (got.status, got.body) == (nothing.status, nothing.body) == (401, nothing.body)
     assert got.headers["www-authenticate"].startswith("Bearer")
-    assert signed.ask("GET", "/tools", headers=headers).status == 401
-    assert signed.ask("GET", "/metrics", headers=headers).status == 401
+    assert server_with_jwt.ask("GET", "/tools", headers=headers).status == 401
+    assert server_with_jwt.ask("GET", "/metrics", headers=headers).status == 401
     assert RUNS["Calculator.Add@1.0.0"] == before
 
 
 @pytest.fixture(scope="module")
-def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+def server_with_keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     auth = Auth({"alice": KEY, "bob": OTHER_KEY}, secrets=[SECRET])
     with running(
         ToolServer(tools(), executor=executor_in(tmp_path_factory.mktemp("ledger")), auth=auth)
@@ -134,11 +134,11 @@ def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     ids=["key", "old-key", "bearer", "other-key", "token"],
 )
 def test_38_the_right_key_is_taken_in_every_header_that_clients_can_send(
-    keyed: RunningServer, headers: dict[str, str] | None
+    server_with_keys: RunningServer, headers: dict[str, str] | None
 ) -> None:
     headers = headers or bearer(token())
-    assert keyed.call(ADD, headers).status == 200
-    assert keyed.ask("GET", "/tools", headers=headers).status == 200
+    assert server_with_keys.call(ADD, headers).status == 200
+    assert server_with_keys.ask("GET", "/tools", headers=headers).status == 200
 
 
 @pytest.mark.parametrize(
@@ -146,16 +146,21 @@ def test_38_the_right_key_is_taken_in_every_header_that_clients_can_send(
     [{}, {"OXP-API-Key": KEY[:-1]}, {"OXP-API-Key": ""}, bearer(KEY + "x"), {"Authorization": KEY}],
     ids=str,
 )
-def test_38_a_wrong_key_or_none_is_401(keyed: RunningServer, headers: dict[str, str]) -> None:
-    assert keyed.call(ADD, headers).status == 401
+def test_38_a_wrong_key_or_none_is_401(
+    server_with_keys: RunningServer, headers: dict[str, str]
+) -> None:
+    assert server_with_keys.call(ADD, headers).status == 401
 
 
 @pytest.mark.parametrize("body", [b"not JSON", b"[]", b'{"tool_id": "No.Such"}', b""])
 def test_39_an_unauthenticated_caller_learns_nothing_about_other_errors(
-    keyed: RunningServer, body: bytes
+    server_with_keys: RunningServer, body: bytes
 ) -> None:
     assert (
-        keyed.ask("POST", "/tools/call", body, {"Content-Type": "application/json"}).status == 401
+        server_with_keys.ask(
+            "POST", "/tools/call", body, {"Content-Type": "application/json"}
+        ).status
+        == 401
     )
 
 
@@ -248,7 +253,7 @@ def test_44_a_failure_that_may_be_retried_runs_again(server: RunningServer) -> N
     assert FLAKY[label] == 2
 
 
-def test_45_principals_do_not_see_each_others_results(keyed: RunningServer) -> None:
+def test_45_principals_do_not_see_each_others_results(server_with_keys: RunningServer) -> None:
     call_id = new()
     answers: list[Reply] = []
     for n, headers in enumerate(
@@ -260,12 +265,14 @@ def test_45_principals_do_not_see_each_others_results(keyed: RunningServer) -> N
             bearer(token(sub="bob")),
         )
     ):
-        answers.append(keyed.call({**ADD, "call_id": call_id, "input": {"a": 10, "b": n}}, headers))
+        answers.append(
+            server_with_keys.call({**ADD, "call_id": call_id, "input": {"a": 10, "b": n}}, headers)
+        )
     assert [one.json.get("value") for one in answers] == [10, 11, 12, 13, 14]
     assert (
-        keyed.call({**ADD, "call_id": call_id, "input": {"a": 10, "b": 0}}, bearer(KEY)).headers[
-            "idempotent-replayed"
-        ]
+        server_with_keys.call(
+            {**ADD, "call_id": call_id, "input": {"a": 10, "b": 0}}, bearer(KEY)
+        ).headers["idempotent-replayed"]
         == "true"
     )
 

@@ -124,7 +124,7 @@ async def async_challenge(ask: ToolCall, one: Authorization) -> AuthChallenge | 
     return AuthChallenge("c1", f"https://login.example/{one.id}", "https://login.example/check/c1")
 
 
-def broken_challenge(ask: ToolCall, one: Authorization) -> AuthChallenge | None:
+def raise_in_challenge(ask: ToolCall, one: Authorization) -> AuthChallenge | None:
     raise RuntimeError("the login server is down")
 
 
@@ -142,7 +142,7 @@ def broken_challenge(ask: ToolCall, one: Authorization) -> AuthChallenge | None:
                 }
             ],
         ),
-        (broken_challenge, None),
+        (raise_in_challenge, None),
         (lambda ask, one: None, None),
         (None, None),
     ],

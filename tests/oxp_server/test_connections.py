@@ -55,7 +55,7 @@ class Plain:
             await asyncio.wait(
                 [
                     asyncio.ensure_future(self._pieces(send, 10**9)),
-                    asyncio.ensure_future(self._left(receive)),
+                    asyncio.ensure_future(self._count_disconnect(receive)),
                 ],
                 return_when=asyncio.FIRST_COMPLETED,
             )
@@ -85,7 +85,7 @@ class Plain:
             await asyncio.sleep(0 if many > 6 else 0.05)
         await send({"type": "http.response.body", "body": b""})
 
-    async def _left(self, receive: Receive) -> None:
+    async def _count_disconnect(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
         self.gone += 1
@@ -144,7 +144,7 @@ def until(so: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def begun(connection: socket.socket) -> bytes:
+def read_first_piece(connection: socket.socket) -> bytes:
     """An answer up to its first piece."""
     found = b""
     while b"piece" not in found:
@@ -205,7 +205,7 @@ def test_bytes_after_a_request_do_not_cut_its_response(behind: bytes) -> None:
         running(ConnectionLimits(seconds=0.15)) as server,
         server.connect(GET % b"/pieces") as connection,
     ):
-        found = begun(connection)
+        found = read_first_piece(connection)
         connection.sendall(behind)
         found += rest(connection)
         assert found.count(b"piece") == 6 and found.endswith(b"0\r\n\r\n")
@@ -219,7 +219,7 @@ def test_bytes_after_a_request_do_not_cut_its_response(behind: bytes) -> None:
 )
 def test_an_error_is_not_written_into_a_started_response(behind: bytes) -> None:
     with running(ConnectionLimits()) as server, server.connect(GET % b"/pieces") as connection:
-        found = begun(connection)
+        found = read_first_piece(connection)
         connection.sendall(behind)
         found += rest(connection)
         assert (
@@ -303,12 +303,12 @@ def test_the_file_of_a_socket_goes_with_its_server_but_not_that_of_the_next_one(
     ready = Event()
     path = tmp_path / "a.sock"
 
-    class Known(Server):
+    class RecordingServer(Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             made.append(self)
             await super().startup(sockets)
 
-    monkeypatch.setattr(run, "Server", Known)
+    monkeypatch.setattr(run, "Server", RecordingServer)
     before = gc.get_threshold()
     thread = Thread(
         target=serve,

@@ -29,7 +29,7 @@ def client(server: RunningServer, *, timeout: float = 60.0, key: str = "ignored"
 
 
 @pytest.fixture(scope="module")
-def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+def server_with_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     auth = Auth({"judge": KEY})
     with running(
         ToolServer(tools(), executor=executor_in(tmp_path_factory.mktemp("ledger")), auth=auth)
@@ -93,7 +93,7 @@ def test_50_a_failure_of_a_tool_parses_with_its_hints(server: RunningServer) -> 
 
 
 def test_50_refusals_raise_the_exceptions_that_are_meant_for_them(
-    server: RunningServer, keyed: RunningServer
+    server: RunningServer, server_with_key: RunningServer
 ) -> None:
     with client(server) as judge:
         with pytest.raises(oxp.BadRequestError) as unknown:
@@ -111,17 +111,19 @@ def test_50_refusals_raise_the_exceptions_that_are_meant_for_them(
         and missing.value.body["missing_requirements"]["user_id"] is True
     )
     with (
-        client(keyed, key="a wrong key") as stranger,
+        client(server_with_key, key="a wrong key") as stranger,
         pytest.raises(oxp.AuthenticationError) as refused,
     ):
         stranger.tools.list()
     assert isinstance(refused.value.body, dict) and refused.value.body["message"]
-    with client(keyed, key=KEY) as friend:
+    with client(server_with_key, key=KEY) as friend:
         assert friend.tools.list().items
 
 
-def test_50_the_asynchronous_client_agrees(server: RunningServer, keyed: RunningServer) -> None:
-    async def judged() -> None:
+def test_50_the_asynchronous_client_agrees(
+    server: RunningServer, server_with_key: RunningServer
+) -> None:
+    async def run_sdk_client() -> None:
         async with oxp.AsyncOxp(
             base_url=server.url, bearer_token="ignored", _strict_response_validation=True
         ) as judge:
@@ -144,12 +146,14 @@ def test_50_the_asynchronous_client_agrees(server: RunningServer, keyed: Running
             with pytest.raises(oxp.UnprocessableEntityError):
                 await judge.tools.call(request={"tool_id": "Calculator.Add"})
         async with oxp.AsyncOxp(
-            base_url=keyed.url, bearer_token="a wrong key", _strict_response_validation=True
+            base_url=server_with_key.url,
+            bearer_token="a wrong key",
+            _strict_response_validation=True,
         ) as judge:
             with pytest.raises(oxp.AuthenticationError):
                 await judge.tools.list()
 
-    asyncio.run(judged())
+    asyncio.run(run_sdk_client())
 
 
 def test_a_call_that_still_runs_is_asked_for_again_by_the_client_itself(tmp_path: Path) -> None:

@@ -68,20 +68,20 @@ def test_unknown_keys_are_named_and_their_values_are_not() -> None:
 ODD: list[JSON] = [None, True, -1, 1.5, "", "\0", [], {}, [None], {"": None}, "urn:oxp:2.0"]
 
 
-def changed(value: JSON) -> Iterator[JSON]:
+def variants_of(value: JSON) -> Iterator[JSON]:
     """The value with each of its nodes taken away or replaced, one at a time."""
     if isinstance(value, dict):
         for key in value:
             yield {other: held for other, held in value.items() if other != key}
             for odd in ODD:
                 yield {**value, key: odd}
-            for inner in changed(value[key]):
+            for inner in variants_of(value[key]):
                 yield {**value, key: inner}
         yield {**value, "": 1}
     if isinstance(value, list):
         for n, item in enumerate(value):
             yield [*value, item]
-            for inner in changed(item):
+            for inner in variants_of(item):
                 yield [*value[:n], inner, *value[n + 1 :]]
 
 
@@ -89,7 +89,7 @@ def test_whatever_is_wrong_with_a_request_is_a_value_and_never_an_exception() ->
     request = WHOLE["request"]
     kinds = {OxpRequest: 0, OxpRejection: 0}
     for whole in (WHOLE, request):
-        for body in changed(whole):
+        for body in variants_of(whole):
             before = deepcopy(body)
             found = read(body)
             kinds[type(found)] += 1

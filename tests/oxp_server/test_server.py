@@ -84,13 +84,13 @@ def test_a_mounted_application_is_authenticated_and_gets_the_principal(tmp_path:
         yield
         life.append("closed")
 
-    async def mounted(scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer_with_principal(scope: Scope, receive: Receive, send: Send) -> None:
         state = scope["state"]
         assert isinstance(state, dict)
         await answer(send, 200, f"{scope['path']} {state['principal']}".encode(), [_VERSION, _KIND])
 
     app = ToolServer(tools(), executor=executor_in(tmp_path), auth=Auth({"alice": KEY}))
-    app.mount("/mcp", mounted, context=context)
+    app.mount("/mcp", answer_with_principal, context=context)
     headers = {"OXP-API-Key": KEY}
     with running(app) as server:
         assert life == ["open"]
@@ -146,7 +146,9 @@ def test_a_call_joins_the_trace_that_its_request_names(tmp_path: Path) -> None:
 # --- its life -------------------------------------------------------------------------------------
 
 
-async def asked(app: ToolServer, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+async def send_request(
+    app: ToolServer, method: str, path: str, body: bytes = b""
+) -> tuple[int, bytes]:
     """One request without a socket."""
     sent: list[Message] = []
 
@@ -180,8 +182,8 @@ def test_a_server_opens_on_its_first_request_and_runs_nothing_when_it_is_closed(
             if step is not None:
                 await step()
             seen += [
-                (await asked(app, "GET", "/health"))[0],
-                (await asked(app, "POST", "/call", body))[0],
+                (await send_request(app, "GET", "/health"))[0],
+                (await send_request(app, "POST", "/call", body))[0],
             ]
         return seen
 
@@ -219,10 +221,12 @@ def test_a_server_that_is_not_ready_says_so(tmp_path: Path) -> None:
 
 
 def test_a_bug_is_500_and_is_not_to_be_sent_again(tmp_path: Path) -> None:
-    def broken() -> bool:
+    def raise_with_secret() -> bool:
         raise RuntimeError("a bug with a s3cret")
 
-    with running(ToolServer(tools(), executor=executor_in(tmp_path), ready=broken)) as server:
+    with running(
+        ToolServer(tools(), executor=executor_in(tmp_path), ready=raise_with_secret)
+    ) as server:
         got = server.ask("GET", "/health")
     assert (got.status, got.headers["x-should-retry"]) == (500, "false")
     assert b"s3cret" not in got.body
@@ -251,7 +255,7 @@ def boom() -> None:
 
 
 @tool(id="Leak.Told@1.0.0")
-def told_on_purpose() -> None:
+def fail_with_text() -> None:
     """Fail with a text for the caller."""
     raise ToolError("The shop is closed.", developer_message="opens at 9")
 
@@ -260,7 +264,7 @@ def test_exception_text_reaches_no_caller_unless_the_tool_raised_a_tool_error(
     tmp_path: Path,
 ) -> None:
     """A database address with its password was once in `developer_message`."""
-    with running(ToolServer([boom, told_on_purpose], ledger=SqliteLedger(tmp_path / "c.db"))) as at:
+    with running(ToolServer([boom, fail_with_text], ledger=SqliteLedger(tmp_path / "c.db"))) as at:
         for call_id in ("c1", "c1"):  # the recorded failure, too
             got = at.call({"tool_id": "Leak.Boom", "call_id": call_id})
             error = got.json["error"]

@@ -25,12 +25,12 @@ def add(version: str) -> Runnable:
     """One version of the calculator."""
 
     @tool(id=f"Calculator.Add@{version}")
-    def added(a: Annotated[float, "The first."], b: Annotated[float, "The second."]) -> float:
+    def add(a: Annotated[float, "The first."], b: Annotated[float, "The second."]) -> float:
         """Add two numbers."""
         RUNS[f"Calculator.Add@{version}"] += 1
         return a + b
 
-    return added.runnable
+    return add.runnable
 
 
 @tool(id="Doorbell.Ring@0.1.0")
@@ -200,4 +200,4 @@ SEED = """
 {"tool_id": "SMS.Send@0.1.2", "call_id": "523e4567-e89b-12d3-a456-426614174004", "input": {"to": "+5556051234567",\
  "message": "Hello from Open Tool Calling!"}, "context": {"secrets": [{"id": "TWILIO_API_KEY", "value": "TWILIO_SECRET_VALUE"}]}}
 """.strip().splitlines()
-"""The example calls of the specification, to the letter but for line ends."""
+"""The example calls of the specification, verbatim except for line ends."""

@@ -27,7 +27,7 @@ OVERRIDES: dict[type, tuple[type, tuple[str, ...]]] = {
         (
             *("connection_made", "connection_lost", "data_received", "resume_writing"),
             *("on_message_begin", "on_headers_complete", "on_body", "on_message_complete"),
-            *("on_response_complete", "send_400_response"),
+            *("on_response_complete", "send_400_response", "handle_websocket_upgrade"),
         ),
     ),
     Server: (uvicorn.Server, ("startup", "shutdown", "capture_signals", "handle_exit")),
@@ -36,10 +36,10 @@ OVERRIDES: dict[type, tuple[type, tuple[str, ...]]] = {
 ATTRIBUTES: dict[type, tuple[str, ...]] = {
     HttpToolsProtocol: (
         *("loop", "transport", "flow", "cycle", "pipeline", "connections", "server_state"),
-        "headers",
+        *("headers", "parser"),
     ),
     RequestResponseCycle: ("response_complete", "response_started", "more_body"),
-    FlowControl: ("write_paused", "resume_reading"),
+    FlowControl: ("write_paused", "pause_reading", "resume_reading"),
     ServerState: ("total_requests", "default_headers"),
     uvicorn.Server: ("should_exit", "force_exit", "started", "server_state"),
 }

@@ -60,7 +60,7 @@ def streams_of_other_wires(target: str) -> list[StreamCase]:
             if name != target
         ]
         simple = [
-            (len(body.calls()), bool(expected_result(stream).text), stream)
+            (len(body.calls()), bool(result_of_body(stream).text), stream)
             for stream, body in bodies
             if _is_simple(body)
         ]
@@ -68,7 +68,7 @@ def streams_of_other_wires(target: str) -> list[StreamCase]:
     return out
 
 
-def expected_result(stream: StreamCase) -> ClientResult:
+def result_of_body(stream: StreamCase) -> ClientResult:
     """The result as the body on the source wire gives it."""
     body = decode(stream.body, stream.wire, "response")
     message, usage = body.messages[0], body.settings.get("usage")

@@ -11,7 +11,7 @@ from cases import StreamCase
 from streams.loopback import serve
 from streams.other_wires import (
     ClientResult,
-    expected_result,
+    result_of_body,
     serve_translation,
     streams_of_other_wires,
 )
@@ -439,7 +439,7 @@ def test_the_helper_of_the_official_client_assembles_the_message(stream: StreamC
         answer.usage.cache_creation_input_tokens or 0
     )
     tokens = (answer.usage.input_tokens + read, answer.usage.output_tokens)
-    assert ClientResult(calls, text, tokens, STOPS[answer.stop_reason or ""]) == expected_result(
+    assert ClientResult(calls, text, tokens, STOPS[answer.stop_reason or ""]) == result_of_body(
         stream
     )
 
@@ -452,10 +452,12 @@ def test_the_client_assembles_calls_whose_arguments_interleave() -> None:
         ) as events,
     ):
         answer = events.get_final_message()
+    direct: JSON = {"type": "tool_use", "name": "weather", "caller": {"type": "direct"}}
+    assert isinstance(direct, dict)
     assert [block.to_dict(mode="json") for block in answer.content] == [
-        {"type": "text", "text": "Both cities."},
-        {"type": "tool_use", "id": "call_a", "name": "weather", "input": {"city": "Paris"}},
-        {"type": "tool_use", "id": "call_b", "name": "weather", "input": {"city": "Oslo"}},
+        {"type": "text", "text": "Both cities.", "citations": []},
+        {**direct, "id": "call_a", "input": {"city": "Paris"}},
+        {**direct, "id": "call_b", "input": {"city": "Oslo"}},
     ]
 
 

@@ -333,7 +333,7 @@ def test_a_decision_and_the_result_after_it_are_two_events_of_two_authors() -> N
         for event in restored.body[-2:]
     ]
     assert authors_and_ids == [("user", "q1"), ("agent", "c1")]
-    assert restored.ids.forms == {}
+    assert restored.ids.calls == {}
 
 
 def test_other_wires_lose_approvals_and_that_is_reported() -> None:

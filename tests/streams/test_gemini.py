@@ -86,7 +86,7 @@ def test_a_signed_text_is_a_part_of_its_own_and_keeps_its_signature() -> None:
     assert parts(fold(events, NAME)) == [{"text": "a"}, signed, {"text": "c"}]
     stream = restream(events, NAME, "anthropic")
     assert fold(b"".join(stream), "anthropic")["content"] == [  # type: ignore[call-overload, index]
-        {"type": "text", "text": word} for word in "abc"
+        {"type": "text", "text": word, "citations": []} for word in "abc"
     ]
     assert any("signature" in loss.reason for loss in stream.losses)
 

@@ -240,7 +240,7 @@ def test_earlier_turns_are_in_the_messages_of_the_request() -> None:
     }
 
 
-def test_results_without_refs_pair_with_calls_without_refs_in_order() -> None:
+def test_results_without_refs_pair_with_the_only_call_of_their_name() -> None:
     request = chunk(
         request_part(None, {"city": "Oslo"}),
         request_part(None, {"city": "Rome"}),
@@ -262,11 +262,9 @@ def test_results_without_refs_pair_with_calls_without_refs_in_order() -> None:
         for event in events
         if isinstance(event, PartComplete) and isinstance(event.part, Result)
     ]
-    assert [(each.call_id, each.output) for each in results] == [
-        (first, 1),
-        (three, 2),
-        (second, 3),
-    ]
+    assert [each.call_id for each in results if each.output == 2] == [three]
+    ambiguous = {each.call_id for each in results if each.output != 2}
+    assert len(ambiguous) == 2 and not ambiguous & {first, second, three}
 
 
 def test_the_ref_of_a_result_becomes_that_of_the_only_call_of_its_name() -> None:

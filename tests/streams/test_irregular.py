@@ -83,7 +83,7 @@ def with_usage(chunk: dict[str, JSON], tokens: int) -> dict[str, JSON]:
     }
 
 
-class Row(Struct, frozen=True, eq=False):
+class IrregularStream(Struct, frozen=True, eq=False):
     """A stream and its content. An id of None has to be minted; an input that is a text was cut off."""
 
     name: str
@@ -126,9 +126,9 @@ def row(
     *chunks: JSON,
     calls: Iterable[tuple[str | None, str, JSON]] = ONE_CALL,
     **more: object,
-) -> Row:
+) -> IrregularStream:
     """A row whose stream ends regularly."""
-    return Row(name, (*chunks, END), tuple(calls), **more)  # type: ignore[arg-type]
+    return IrregularStream(name, (*chunks, END), tuple(calls), **more)  # type: ignore[arg-type]
 
 
 def row_without_end(
@@ -136,12 +136,12 @@ def row_without_end(
     *chunks: JSON,
     calls: Iterable[tuple[str | None, str, JSON]] = ONE_CALL,
     **more: object,
-) -> Row:
+) -> IrregularStream:
     """A row whose chunks are the whole stream."""
-    return Row(name, chunks, tuple(calls), **more)  # type: ignore[arg-type]
+    return IrregularStream(name, chunks, tuple(calls), **more)  # type: ignore[arg-type]
 
 
-CORPUS: tuple[Row, ...] = (
+CORPUS: tuple[IrregularStream, ...] = (
     # --- as it should be
     row(
         "regular",
@@ -1402,7 +1402,7 @@ CORPUS: tuple[Row, ...] = (
 )
 
 
-def stream_bytes(row: Row, *, crlf: bool = False) -> bytes:
+def stream_bytes(row: IrregularStream, *, crlf: bool = False) -> bytes:
     """The bytes of a stream; with `crlf` also with comments and event names, which have no meaning."""
     out = b"".join(
         b"data: " + json.dumps(chunk, ensure_ascii=False).encode() + b"\n\n" for chunk in row.chunks
@@ -1434,7 +1434,7 @@ def call_input(call: Call, input: JSON) -> JSON:
 
 def assert_calls(
     found: list[Call],
-    row: Row,
+    row: IrregularStream,
     expected: tuple[tuple[str | None, str, JSON], ...],
     reverse_map: dict[str, str],
     *,
@@ -1463,7 +1463,7 @@ def text_of_answer(conversation: Conversation) -> str:
     return "".join(part.text for part in first if isinstance(part, Text))
 
 
-def neutral_events(row: Row) -> list[Event]:
+def neutral_events(row: IrregularStream) -> list[Event]:
     """The neutral events of a stream."""
     spec = wire(SOURCE).stream
     assert spec is not None
@@ -1482,7 +1482,7 @@ def test_the_corpus_has_many_rows_with_unique_names() -> None:
 
 
 @rows("row", CORPUS)
-def test_the_folded_body_has_the_calls(row: Row) -> None:
+def test_the_folded_body_has_the_calls(row: IrregularStream) -> None:
     body = fold(stream_bytes(row), SOURCE)
     conversation = decode(body, SOURCE, "response")
     assert isinstance(body, dict)
@@ -1505,7 +1505,7 @@ def test_the_folded_body_has_the_calls(row: Row) -> None:
 
 
 @rows("row", CORPUS)
-def test_the_folded_body_does_not_depend_on_pieces_or_framing(row: Row) -> None:
+def test_the_folded_body_does_not_depend_on_pieces_or_framing(row: IrregularStream) -> None:
     stream = stream_bytes(row)
     body = fold(stream, SOURCE)
     assert fold((stream[i : i + 1] for i in range(len(stream))), SOURCE) == body
@@ -1516,11 +1516,11 @@ def test_the_folded_body_does_not_depend_on_pieces_or_framing(row: Row) -> None:
         assert fold(list(row.chunks), SOURCE) == body
 
 
-def target_id(target: str, row: Row) -> str:
+def target_id(target: str, row: IrregularStream) -> str:
     return target
 
 
-def assert_translated(row: Row, target: str) -> None:
+def assert_translated(row: IrregularStream, target: str) -> None:
     """Assert that a wire gets the content of a row."""
     stream = restream(stream_bytes(row), SOURCE, target)
     out = b"".join(stream)
@@ -1542,7 +1542,7 @@ def assert_translated(row: Row, target: str) -> None:
 
 
 @rows("target, row", [(target, row) for target in TARGETS for row in CORPUS], group=target_id)
-def test_every_other_wire_gets_the_calls(target: str, row: Row) -> None:
+def test_every_other_wire_gets_the_calls(target: str, row: IrregularStream) -> None:
     assert_translated(row, target)
 
 
@@ -1551,19 +1551,19 @@ def test_every_other_wire_gets_the_calls(target: str, row: Row) -> None:
     [(target, row) for target in (TARGETS if DEEP else ("anthropic",)) for row in CORPUS],
     group=target_id,
 )
-def test_single_bytes_give_another_wire_the_same_stream(target: str, row: Row) -> None:
+def test_single_bytes_give_another_wire_the_same_stream(target: str, row: IrregularStream) -> None:
     stream = stream_bytes(row)
     single = (stream[i : i + 1] for i in range(len(stream)))
     assert b"".join(restream(single, SOURCE, target)) == b"".join(restream(stream, SOURCE, target))
 
 
 @rows("row", CORPUS)
-def test_on_their_own_wire_the_chunks_are_unchanged(row: Row) -> None:
+def test_on_their_own_wire_the_chunks_are_unchanged(row: IrregularStream) -> None:
     assert list(restream(stream_bytes(row), SOURCE, SOURCE, framed=False)) == list(row.chunks)
 
 
 @rows("row", CORPUS)
-def test_the_neutral_events_open_grow_and_close_each_call_once(row: Row) -> None:
+def test_the_neutral_events_open_grow_and_close_each_call_once(row: IrregularStream) -> None:
     calls: dict[int, tuple[Call, list[str], int]] = {}
     ends: dict[int, PartEnd] = {}
     found: list[tuple[Call, str, bool, int]] = []
@@ -1626,13 +1626,13 @@ def _valid(text: str) -> bool:
 
 
 @rows("row", [row for row in CORPUS if row.broken and row.name.startswith("cut")])
-def test_a_cut_stream_ends_in_an_error_that_says_so(row: Row) -> None:
+def test_a_cut_stream_ends_in_an_error_that_says_so(row: IrregularStream) -> None:
     error = neutral_events(row)[-1]
     assert isinstance(error, StreamError) and error.cut
 
 
 @rows("row", [row for row in CORPUS if row.name.startswith("error")])
-def test_an_error_record_keeps_its_message(row: Row) -> None:
+def test_an_error_record_keeps_its_message(row: IrregularStream) -> None:
     error = neutral_events(row)[-1]
     assert isinstance(error, StreamError) and not error.cut and "overloaded" in error.message
     body = fold(stream_bytes(row), SOURCE)
@@ -1691,7 +1691,7 @@ def test_the_id_map_leads_from_a_minted_id_to_the_late_id_of_the_wire(
         if not row.broken and any(id is None for id, _, _ in (*row.calls, *row.others))
     ],
 )
-def test_minted_ids_are_those_of_the_body(row: Row) -> None:
+def test_minted_ids_are_those_of_the_body(row: IrregularStream) -> None:
     body = [call.id for call in decode(fold(stream_bytes(row), SOURCE), SOURCE, "response").calls()]
     streamed = [
         event.part.id

@@ -12,7 +12,7 @@ from mistralai.client import Mistral
 from mistralai.client.models import UserMessage
 from streams.other_wires import (
     ClientResult,
-    expected_result,
+    result_of_body,
     serve_translation,
     streams_of_other_wires,
 )
@@ -139,4 +139,4 @@ def test_the_client_reads_our_chunks(stream: StreamCase) -> None:
         (original_id(call_id), name, json.loads(arguments))
         for _, (call_id, name, arguments) in sorted(calls.items())
     ]
-    assert ClientResult(found, text, tokens, STOPS[stop]) == expected_result(stream)
+    assert ClientResult(found, text, tokens, STOPS[stop]) == result_of_body(stream)

@@ -10,13 +10,13 @@ from openai import APIError, OpenAI
 from streams.loopback import serve
 from streams.other_wires import (
     ClientResult,
-    expected_result,
+    result_of_body,
     serve_translation,
     streams_of_other_wires,
 )
 
 from toolwire import Call, DecodeError, Reasoning, Text, decode
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.streaming.events import Chunk
 from toolwire.streaming.restream import fold, restream
 
@@ -72,7 +72,9 @@ def test_the_last_usage_counts_wherever_it_is() -> None:
     ]
     body = fold(events, WIRE)
     assert isinstance(body, dict) and body["usage"] == last
-    assert restream_to_anthropic(events)[0][-2]["usage"] == {"input_tokens": 1, "output_tokens": 9}
+    usage = restream_to_anthropic(events)[0][-2]["usage"]
+    assert isinstance(usage, dict)
+    assert (usage["input_tokens"], usage["output_tokens"]) == (1, 9)
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
@@ -114,7 +116,7 @@ def test_a_finish_reason_does_not_end_the_stream() -> None:
 def test_calls_decide_whether_a_response_stops_for_tools() -> None:
     events = [chunk("stop", tool_calls=[piece(0, "{}", id="a", type="function", name="f")])]
     written_events, _ = restream_to_anthropic(events)
-    assert written_events[-2]["delta"] == {"stop_reason": "tool_use", "stop_sequence": None}
+    assert get(written_events[-2], ("delta", "stop_reason")) == "tool_use"
 
 
 def test_a_refusal_is_emitted_as_a_refusal() -> None:
@@ -269,7 +271,7 @@ def test_the_client_reads_our_chunks(stream: StreamCase) -> None:
         (original_id(call_id), name, json.loads(arguments))
         for _, (call_id, name, arguments) in sorted(calls.items())
     ]
-    assert ClientResult(found, text, tokens, STOPS[stop]) == expected_result(stream)
+    assert ClientResult(found, text, tokens, STOPS[stop]) == result_of_body(stream)
 
 
 @pytest.mark.parametrize("stream", streams_of_other_wires(WIRE), ids=str)
@@ -292,7 +294,7 @@ def test_the_helper_of_the_official_client_assembles_the_message(stream: StreamC
     )
     assert ClientResult(
         calls, choice.message.content or "", tokens, STOPS[choice.finish_reason]
-    ) == expected_result(stream)
+    ) == result_of_body(stream)
 
 
 def test_the_client_raises_the_error_of_the_source() -> None:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from toolwire import Call, IdMap, Text
+from toolwire import Call, IdMap, Text, fold, restream
+from toolwire.conversation.id_map import RAW_ARGUMENTS
+from toolwire.conversation.json import JSON, dump, get
 from toolwire.conversation.parts import Part, describe
 from toolwire.streaming.accumulate import complete_part
 from toolwire.streaming.delta_cache import DeltaCache
-from toolwire.streaming.events import Chunk, PartComplete, PartDelta, PartEnd, PartStart
+from toolwire.streaming.event_translator import EventTranslator
+from toolwire.streaming.events import (
+    Chunk,
+    Event,
+    Finish,
+    PartComplete,
+    PartDelta,
+    PartEnd,
+    PartStart,
+)
+from toolwire.streaming.framing import aws
+from toolwire.streaming.stream_translator import StreamTranslator
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.sequential_writer import QueuedPart, SequentialWriter
 from toolwire.wires.families.chat.call_buffer import CallBuffer
@@ -115,7 +128,7 @@ def test_parts_that_the_source_left_open_are_ended() -> None:
 # --- the cache of deltas --------------------------------------------------------------------------
 
 
-def cached(piece: bytes, later: bytes) -> bytes | None:
+def translate_cached(piece: bytes, later: bytes) -> bytes | None:
     """What a later event becomes if the text of an earlier one, `x`, became the text of `out`."""
     cache = DeltaCache()
     cache.add(piece, "x", b'{"out":"x"}', on_read=lambda text: True, on_write=bool)
@@ -123,12 +136,80 @@ def cached(piece: bytes, later: bytes) -> bytes | None:
 
 
 def test_an_event_that_differs_only_in_its_text_is_taken_from_the_cache() -> None:
-    assert cached(b'{"text":"x"}', b'{"text":"y"}') == b'{"out":"y"}'
+    assert translate_cached(b'{"text":"x"}', b'{"text":"y"}') == b'{"out":"y"}'
 
 
 def test_an_event_that_holds_its_text_twice_is_not_cached() -> None:
-    assert cached(b'{"text":"x","id":"x"}', b'{"text":"y","id":"x"}') is None
+    assert translate_cached(b'{"text":"x","id":"x"}', b'{"text":"y","id":"x"}') is None
 
 
 def test_an_event_that_holds_its_text_as_a_key_is_not_cached() -> None:
-    assert cached(b'{"text":{"n":1,"x":2}}', b'{"text":{"n":1,"y":2}}') is None
+    assert translate_cached(b'{"text":{"n":1,"x":2}}', b'{"text":{"n":1,"y":2}}') is None
+
+
+# --- the end of an answer -------------------------------------------------------------------------
+
+
+def finish_reason(*events: Event, target: str = "ai-sdk") -> JSON:
+    """The finish reason of the chunks that some events become."""
+    stream: EventTranslator[Chunk] = EventTranslator(target, dict)
+    chunks = [*stream.emit(list(events)), *stream.close()]
+    (reason,) = [chunk["finishReason"] for chunk in chunks if "finishReason" in chunk]
+    return reason
+
+
+def test_a_call_that_has_its_result_does_not_wait_for_the_client() -> None:
+    call = Call("c", "f", {})
+    assert finish_reason(PartComplete(call), Finish("stop")) == "tool-calls"
+    answered = PartComplete(call), PartComplete(call.result("r")), Finish("stop")
+    assert finish_reason(*answered) == "stop"
+
+
+def test_an_answer_with_a_call_ends_for_its_tools_whatever_the_source_says() -> None:
+    stream: EventTranslator[Chunk] = EventTranslator("openai-chat", dict)
+    stream.emit([PartComplete(Call("c", "f", {})), Finish("stop")])
+    reasons = [get(chunk, ("choices", 0, "finish_reason")) for chunk in stream.close()]
+    assert "tool_calls" in reasons and "stop" not in reasons
+
+
+def test_the_last_reason_of_an_answer_counts() -> None:
+    assert finish_reason(Finish("stop"), Finish("length")) == "length"
+
+
+def test_the_reason_of_another_candidate_does_not_count_where_there_is_one() -> None:
+    assert finish_reason(Finish("stop"), Finish("length", 1)) == "stop"
+
+
+def test_arguments_that_are_no_object_come_home_after_a_stream() -> None:
+    stream: EventTranslator[Chunk] = EventTranslator("anthropic", dict)
+    stream.emit([PartStart(0, Call("c", "f")), PartDelta(0, "[1]"), PartEnd(0), Finish("tool")])
+    stream.close()
+    assert stream.ids.calls == {"c": RAW_ARGUMENTS}
+
+
+def test_arguments_that_are_wrapped_in_a_string_are_escaped_in_every_piece() -> None:
+    """A delta like an earlier one is copied without parsing it, but not where its text changes."""
+    pieces = ('["', "first", "second", r"a \n line", r"a \" quote", '"]')
+    deltas: list[JSON] = [{"index": 0, "id": "c", "function": {"name": "f", "arguments": ""}}]
+    deltas += [{"index": 0, "function": {"arguments": piece}} for piece in pieces]
+    source: list[bytes] = []
+    for delta in deltas:
+        event: JSON = {"choices": [{"index": 0, "delta": {"tool_calls": [delta]}}]}
+        source.append(b"data: " + dump(event) + b"\n\n")
+    body = fold(b"".join(restream(source, "openai-chat", "anthropic")), "anthropic")
+    assert get(body, ("content", 0, "input")) == {"_raw": "".join(pieces)}
+
+
+def test_a_reader_that_cannot_repeat_an_event_leaves_the_cache_empty() -> None:
+    """Checksums differ in every event of a binary stream: a template would match no other event."""
+    deltas: list[JSON] = [
+        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": text}}}
+        for text in ("one", "two", "three")
+    ]
+    events: list[JSON] = [{"messageStart": {"role": "assistant"}}, *deltas]
+    translator: StreamTranslator[bytes] = StreamTranslator("bedrock", "openai-chat")
+    for event in events:
+        assert isinstance(event, dict)
+        ((name, data),) = event.items()
+        translator.feed(aws.write(dump(data), name))
+    assert translator._delta_cache.empty

@@ -306,11 +306,11 @@ def test_an_unknown_wire_is_an_error_before_anything_is_read() -> None:
         raise AssertionError("it was read")
         yield b""
 
-    for source, target in (("nobody", "anthropic"), ("anthropic", "nobody"), ("", "anthropic")):
+    for source, target in (("unknown", "anthropic"), ("anthropic", "unknown"), ("", "anthropic")):
         with pytest.raises(UsageError, match="unknown wire, profile or provider"):
             restream(never(), source, target)
     with pytest.raises(UsageError, match="unknown wire, profile or provider"):
-        fold(never(), "nobody")
+        fold(never(), "unknown")
 
 
 @pytest.mark.parametrize("name", [name for name in WIRES if wire(name).stream is None])

@@ -1,4 +1,4 @@
-"""The route that the README shows: a real client sends a request, a real server of the model's wire
+"""The route that a page shows: a real client sends a request, a real server of the model's wire
 answers, both over loopback."""
 
 from __future__ import annotations
@@ -7,14 +7,15 @@ import json
 from types import CodeType
 
 import pytest
-from cli.shell import fences
+from pages import ROOT, blocks
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streams.loopback import serve
 
 from toolwire import decode, fold
-from toolwire.conversation.json import JSON
+from toolwire.conversation.json import JSON, get
 
+PAGE = ROOT / "docs" / "how-to" / "usechat.md"
 CHUNKS: tuple[JSON, ...] = (
     {
         "candidates": [{"index": 0, "content": {"role": "model", "parts": [{"text": "One "}]}}],
@@ -49,14 +50,12 @@ CHAT_REQUEST: JSON = {
 
 
 def route() -> CodeType:
-    (code,) = (
-        text for language, text in fences("README.md") if language == "py" and "Starlette" in text
-    )
-    return compile(code, "README.md", "exec")
+    (code,) = (block.text for block in blocks(PAGE) if block.title == "gemini_sdk_server.py")
+    return compile(code, str(PAGE), "exec")
 
 
 @pytest.mark.filterwarnings("default")  # the client of the model warns of its own ways
-def test_the_route_of_the_readme_streams_a_models_answer_to_a_chat_page(
+def test_the_route_of_the_page_streams_a_models_answer_to_a_chat_page(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sent = [b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in CHUNKS]
@@ -69,9 +68,10 @@ def test_the_route_of_the_readme_streams_a_models_answer_to_a_chat_page(
         assert isinstance(app, Starlette)
         with TestClient(app) as page:
             answer = page.post("/api/chat", json=CHAT_REQUEST)
-    assert server.requests[0].json == {
-        "contents": [{"parts": [{"text": "Oslo or Rome?"}], "role": "user"}]
-    }
+    sent_body = server.requests[0].json
+    assert get(sent_body, ("contents",)) == [{"parts": [{"text": "Oslo or Rome?"}], "role": "user"}]
+    declaration = ("tools", 0, "functionDeclarations", 0, "name")
+    assert get(sent_body, declaration) == "weather"
     assert answer.headers["x-vercel-ai-ui-message-stream"] == "v1"
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.text.endswith("data: [DONE]\n\n")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from temporal_child import STEPS
 from temporal_server import Server
-from temporal_stage import BOOKS, Book, outcomes, staged, until
+from temporal_stage import BOOKS, Book, open_stage, outcomes, until
 
 RANG = ("done", '{"attempt":1,"rang":"c"}')
 
@@ -21,7 +21,7 @@ RANG = ("done", '{"attempt":1,"rang":"c"}')
 def test_a_call_whose_replica_was_killed_is_resumed_by_whoever_asks_with_one_effect_and_its_true_result(
     tmp_path: Path, book: Book, step: str
 ) -> None:
-    with staged(tmp_path, book) as stage:
+    with open_stage(tmp_path, book) as stage:
         worker = stage.worker()
         stage.replica("c", die=step, pause=0.5).dies()
         retries = [stage.replica("c", pause=0.5) for _ in range(1 if book == "sqlite" else 2)]
@@ -35,7 +35,7 @@ def test_a_call_whose_replica_was_killed_is_resumed_by_whoever_asks_with_one_eff
 def test_a_tool_that_may_run_again_is_resumed_and_not_run_again_when_only_its_replica_was_killed(
     tmp_path: Path, book: Book
 ) -> None:
-    with staged(tmp_path, book) as stage:
+    with open_stage(tmp_path, book) as stage:
         stage.worker()
         stage.replica("c", die="after start", on_crash="retry", pause=0.5).dies()
         assert outcomes(stage.replica("c", on_crash="retry", pause=0.5).answers()) == {RANG}
@@ -46,10 +46,10 @@ def test_a_tool_that_may_run_again_is_resumed_and_not_run_again_when_only_its_re
 def test_a_call_that_ended_on_the_engine_while_no_replica_lived_gets_its_result(
     tmp_path: Path, book: Book
 ) -> None:
-    with staged(tmp_path, book) as stage:
+    with open_stage(tmp_path, book) as stage:
         stage.worker()
         stage.replica("c", die="after start").dies()
-        stage.ended_there("c")
+        stage.wait_for_end("c")
         assert outcomes(stage.replica("c").answers()) == {RANG}
         assert stage.effects == {"c": 1}
 
@@ -57,7 +57,7 @@ def test_a_call_that_ended_on_the_engine_while_no_replica_lived_gets_its_result(
 def test_a_replica_that_slept_past_its_lease_tells_what_was_recorded_meanwhile(
     tmp_path: Path,
 ) -> None:
-    with staged(tmp_path, "postgres") as stage:
+    with open_stage(tmp_path, "postgres") as stage:
         stage.worker()
         sleeper = stage.replica("c", pause=1)
         until(lambda: stage.effects == {"c": 1})
@@ -72,7 +72,7 @@ def test_a_replica_that_slept_past_its_lease_tells_what_was_recorded_meanwhile(
 def test_nobody_knows_what_became_of_a_call_whose_worker_was_killed(
     tmp_path: Path, book: Book
 ) -> None:
-    with staged(tmp_path, book) as stage:
+    with open_stage(tmp_path, book) as stage:
         worker = stage.worker()
         replica = stage.replica("c", pause=60)
         until(lambda: stage.effects == {"c": 1})
@@ -86,7 +86,7 @@ def test_nobody_knows_what_became_of_a_call_whose_worker_was_killed(
 def test_a_worker_that_was_killed_together_with_its_replica_is_noticed_by_whoever_asks(
     tmp_path: Path,
 ) -> None:
-    with staged(tmp_path, "sqlite") as stage:
+    with open_stage(tmp_path, "sqlite") as stage:
         worker = stage.worker()
         replica = stage.replica("c", pause=60)
         until(lambda: stage.effects == {"c": 1})
@@ -101,7 +101,7 @@ def test_a_worker_that_was_killed_together_with_its_replica_is_noticed_by_whoeve
 def test_a_tool_that_may_run_again_does_when_its_worker_was_killed(
     tmp_path: Path, book: Book
 ) -> None:
-    with staged(tmp_path, book) as stage:
+    with open_stage(tmp_path, book) as stage:
         worker = stage.worker()
         replica = stage.replica("c", on_crash="retry", pause=60)
         until(lambda: stage.effects == {"c": 1})
@@ -112,7 +112,7 @@ def test_a_tool_that_may_run_again_does_when_its_worker_was_killed(
 
 
 def test_a_tool_that_can_be_asked_is_when_its_worker_was_killed(tmp_path: Path) -> None:
-    with staged(tmp_path, "sqlite") as stage:
+    with open_stage(tmp_path, "sqlite") as stage:
         worker = stage.worker()
         replica = stage.replica("c", on_crash="probe", pause=60)
         until(lambda: stage.effects == {"c": 1})
@@ -126,10 +126,10 @@ def test_a_tool_that_can_be_asked_is_when_its_worker_was_killed(tmp_path: Path) 
 
 @pytest.mark.parametrize("book", BOOKS)
 def test_a_call_waits_until_there_is_a_worker_again(tmp_path: Path, book: Book) -> None:
-    with staged(tmp_path, book) as stage:
+    with open_stage(tmp_path, book) as stage:
         stage.worker().kill()
         replica = stage.replica("c", "d")
-        until(lambda: stage.known_there("c") and stage.known_there("d"))
+        until(lambda: stage.knows_call("c") and stage.knows_call("d"))
         assert not stage.effects
         stage.worker()
         assert {one.state for one in replica.answers()} == {"done"}
@@ -142,7 +142,7 @@ def test_a_call_survives_the_death_of_the_engine_in_the_middle_of_it(
 ) -> None:
     server = Server(durable=True)
     try:
-        with staged(tmp_path, book, server) as stage:
+        with open_stage(tmp_path, book, server) as stage:
             stage.worker()
             replica = stage.replica("c", pause=3, heartbeat_timeout=60)
             until(lambda: stage.effects == {"c": 1})
@@ -159,7 +159,7 @@ def test_a_call_that_was_asked_while_the_engine_was_away_is_begun_when_it_is_bac
 ) -> None:
     server = Server(durable=True)
     try:
-        with staged(tmp_path, "sqlite", server) as stage:
+        with open_stage(tmp_path, "sqlite", server) as stage:
             stage.worker()
             server.kill()
             replica = stage.replica("c")

@@ -104,7 +104,7 @@ def house(
     tmp_path: Path, act: Callable[[House], Awaitable[None]], codec: PayloadCodec | None = None
 ) -> None:
     """Acts in a house of its own."""
-    target = temporal_server.shared().target
+    target = temporal_server.common_server().target
 
     async def main() -> None:
         converter = dataclasses.replace(DataConverter.default, payload_codec=codec)
@@ -134,7 +134,7 @@ class CountingBody:
         self.tool = runnable(run, on_crash=on_crash, timeout=timeout, needs=needs)
 
 
-async def told(executor: ToolExecutor, what: ToolCall) -> tuple[str, object, int]:
+async def execute_call(executor: ToolExecutor, what: ToolCall) -> tuple[str, object, int]:
     answer = await executor.execute(what)
     return answer.state, answer.outcome and answer.outcome.value, answer.attempt
 
@@ -150,8 +150,8 @@ def test_a_value_comes_back_as_it_was_given(tmp_path: Path) -> None:
 
     async def act(house: House) -> None:
         async with house.worker(counted.tool), house.executor() as executor:
-            assert await told(executor, ask(counted.tool)) == ("done", value, 1)
-            assert await told(executor, ask(counted.tool)) == ("done", value, 1)
+            assert await execute_call(executor, ask(counted.tool)) == ("done", value, 1)
+            assert await execute_call(executor, ask(counted.tool)) == ("done", value, 1)
         assert counted.times == 1
 
     house(tmp_path, act)
@@ -192,7 +192,7 @@ def test_a_call_that_did_nothing_runs_again_as_another_activity(
     async def act(house: House) -> None:
         async with house.worker(counted.tool), house.executor() as executor:
             assert kind(await executor.execute(ask(counted.tool))) == "shy"
-            assert await told(executor, ask(counted.tool)) == ("done", 2, 2)
+            assert await execute_call(executor, ask(counted.tool)) == ("done", 2, 2)
             found = await house.client.get_activity_handle(house.id(attempt=2)).describe()
             assert found.activity_id == house.id(attempt=2)
 
@@ -219,7 +219,7 @@ def secretive() -> CountingBody:
     )
 
 
-def keyed(tool: Runnable) -> ToolCall:
+def call_with_secrets(tool: Runnable) -> ToolCall:
     return replace(
         ask(tool),
         user_id="u",
@@ -233,7 +233,7 @@ def test_secrets_are_not_sent_in_the_clear(tmp_path: Path) -> None:
 
     async def act(house: House) -> None:
         async with house.worker(counted.tool), house.executor() as executor:
-            answer = await executor.execute(keyed(counted.tool))
+            answer = await executor.execute(call_with_secrets(counted.tool))
             assert kind(answer) == "engine"
             assert answer.outcome and answer.outcome.failure
             assert "payload codec" in str(answer.outcome.failure.developer_message)
@@ -247,7 +247,7 @@ def test_with_a_codec_secrets_reach_the_tool_and_temporal_cannot_read_them(tmp_p
 
     async def act(house: House) -> None:
         async with house.worker(counted.tool), house.executor() as executor:
-            assert await told(executor, keyed(counted.tool)) == (
+            assert await execute_call(executor, call_with_secrets(counted.tool)) == (
                 "done",
                 len("gh-token" + "hunter2-hunter2"),
                 1,
@@ -278,7 +278,7 @@ def test_arguments_that_are_too_large_are_refused_before_anything_is_sent(tmp_pa
             assert (
                 answer.outcome
                 and answer.outcome.failure
-                and "10000 are taken" in answer.outcome.failure.message
+                and "the maximum is 10000" in answer.outcome.failure.message
             )
         assert counted.times == 0
 
@@ -323,7 +323,7 @@ def test_a_tool_that_the_worker_does_not_have_was_not_run_and_may_be_later(tmp_p
             async with house.worker(other):
                 assert kind(await executor.execute(ask(counted.tool))) == "engine"
             async with house.worker(counted.tool):
-                assert await told(executor, ask(counted.tool)) == ("done", 1, 2)
+                assert await execute_call(executor, ask(counted.tool)) == ("done", 1, 2)
 
     house(tmp_path, act)
 
@@ -335,7 +335,7 @@ def test_a_call_that_no_worker_took_in_time_was_not_run_and_may_be_later(tmp_pat
         async with house.executor(worker_timeout=1.0) as executor:
             assert kind(await executor.execute(ask(counted.tool))) == "busy"
             async with house.worker(counted.tool):
-                assert await told(executor, ask(counted.tool)) == ("done", 1, 2)
+                assert await execute_call(executor, ask(counted.tool)) == ("done", 1, 2)
 
     house(tmp_path, act)
 
@@ -349,7 +349,7 @@ def test_a_tool_that_blocks_its_event_loop_does_not_look_dead(tmp_path: Path) ->
 
     async def act(house: House) -> None:
         async with house.worker(counted.tool), house.executor(heartbeat_timeout=1.0) as executor:
-            assert await told(executor, ask(counted.tool)) == ("done", "slept", 1)
+            assert await execute_call(executor, ask(counted.tool)) == ("done", "slept", 1)
 
     house(tmp_path, act)
 
@@ -407,7 +407,7 @@ def test_a_server_that_stops_leaves_its_calls_to_the_next_one(tmp_path: Path) ->
                 await executor.drain(0.0)
                 assert (await call).state == "running"
             async with house.executor() as executor:
-                assert await told(executor, ask(counted.tool)) == ("done", "slept", 1)
+                assert await execute_call(executor, ask(counted.tool)) == ("done", "slept", 1)
         assert counted.times == 1
 
     house(tmp_path, act)
@@ -460,7 +460,7 @@ def test_a_call_that_is_old_gets_its_result_as_long_as_temporal_has_it(tmp_path:
     async def act(house: House) -> None:
         await _begin_and_leave(house, counted)
         async with house.executor(clock=lambda: time.time() + 40 * 86400) as executor:
-            assert await told(executor, ask(counted.tool)) == ("done", "kept", 1)
+            assert await execute_call(executor, ask(counted.tool)) == ("done", "kept", 1)
         assert counted.times == 1
 
     house(tmp_path, act)
@@ -499,7 +499,7 @@ def test_another_ledger_in_the_same_namespace_is_not_told_the_result_of_a_differ
     async def act(house: House) -> None:
         async with house.worker(counted.tool):
             async with house.executor() as executor:
-                assert await told(executor, ask(counted.tool, n=1)) == ("done", 1, 1)
+                assert await execute_call(executor, ask(counted.tool, n=1)) == ("done", 1, 1)
             house.folder = tmp_path / "other"
             house.folder.mkdir()
             async with house.executor() as executor:

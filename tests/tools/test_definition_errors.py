@@ -17,7 +17,7 @@ class Node(Struct):
     children: list[Node] = []
 
 
-class Torn(Struct):
+class UndefinedField(Struct):
     part: Nowhere  # type: ignore[name-defined]  # noqa: F821
 
 
@@ -39,7 +39,7 @@ def reserved(_meta: int) -> None: ...
 def recursive(a: Node) -> None: ...
 def recursive_model(a: Family) -> None: ...
 def gives_recursive() -> list[Node]: ...  # type: ignore[empty-body]
-def inside(a: Torn) -> None: ...
+def inside(a: UndefinedField) -> None: ...
 def odd(a: complex) -> None: ...
 def unhashable(a: Literal[[]]) -> None: ...  # type: ignore[valid-type]
 def two_kinds(a: Point | Size) -> None: ...
@@ -77,6 +77,12 @@ INVALID: list[tuple[Callable[..., object], Mapping[str, object], str]] = [
     (plain, {"on_crash": "probe"}, "pass it as probe="),
     (plain, {"probe": plain}, "never called"),
     (plain, {"on_crash": "probe", "probe": other}, "the probe takes z"),
+    (plain, {"key": "a"}, "a list of their names"),
+    (plain, {"key": []}, "a list of their names"),
+    (plain, {"key": ["a", "z"]}, "names z"),
+    (plain, {"key": other}, "the key takes z"),
+    (plain, {"key": writes}, "cannot be async"),
+    (plain, {"key": ["a"], "read_only": True}, "not recorded"),
     (plain, {"on_crash": "transactional"}, "make the tool async"),
     (no_context, {"on_crash": "transactional"}, "make the tool async"),
     (writes, {"on_crash": "transactional", "read_only": True}, "nothing to commit"),

@@ -44,7 +44,7 @@ def test_async_functions_are_recognized_through_every_wrapper() -> None:
         return a
 
     @functools.wraps(slow)
-    async def wrapped(a: int) -> int:
+    async def call_slow(a: int) -> int:
         return await slow(a)
 
     class Object:
@@ -53,7 +53,7 @@ def test_async_functions_are_recognized_through_every_wrapper() -> None:
 
     assert [
         make_tool(one).is_async
-        for one in (slow, lazy, quick, wrapped, functools.partial(slow), Object())
+        for one in (slow, lazy, quick, call_slow, functools.partial(slow), Object())
     ] == [True, True, False, True, True, True]
     result = make_tool(slow).body({"a": 1}, CONTEXT)
     assert inspect.iscoroutine(result)

@@ -1,4 +1,4 @@
-"""Tools are found by what a caller wrote: an exact version, a major one, none; and whoever misses
+"""Tools are found by what a caller wrote: an exact version, a major one, none; and a caller who misses
 one is told what there is."""
 
 from __future__ import annotations

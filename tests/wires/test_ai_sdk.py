@@ -736,3 +736,21 @@ def test_what_is_edited_is_still_accepted_by_the_official_package(judge: Judge) 
                 )
     assert [verdict["error"] for verdict in judge(bodies) if verdict["error"]] == []
     assert len(bodies) > 20
+
+
+def test_a_result_beside_a_call_of_the_client_is_the_clients() -> None:
+    def executors(**fields: JSON) -> list[str]:
+        call: JSON = {
+            "type": "tool-call",
+            "toolCallId": "a",
+            "toolName": "f",
+            "input": {},
+            **fields,
+        }
+        output: JSON = {"type": "text", "value": "r"}
+        result: JSON = {"type": "tool-result", "toolCallId": "a", "toolName": "f", "output": output}
+        body: JSON = {"messages": [{"role": "assistant", "content": [call, result]}]}
+        return [found.executor for found in decode(body, "ai-sdk").results()]
+
+    assert executors() == ["client"]
+    assert executors(providerExecuted=True) == ["provider"]

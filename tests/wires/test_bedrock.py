@@ -462,3 +462,20 @@ def test_an_edited_search_result_keeps_its_other_fields() -> None:
     written_body = encode(conversation.replace(part, replace(part, text="lost")), "bedrock").body
     block = get(written_body, ("messages", 0, "content", 0))
     assert block == {"searchResult": {**search, "content": [{"text": "lost"}]}}
+
+
+def test_a_result_in_an_assistant_message_is_the_clients_unless_a_server_tool_made_it() -> None:
+    def results(*content: JSON) -> list[tuple[str, str]]:
+        body: JSON = {"messages": [{"role": "assistant", "content": list(content)}]}
+        return [(result.call_id, result.executor) for result in decode(body, "bedrock").results()]
+
+    use: Object = {"toolUseId": "a", "name": "f", "input": {}}
+    server_use: JSON = {"toolUse": {**use, "type": "server_tool_use"}}
+    result: Object = {"toolUseId": "a", "content": [{"text": "r"}]}
+    assert results({"toolUse": use}, {"toolResult": result}) == [("a", "client")]
+    assert results({"toolResult": result}) == [("a", "client")]
+    assert results(server_use, {"toolResult": result}) == [("a", "provider")]
+    typed: JSON = {"toolResult": {**result, "type": "nova_grounding_result"}}
+    assert results(typed) == [("a", "provider")]
+    other: JSON = {"toolUse": {**use, "toolUseId": "b", "type": "server_tool_use"}}
+    assert results(other, {"toolUse": use}, {"toolResult": result}) == [("a", "client")]

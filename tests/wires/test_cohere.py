@@ -149,7 +149,7 @@ def test_a_picture_in_a_result_follows_in_a_user_message_and_is_reported() -> No
     )
     judge(encoded.body, "request")
     picture: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
-    content: JSON = [{"type": "text", "text": "From tool call c1:"}, picture]
+    content: JSON = [{"type": "text", "text": "From tool call c1 (draw):"}, picture]
     assert get(encoded.body, ("messages", -1)) == {"role": "user", "content": content}
     assert len(encoded.losses) == 1
 

@@ -11,8 +11,11 @@ from msgspec.structs import replace
 from toolwire import (
     Call,
     Choice,
+    Conversation,
     DecodeError,
     Format,
+    Media,
+    Message,
     Reasoning,
     Result,
     Text,
@@ -345,3 +348,85 @@ def test_a_call_that_opens_with_arguments_keeps_them_beside_those_by_path() -> N
     ):
         (call,) = decode(fold(events, NAME), NAME, "response").calls()
         assert call.input == expected
+
+
+PICTURE: Media = Media("image", "image/png", "QUJD")
+
+
+def contents_with_pictures(model: str, *ids: str) -> list[JSON]:
+    """A request to a model: two parallel calls, each with a picture in its result."""
+    calls = [Call(call_id, "draw", {"n": n}) for n, call_id in enumerate(ids)]
+    results = [call.result((Text(f"picture {n}"), PICTURE)) for n, call in enumerate(calls)]
+    messages = (
+        Message("user", "Draw."),
+        Message("assistant", tuple(calls)),
+        Message("tool", tuple(results)),
+    )
+    encoded = encode(Conversation(messages, settings={"model": model}), NAME)
+    assert isinstance(encoded.body, dict)
+    contents = encoded.body["contents"]
+    assert isinstance(contents, list)
+    return contents
+
+
+@pytest.mark.parametrize("model", ["gemini-2.5-flash", "gemini-2.0-flash", "models/gemini-2.5-pro"])
+def test_pictures_of_results_follow_in_a_user_content_for_models_that_take_text(model: str) -> None:
+    responses, pictures = contents_with_pictures(model, "a", "b")[2:]
+    assert '"parts": [{"inlineData"' not in json.dumps(responses)
+    image: JSON = {"inlineData": {"mimeType": "image/png", "data": "QUJD"}}
+    labels: list[JSON] = [{"text": f"From tool call {call_id} (draw):"} for call_id in "ab"]
+    assert pictures == {"role": "user", "parts": [labels[0], image, labels[1], image]}
+
+
+@pytest.mark.parametrize("model", ["gemini-3-pro-preview", "gemini-flash-latest", "gemini-10-pro"])
+def test_pictures_of_results_stay_inside_for_models_that_take_them(model: str) -> None:
+    (responses,) = contents_with_pictures(model, "a", "b")[2:]
+    assert json.dumps(responses).count('"parts": [{"inlineData"') == 2
+
+
+def test_a_picture_is_named_by_the_number_of_its_call_if_the_call_has_no_id() -> None:
+    pictures = contents_with_pictures("gemini-2.5-flash", "tw-" + "0" * 16, "tw-" + "1" * 16)[3]
+    labels = [f"From tool call number {n} (draw):" for n in (1, 2)]
+    assert all(label in json.dumps(pictures) for label in labels)
+
+
+def body_of_client(output: JSON, name: str = "weather") -> dict[str, JSON]:
+    """A request of a client that wraps results in `name` and `content`."""
+    response: JSON = {"name": name, "content": output}
+    contents: list[JSON] = [
+        {"role": "user", "parts": [{"text": "The weather?"}]},
+        {"role": "model", "parts": [{"functionCall": {"name": "weather", "args": {}}}]},
+        {
+            "role": "user",
+            "parts": [{"functionResponse": {"name": "weather", "response": response}}],
+        },
+    ]
+    return {"contents": contents}
+
+
+@pytest.mark.parametrize("output", ["-3 degrees", {"degrees": -3}, ["cold", "wet"], 0, False])
+def test_other_wires_get_the_output_that_a_client_wrapped(output: JSON) -> None:
+    translated = translate(body_of_client(output), NAME, "openai-chat")
+    (result,) = decode(translated.body, "openai-chat").results()
+    assert result.text == (
+        output if isinstance(output, str) else json.dumps(output).replace(" ", "")
+    )
+    back = translate(translated.body, "openai-chat", NAME, ids=translated.ids)
+    assert decode(back.body, NAME).results()[0].output == output
+
+
+def test_the_wrapper_of_a_client_stays_on_its_own_wire_and_holds_an_edited_result() -> None:
+    body = body_of_client("-3 degrees")
+    conversation = decode(body, NAME)
+    assert encode(conversation, NAME).body == body
+    edited = conversation.replace_result(conversation.calls()[0], "hot")
+    assert encode(edited, NAME).body == body_of_client("hot")
+    added = replace(edited, messages=(*edited.messages, Message("user", "And now?")))
+    written = encode(added, NAME).body
+    assert isinstance(written, dict) and isinstance(written["contents"], list)
+    assert written["contents"][:3] == body_of_client("hot")["contents"]
+
+
+def test_an_output_with_a_name_of_its_own_is_no_wrapper() -> None:
+    (result,) = decode(body_of_client("a city", name="Oslo"), NAME).results()
+    assert result.output == {"name": "Oslo", "content": "a city"}

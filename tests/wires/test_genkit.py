@@ -27,9 +27,12 @@ from toolwire import (
     Text,
     Usage,
     catalogue,
+    check,
     decode,
     detect,
     encode,
+    fold,
+    restream,
     translate,
 )
 from toolwire.conversation.json import JSON
@@ -186,17 +189,32 @@ def test_the_tools_name_is_no_fallback_when_the_ref_is_missing() -> None:
     assert (name, content) == ("search_docs", "found")
 
 
-def test_two_calls_of_one_tool_without_refs_get_an_id_each() -> None:
+def test_results_of_two_calls_of_one_tool_without_refs_are_ambiguous() -> None:
     body = history(
         [request_part(value={"n": 1}), request_part(value={"n": 2})],
         [response_part("one"), response_part("two")],
     )
-    found = results_in_chat(body)
-    assert [content for _, _, content in found] == ["one", "two"]
-    calls = value_at(translate(body, NAME, "openai-chat").body, "messages", 1, "tool_calls")
-    assert isinstance(calls, list)
-    assert [value_at(call, "id") for call in calls] == [call_id for call_id, _, _ in found]
-    assert [value_at(call, "function", "arguments") for call in calls] == ['{"n":1}', '{"n":2}']
+    assert all(pair.call is None or pair.result is None for pair in decode(body, NAME).pairs())
+    assert {finding.name for finding in check(body, NAME)} == {"ambiguous-same-name"}
+    for target in ("openai-chat", "ollama", "gemini"):
+        translated = translate(body, NAME, target)
+        assert {change.name for change in translated.changes} >= {"ambiguous-same-name"}
+        results = [result.text for result in decode(translated.json(), target).results()]
+        assert not {"one", "two"} & set(results), target
+        assert b"one" in translated.json() and b"two" in translated.json()
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_with_two_calls_of_one_tool_gets_refs(stream: bool) -> None:
+    calls: list[JSON] = [{"functionCall": {"name": "f", "args": {"n": n}}} for n in (1, 2)]
+    candidate: JSON = {"content": {"role": "model", "parts": calls}, "finishReason": "STOP"}
+    body: JSON = {"candidates": [candidate]}
+    if stream:
+        answer = decode(fold(restream([body], "gemini", NAME), NAME), NAME, "response")
+    else:
+        answer = decode(translate(body, "gemini", NAME, "response").json(), NAME, "response")
+    assert [call.origin for call in answer.calls()] == ["wire", "wire"]
+    assert len({call.id for call in answer.calls()}) == 2
 
 
 def test_an_empty_ref_is_a_missing_one() -> None:
@@ -243,7 +261,7 @@ def test_several_turns_without_refs_keep_their_results_apart() -> None:
     assert [content for _, _, content in results_in_chat({"messages": turns})] == ["0", "1", "2"]
 
 
-def test_calls_in_two_messages_of_one_turn_keep_their_results_in_order() -> None:
+def test_calls_of_one_tool_in_two_messages_of_one_turn_get_refs_and_keep_their_results() -> None:
     contents: list[JSON] = [
         {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"k": 1}}}]},
         {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"k": 2}}}]},
@@ -256,8 +274,8 @@ def test_calls_in_two_messages_of_one_turn_keep_their_results_in_order() -> None
         },
     ]
     translated = translate({"contents": contents}, "gemini", NAME)
-    assert b"tw-" not in translated.json()
     pairs = decode(translated.json(), NAME).pairs()
+    assert [pair.how for pair in pairs] == ["id", "id"]
     assert [
         (pair.call and pair.call.input, pair.result and pair.result.text) for pair in pairs
     ] == [({"k": 1}, "one"), ({"k": 2}, "two")]
@@ -284,8 +302,8 @@ def test_a_minted_id_is_sent_on_both_sides_where_order_would_pair_otherwise() ->
 
 def test_a_missing_ref_is_missing_again_after_a_round_trip() -> None:
     body = history(
-        [request_part(value={"n": 1}), request_part(value={"n": 2})],
-        [response_part("one"), response_part("two")],
+        [request_part(value={"n": 1}), request_part(value={"n": 2}, name="g")],
+        [response_part("one"), response_part("two", name="g")],
     )
     translated = translate(body, NAME, "openai-chat")
     assert translate(translated.json(), "openai-chat", NAME, ids=translated.ids).body == body

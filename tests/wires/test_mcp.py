@@ -28,6 +28,7 @@ from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind
+from toolwire.types import RequestInfo
 from toolwire.wires import mcp
 from toolwire.wires.mcp.ids import json_id, neutral_id
 
@@ -408,16 +409,19 @@ def test_a_response_is_the_result_of_the_last_answered_call() -> None:
 
 def test_a_response_of_a_model_becomes_a_sampling_response_and_is_restored() -> None:
     body: JSON = {
-        "id": "r1",
+        "id": "chatcmpl-1",
         "object": "chat.completion",
-        "created": 0,
+        "created": 1,
         "model": "m",
         "choices": [
             {
                 "index": 0,
+                "logprobs": None,
                 "finish_reason": "tool_calls",
                 "message": {
                     "role": "assistant",
+                    "refusal": None,
+                    "annotations": [],
                     "content": "Looking.",
                     "tool_calls": [
                         {
@@ -431,9 +435,11 @@ def test_a_response_of_a_model_becomes_a_sampling_response_and_is_restored() -> 
         ],
     }
     translated = translate(body, "openai-chat", "mcp", "response")
-    assert [loss.pointer for loss in translated.losses] == ["/created"]
+    assert [(loss.pointer, loss.severity) for loss in translated.losses] == [("/created", "info")]
     assert get(translated.body, ("result", "stopReason")) == "toolUse"
-    assert translate(translated.json(), "mcp", "openai-chat", "response").body == body
+    request = RequestInfo(created=1)
+    back = translate(translated.json(), "mcp", "openai-chat", "response", request=request)
+    assert back.body == body
 
 
 def test_a_result_added_to_a_single_request_makes_an_exchange() -> None:

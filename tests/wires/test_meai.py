@@ -503,7 +503,7 @@ def test_a_part_added_to_a_response_keeps_its_position() -> None:
 def test_a_response_survives_a_round_trip() -> None:
     body: JSON = {
         "messages": [message("assistant", text("x"), call())],
-        "responseId": "r",
+        "responseId": "chatcmpl-r",
         "modelId": "m",
         "createdAt": "2026-03-01T12:00:00+00:00",
         "finishReason": "tool_calls",
@@ -517,7 +517,7 @@ def test_a_response_survives_a_round_trip() -> None:
     }
     conversation = decode(body, NAME, "response")
     assert conversation.settings == {
-        "id": "r",
+        "id": "chatcmpl-r",
         "model": "m",
         "created": 1772366400,
         "usage": Usage(5, 3, 2, None, 1),

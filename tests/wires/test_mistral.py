@@ -9,6 +9,7 @@ from pathlib import Path
 
 import judges
 import pytest
+from cases import MODELS
 from msgspec.structs import replace
 
 from toolwire.codec import decode, encode
@@ -124,7 +125,7 @@ def test_detect_needs_fields_of_this_wire_to_tell_it_from_other_chat_wires() -> 
     except UsageError as error:
         assert "mistral" in error.why
     else:
-        raise AssertionError("a body without any mark is nobody's in particular")
+        raise AssertionError("a body without any mark belongs to no particular wire")
 
 
 # --- ids ------------------------------------------------------------------------------------------
@@ -271,10 +272,31 @@ def test_an_edited_picture_keeps_its_detail() -> None:
     }
 
 
-def test_a_prefix_is_reported_and_its_absence_is_not() -> None:
-    translated = translate(case("settings-of-every-kind"), "mistral", "openai-chat")
+PREFIX: Object = {"role": "assistant", "content": "{", "prefix": True}
+ASKED: JSON = {"role": "user", "content": "Write JSON."}
+
+
+def test_a_prefix_in_mid_history_is_reported_and_its_absence_is_not() -> None:
+    translated = translate({"messages": [ASKED, PREFIX, ASKED]}, "mistral", "openai-chat")
     assert "/messages/1/prefix" in [loss.pointer for loss in translated.losses]
     assert translate(case("parallel-calls-of-one-tool"), "mistral", "openai-chat").losses == []
+
+
+@pytest.mark.parametrize("wire", [wire for wire in MODELS if wire != "mistral"])
+def test_a_prefix_at_the_end_is_the_last_message_elsewhere_and_comes_home(wire: str) -> None:
+    body: JSON = {"model": "m", "messages": [ASKED, PREFIX]}
+    there = translate(body, "mistral", wire)
+    assert not there.losses
+    assert decode(there.body, wire).messages[-1].role == "assistant"
+    assert translate(there.body, wire, "mistral", ids=there.ids).body == body
+
+
+def test_a_text_of_the_assistant_at_the_end_is_followed_by_a_user_message() -> None:
+    """The answer to a prefix repeats it, which clients of other wires do not expect."""
+    body: JSON = {"messages": [ASKED, {"role": "assistant", "content": "{"}]}
+    translated = translate(body, "openai-chat", "mistral")
+    assert get(translated.body, ("messages", 2, "role")) == "user"
+    assert b"prefix" not in translated.json()
 
 
 def test_a_refusal_becomes_text_and_a_custom_call_a_function_that_is_restored() -> None:
@@ -344,6 +366,20 @@ def test_usage_includes_cached_tokens() -> None:
 def test_the_judge_accepts_the_cases_and_refuses_a_call_without_a_function() -> None:
     assert {name for name, kind, body in cases() if complaints(body, kind)} == {"unknown-chunks"}
     assert "tool_calls" in complaints(case("unknown-chunks"))
+
+
+@pytest.mark.parametrize("url", ["https://x.example/a.mp3", "gs://bucket/a.mp3", "HTTPS://x/a.mp3"])
+def test_audio_by_a_url_of_any_scheme_is_no_base64(url: str) -> None:
+    body: JSON = {
+        "contents": [
+            {"role": "user", "parts": [{"fileData": {"fileUri": url, "mimeType": "audio/mpeg"}}]}
+        ]
+    }
+    there = translate(body, "gemini", "mistral")
+    [audio] = decode(there.body, "mistral").parts()
+    assert isinstance(audio, Media)
+    assert (audio.kind, audio.url, audio.data) == ("audio", url, None)
+    assert translate(there.body, "mistral", "gemini").body == body
 
 
 EDITED_AUDIO: dict[str, tuple[JSON, JSON]] = {

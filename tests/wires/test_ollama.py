@@ -316,3 +316,24 @@ def test_the_id_map_holds_the_ids_that_are_minted_after_a_call_was_deleted() -> 
     encoded = encode(edited, "ollama", "response")
     [call] = decode(encoded.body, "ollama", "response").calls()
     assert encoded.ids.ids == {call.id: edited.calls()[0].id}
+
+
+@pytest.mark.parametrize("call_id", ["gone", None])
+def test_a_result_without_a_certain_call_takes_the_place_of_no_other(call_id: str | None) -> None:
+    """Servers number results by their order, so such a result is told in words."""
+    calls: list[JSON] = [
+        {"$type": "functionCall", "callId": name, "name": name, "arguments": {}} for name in "fg"
+    ]
+    result: JSON = {"$type": "functionResult", "callId": call_id, "result": "42"}
+    body: JSON = {
+        "messages": [
+            {"role": "user", "contents": [{"$type": "text", "text": "hi"}]},
+            {"role": "assistant", "contents": calls},
+            {"role": "tool", "contents": [result]},
+        ]
+    }
+    translated = translate(body, "meai", "ollama")
+    results = decode(translated.body, "ollama").results()
+    assert not any("42" in result.text for result in results)
+    assert b"[toolwire] a result" in translated.json() and b"42" in translated.json()
+    assert translated.changes

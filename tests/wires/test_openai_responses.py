@@ -88,10 +88,10 @@ def assert_read_as_listed(entry: dict[str, object], name: str) -> None:
     found = {(entry.wire, entry.direction, entry.family, entry.origin) for entry in catalogue()}
     assert (name, entry["direction"], entry["family"], entry["origin_class"]) in found
     assert encode(conversation, name, kind).body == body
-    anew = replace(
+    edited = replace(
         conversation, messages=(*conversation.messages,), settings=dict(conversation.settings)
     )
-    assert encode(anew, name, kind).body == body
+    assert encode(edited, name, kind).body == body
 
 
 @rows("entry", entries(NAME), ids=lambda entry: f"{entry['form']}-{entry['type_name']}")
@@ -222,16 +222,16 @@ def test_a_message_of_the_role_tool_is_written_back_with_only_its_edit() -> None
     }
     for text, content in ((TOOL_MESSAGE, "S"), (blocks, [{"type": "text", "text": "S"}])):
         conversation = decode(request(CALLED, text), NAME)
-        anew = replace(
+        edited = replace(
             conversation, messages=(*conversation.messages, Message("user", (Text("Thanks."),)))
         )
-        assert items_of(encode(anew, NAME).body)[2] == text
+        assert items_of(encode(edited, NAME).body)[2] == text
         result = conversation.results()[0]
         new = "S" if text is TOOL_MESSAGE else (Text("S"),)
         encoded = encode(conversation.replace(result, replace(result, output=new)), NAME)
         assert items_of(encoded.body)[2] == {**text, "content": content}
-    turn = replace(anew.messages[2], parts=(Text("Look."), *anew.messages[2].parts))
-    moved = encode(replace(anew, messages=(*anew.messages[:2], turn)), NAME)
+    turn = replace(edited.messages[2], parts=(Text("Look."), *edited.messages[2].parts))
+    moved = encode(replace(edited, messages=(*edited.messages[:2], turn)), NAME)
     assert text in items_of(moved.body)
 
 
@@ -680,7 +680,8 @@ def test_it_stopped_for_a_tool_if_the_client_has_to_run_one() -> None:
 
 
 def test_detect_finds_this_wire_for_its_bodies_only() -> None:
-    assert {detect(case.body) for case in CASES if case.wire == NAME} == {NAME}
+    known = [case for case in CASES if case.wire == NAME and "unknown" not in case.name]
+    assert {detect(case.body) for case in known} == {NAME}
 
 
 def test_a_conversation_made_by_hand_can_be_written() -> None:

@@ -64,11 +64,11 @@ def judge(body: JSON) -> None:
             assert not {"error", "value"} <= item.keys()
         else:
             assert TOOL_ID.fullmatch(str(item.get("tool_id", item.get("id"))))
-        for schema in published_schema(key):
+        for schema in schema_of(key):
             Draft202012Validator(schema).validate(item)
 
 
-def published_schema(key: str) -> list[Object]:
+def schema_of(key: str) -> list[Object]:
     """The published schema of a request, a result or a tool; none if the description is not at
     hand.
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from toolwire import decode, translate
-from toolwire.conversation.json import JSON, parse, text_of
+import pytest
+from signatures import signature_of
+
+from toolwire import decode, fold, restream, translate
+from toolwire.conversation.json import JSON, Object, parse, text_of
+from toolwire.conversation.model import REASONING_LOST, SIGNATURE_LOST, Kind
 from toolwire.conversation.parts import Reasoning
+from toolwire.lint.reasoning import signed_model
+from toolwire.profiles.table import profile
 
 ANTHROPIC: JSON = {
     "model": "claude-opus-5",
@@ -59,3 +65,167 @@ def test_reasoning_of_another_maker_does_not_travel() -> None:
     }
     for target in ("anthropic", "bedrock"):
         assert reasoning(translate(body, "gemini", target).body, target) == []
+
+
+# --- answers and streams --------------------------------------------------------------------------
+
+
+def _anthropic_block(index: int, block: Object, *deltas: Object) -> list[Object]:
+    out: list[Object] = [{"type": "content_block_start", "index": index, "content_block": block}]
+    for delta in deltas:
+        out.append({"type": "content_block_delta", "index": index, "delta": delta})
+    return [*out, {"type": "content_block_stop", "index": index}]
+
+
+def _bedrock_block(index: int, *deltas: Object) -> list[Object]:
+    out: list[Object] = []
+    for delta in deltas:
+        out.append({"contentBlockDelta": {"contentBlockIndex": index, "delta": delta}})
+    return [*out, {"contentBlockStop": {"contentBlockIndex": index}}]
+
+
+SIGNATURE, HIDDEN = "EqQBCgIYAg==", "EmwKAhgBEgy3va3pzix="
+ANSWERS: dict[str, Object] = {
+    "anthropic": {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-opus-5",
+        "content": [
+            {"type": "thinking", "thinking": "I should look.", "signature": SIGNATURE},
+            {"type": "redacted_thinking", "data": HIDDEN},
+            {"type": "thinking", "thinking": "", "signature": SIGNATURE},
+            {"type": "text", "text": "No."},
+        ],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+    },
+    "bedrock": {
+        "output": {
+            "message": {
+                "role": "assistant",
+                "content": [
+                    {
+                        "reasoningContent": {
+                            "reasoningText": {"text": "I should look.", "signature": SIGNATURE}
+                        }
+                    },
+                    {"reasoningContent": {"redactedContent": HIDDEN}},
+                    {"reasoningContent": {"reasoningText": {"text": "", "signature": SIGNATURE}}},
+                    {"text": "No."},
+                ],
+            }
+        },
+        "stopReason": "end_turn",
+        "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
+        "metrics": {"latencyMs": 1},
+    },
+}
+EVENTS: dict[str, list[Object]] = {
+    "anthropic": [
+        {"type": "message_start", "message": {**ANSWERS["anthropic"], "content": []}},
+        *_anthropic_block(
+            0,
+            {"type": "thinking", "thinking": "", "signature": ""},
+            {"type": "thinking_delta", "thinking": "I should look."},
+            {"type": "signature_delta", "signature": SIGNATURE},
+        ),
+        *_anthropic_block(1, {"type": "redacted_thinking", "data": HIDDEN}),
+        *_anthropic_block(
+            2,
+            {"type": "thinking", "thinking": "", "signature": ""},
+            {"type": "signature_delta", "signature": SIGNATURE},
+        ),
+        *_anthropic_block(3, {"type": "text", "text": ""}, {"type": "text_delta", "text": "No."}),
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}},
+        {"type": "message_stop"},
+    ],
+    "bedrock": [
+        {"messageStart": {"role": "assistant"}},
+        *_bedrock_block(
+            0,
+            {"reasoningContent": {"text": "I should look."}},
+            {"reasoningContent": {"signature": SIGNATURE}},
+        ),
+        *_bedrock_block(1, {"reasoningContent": {"redactedContent": HIDDEN}}),
+        *_bedrock_block(
+            2, {"reasoningContent": {"text": ""}}, {"reasoningContent": {"signature": SIGNATURE}}
+        ),
+        *_bedrock_block(3, {"text": "No."}),
+        {"messageStop": {"stopReason": "end_turn"}},
+        {"metadata": {"usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}}},
+    ],
+}
+SIGNED = [("I should look.", SIGNATURE, None), ("", None, HIDDEN), ("", SIGNATURE, None)]
+
+
+def all_reasoning(body: JSON, wire: str, kind: Kind) -> list[tuple[str, str | None, str | None]]:
+    parts = decode(body, wire, kind).parts()
+    return [(p.text, p.signature, p.hidden) for p in parts if isinstance(p, Reasoning)]
+
+
+@pytest.mark.parametrize("source, target", [("anthropic", "bedrock"), ("bedrock", "anthropic")])
+def test_signed_and_encrypted_reasoning_of_an_answer_travels(source: str, target: str) -> None:
+    encoded = translate(ANSWERS[source], source, target, "response")
+    assert all_reasoning(encoded.body, target, "response") == SIGNED
+    assert not [loss for loss in encoded.losses if loss.reason in (SIGNATURE_LOST, REASONING_LOST)]
+
+
+@pytest.mark.parametrize("source, target", [("anthropic", "bedrock"), ("bedrock", "anthropic")])
+def test_signed_and_encrypted_reasoning_of_a_stream_travels(source: str, target: str) -> None:
+    events = EVENTS[source]
+    stream = restream(iter(events), source, target, framed=False)
+    body = fold(list(stream), target)
+    assert all_reasoning(body, target, "response") == SIGNED
+    assert not [loss for loss in stream.losses if loss.reason in (SIGNATURE_LOST, REASONING_LOST)]
+
+
+def test_encrypted_reasoning_of_a_request_travels() -> None:
+    body = parse(
+        text_of(ANTHROPIC).replace(
+            '{"type":"thinking","thinking":"I should look.","signature":"EqQBCgIYAg=="}',
+            f'{{"type":"redacted_thinking","data":"{HIDDEN}"}}',
+        )
+    )
+    there = translate(body, "anthropic", "bedrock")
+    assert all_reasoning(there.body, "bedrock", "request") == [("", None, HIDDEN)]
+    home = translate(there.body, "bedrock", "anthropic", ids=there.ids)
+    assert all_reasoning(home.body, "anthropic", "request") == [("", None, HIDDEN)]
+
+
+# --- the model that signed ------------------------------------------------------------------------
+
+
+def request_signed_by(signer: str, model: str) -> JSON:
+    """A tool loop whose thinking one model signed, in a request for another."""
+    text = text_of(ANTHROPIC).replace(SIGNATURE, signature_of(signer))
+    return parse(text.replace('"claude-opus-5"', f'"{model}"'))
+
+
+MODELS = [
+    ("claude-opus-4-8", "claude-opus-4-8", True),
+    ("claude-sonnet-4-5-20250929", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", True),
+    ("claude-opus-4-8", "claude-sonnet-4-6", False),
+    ("claude-fable-5-1", "claude-opus-5", False),
+    ("claude-opus-5", "claude-fable-5-1", True),
+    ("claude-opus-5", "claude-opus-5-5-20261001", True),
+]
+
+
+@pytest.mark.parametrize("target", ["anthropic", "vertex-anthropic", "bedrock"])
+@pytest.mark.parametrize("signer, model, kept", MODELS)
+def test_thinking_goes_to_the_models_that_accept_its_signature(
+    signer: str, model: str, target: str, kept: bool
+) -> None:
+    encoded = translate(request_signed_by(signer, model), "anthropic", target)
+    found = reasoning(encoded.body, "bedrock" if target == "bedrock" else "anthropic")
+    assert [text for text, _ in found] == (["I should look."] if kept else [])
+    names = [change.name for change in encoded.changes]
+    assert names == ([] if kept else ["signature-of-other-model"])
+    assert b"I should look." in encoded.json()
+
+
+@pytest.mark.parametrize("signature", ["", "abc", "EqQB", "gAAAAABo", "é" * 50, "=" * 100])
+def test_a_text_that_is_no_signature_names_no_model(signature: str) -> None:
+    assert signed_model(signature, profile("anthropic").signing_models) == ""

@@ -45,7 +45,7 @@ from toolwire.agent.tool_results import needs_ids, read_calls_in_text, with_late
 from toolwire.codec import Encoded, resolve
 from toolwire.conversation.parts import Call, Message, Part, Text
 from toolwire.errors import InputError
-from toolwire.lint import repair
+from toolwire.lint.refused_reasoning import repair_refused
 from toolwire.streaming import events
 from toolwire.streaming.accumulate import Accumulator
 
@@ -182,7 +182,9 @@ class AgentRun:
         try:
             await self._read_response(self._model.ask(request))
         except ModelError as error:
-            repaired = repair_request(request, self._model.target) if error.defect else None
+            if not error.defect:
+                raise
+            repaired = repair_request(request, self._model.target, error.message)
             if repaired is None:
                 raise
             why = f"the history was refused ({error.message}) and repaired"
@@ -235,12 +237,12 @@ def _complete_part(event: events.Event | Retry, open_parts: Accumulator) -> Part
     return None
 
 
-def repair_request(request: Encoded, target: str) -> Encoded | None:
+def repair_request(request: Encoded, target: str, error_text: str) -> Encoded | None:
     """Return a refused request, repaired for its profile or else for its wire; None if there is
     nothing to repair."""
     wire = resolve(target)[0].name
     for name in dict.fromkeys((target, wire)):
-        repaired = repair(request.body, wire, target=name)
+        repaired = repair_refused(request.body, name, error_text)
         if repaired.changes:
             return Encoded(
                 repaired.body,

@@ -296,7 +296,8 @@ class HttpModel:
         if status in (401, 403):
             keys = " or ".join(provider.key_envs) or "the key"
             return ModelError(f"{message} (check {keys})", status=status)
-        meaning = explain(text, request, self.target) if status in REFUSED_STATUS else []
+        explanations = explain(text, request, self.target) if status in REFUSED_STATUS else []
+        meaning = [explanation for explanation in explanations if explanation.likely]
         defect = status in REFUSED_STATUS and (
             bool(meaning)
             or any(finding.severity == "error" for finding in check(request, self.target))

@@ -10,7 +10,9 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
+from errno import EINVAL
 from pathlib import Path
+from shutil import copymode
 from threading import Lock
 from typing import Protocol, TypeVar
 
@@ -56,14 +58,23 @@ class _OrderedWriter:
         raise NotImplementedError
 
 
+def _open_private(path: str, flags: int) -> int:
+    """Open a file that only its owner can read, if it is new."""
+    return os.open(path, flags, 0o600)
+
+
 class FileStore(_OrderedWriter):
-    """A thread in a JSON file. A history of any wire in its place starts a new thread."""
+    """A thread in a JSON file. A history of any wire in its place starts a new thread.
+
+    Only its owner can read a new file; a file that exists keeps its mode.
+    """
 
     def __init__(self, path: str | Path) -> None:
         super().__init__()
         self.path = Path(path)
 
     async def load(self) -> Thread | None:
+        """Return the stored thread; None if there is none."""
         try:
             body = await asyncio.to_thread(self.path.read_bytes)
             return load_thread(body, thread_id=uuid7())
@@ -73,14 +84,19 @@ class FileStore(_OrderedWriter):
             raise UsageError(f"{self.path}: {error}") from None
 
     def _write(self, body: bytes) -> None:
-        temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.new")
+        path = self.path.resolve()  # a link stays a link
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
         try:
-            with temporary.open("wb") as file:
+            if path.exists() and not path.is_file():
+                raise OSError(EINVAL, "not a regular file")  # as root, a device would be replaced
+            with open(temporary, "wb", opener=_open_private) as file:
                 file.write(body)
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.replace(self.path)
-            folder = os.open(self.path.parent, os.O_RDONLY)
+            with suppress(FileNotFoundError):
+                copymode(path, temporary)
+            temporary.replace(path)
+            folder = os.open(path.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)
             finally:
@@ -100,6 +116,7 @@ class SqliteStore(_OrderedWriter):
         self.name = name
 
     async def load(self) -> Thread | None:
+        """Return the stored thread; None if there is none."""
         return await asyncio.to_thread(self._with, self._read)
 
     def _write(self, body: bytes) -> None:
@@ -116,6 +133,8 @@ class SqliteStore(_OrderedWriter):
 
     def _with(self, work: Callable[[sqlite3.Connection], Out]) -> Out:
         try:
+            with suppress(FileExistsError):
+                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
             with closing(sqlite3.connect(self.path, timeout=30)) as file, file:
                 file.execute("PRAGMA synchronous=FULL")
                 file.execute(
@@ -123,5 +142,5 @@ class SqliteStore(_OrderedWriter):
                     " NULL) STRICT"
                 )
                 return work(file)
-        except (sqlite3.Error, InputError) as error:
+        except (OSError, sqlite3.Error, InputError) as error:
             raise UsageError(f"{self.path}: {error}") from None

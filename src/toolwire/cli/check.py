@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -9,20 +10,28 @@ from contextlib import AbstractContextManager, nullcontext
 
 import click
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolwire.cli.framework.errors import CommandError, describe_error
 from toolwire.cli.input.bodies import (
     InputBody,
     InputFile,
+    histories_of,
     kind_of,
     list_files,
     read_bodies,
     resembles_a_wire,
-    wire_of,
+    wire_of_stream,
 )
 from toolwire.cli.input.files import exit_with_help_at_terminal, require_stdout
 from toolwire.cli.input.rule_selection import complete_rule, select_rules
-from toolwire.cli.input.source_positions import Position, find_positions
+from toolwire.cli.input.source_positions import (
+    Excerpt,
+    Position,
+    excerpt_at,
+    find_positions,
+    lines_of,
+)
 from toolwire.cli.input.wire_option import wire_option
 from toolwire.cli.output.printable import to_printable
 from toolwire.cli.output.report import (
@@ -31,10 +40,14 @@ from toolwire.cli.output.report import (
     LocatedFinding,
     UnreadableInput,
 )
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.model import Finding, Kind
 from toolwire.errors import InputError, UsageError
 from toolwire.lint import check
+from toolwire.sessions.history import History
 
+MAX_COMMANDS = 3
+"""The most files whose fix is printed as a command."""
 LARGE = 1_000_000
 """Bytes from which on a single file gets a progress bar."""
 
@@ -61,6 +74,8 @@ class CheckResult(Struct):
     unreadable: list[UnreadableInput] = []
     bodies: int = 0
     skipped: int = 0
+    repairable: dict[str, str] = {}
+    """The arguments of `repair` for what it can fix: a file, and a line of it; the wire of each."""
 
 
 @click.command("check")
@@ -123,9 +138,10 @@ def command(
 ) -> None:
     """Check histories by the rules of the provider they go to.
 
-    FILE is a JSON body, a file with one body on each line (JSONL), a recorded stream, or a folder
-    of such files; - or nothing is stdin. Findings with their JSON pointers go to stdout. The
-    summary, and files that cannot be read, go to stderr.
+    FILE is a JSON body, a JSONL file with one message or one body on each line, a session of a
+    coding agent, a recorded stream, or a folder of such files; - or nothing is stdin. Findings with
+    their lines and columns go to stdout. The summary, files that cannot be read, and the commands
+    that fix the findings go to stderr.
 
     Exit codes: 0 no errors found, 1 errors found, 2 wrong usage or unreadable input. An info does
     not count.
@@ -153,6 +169,8 @@ def command(
         click.echo(f"toolwire: {to_printable(str(unreadable))}", err=True)
     if not quiet:
         click.echo(_summarize(result), err=True)
+        for line in _fix_commands(result, options):
+            click.echo(to_printable(line), err=True)
     if result.unreadable or not result.bodies:
         ctx.exit(2)
     failed = any(strict or found.finding.severity == "error" for found in result.findings)
@@ -164,23 +182,27 @@ def _check_file(
 ) -> None:
     """Check every body of a file; an unreadable one does not stop the others."""
     line: int | None = None
+    is_stream = options.kind == "stream"
     try:
-        for body in read_bodies(file.name, is_stream=options.kind == "stream"):
+        for body in read_bodies(file.name, is_stream=is_stream, wire=options.source):
             line = body.line
             _check_body(file, body, options=options, result=result)
             advance(len(body.text))
     except CommandError as error:
         why = error.message.removeprefix(f"{file.name}: ")
         result.unreadable.append(UnreadableInput(file.name, line, why))
+    except InputError as error:
+        result.unreadable.append(UnreadableInput(file.name, line, describe_error(error)))
 
 
 def _check_body(
     file: InputFile, body: InputBody, *, options: CheckOptions, result: CheckResult
 ) -> None:
     try:
-        wire = wire_of(body, options.source, options.target)
-        kind = kind_of(body, options.kind, wire)
-        findings = check(body.text, wire, kind, target=options.target)
+        found = _check_stream(file, body, options) if body.is_stream else []
+        if not body.is_stream:
+            for history in histories_of(body, options.source, options.target):
+                found += _check_history(file, body, history, options=options)
     except (InputError, CommandError) as error:
         # A folder holds other JSON files, too.
         if isinstance(error, UsageError) and file.in_folder and not resembles_a_wire(body):
@@ -190,32 +212,78 @@ def _check_body(
             result.unreadable.append(UnreadableInput(file.name, body.line, why))
         return
     result.bodies += 1
-    selected = [finding for finding in findings if options.selects(finding)]
-    positions = _positions(body, selected) if options.with_positions else {}
-    result.findings += (
-        LocatedFinding(
-            file=file.name,
-            line=body.line,
-            wire=wire,
-            target=options.target or wire,
-            kind=kind,
-            finding=finding,
-            position=positions.get(finding.path),
-        )
-        for finding in selected
+    result.findings += found
+    has_file = not body.is_stream and file.name != "-"
+    if has_file and any(located.finding.fix == "safe" for located in found):
+        line = "" if body.line is None else f" --line {body.line}"
+        result.repairable[shlex.quote(file.name) + line] = found[0].wire
+
+
+def _check_stream(file: InputFile, body: InputBody, options: CheckOptions) -> list[LocatedFinding]:
+    wire = wire_of_stream(options.source, options.target)
+    findings = check(body.text, wire, "stream", target=options.target)
+    return [
+        _locate(file, finding, line=None, wire=wire, kind="stream", options=options)
+        for finding in findings
+        if options.selects(finding)
+    ]
+
+
+def _check_history(
+    file: InputFile, body: InputBody, history: History, *, options: CheckOptions
+) -> list[LocatedFinding]:
+    kind = kind_of(history, options.kind)
+    wire = history.wire
+    found: list[LocatedFinding] = []
+    for finding in check(history.body, wire, kind, target=options.target):
+        if options.selects(finding):
+            place = history.place(finding.path)
+            finding = replace(finding, path=place.path)
+            found.append(
+                _locate(file, finding, line=place.line, wire=wire, kind=kind, options=options)
+            )
+    return _with_positions(body, found) if options.with_positions else found
+
+
+def _locate(
+    file: InputFile,
+    finding: Finding,
+    *,
+    line: int | None,
+    wire: str,
+    kind: Kind,
+    options: CheckOptions,
+) -> LocatedFinding:
+    return LocatedFinding(
+        file=file.name,
+        line=line,
+        wire=wire,
+        target=options.target or wire,
+        kind=kind,
+        finding=finding,
     )
 
 
-def _positions(
-    body: InputBody, findings: Sequence[Finding]
-) -> dict[tuple[str | int, ...], Position]:
-    """Return the positions of findings in their file."""
-    if body.is_stream or not findings:
-        return {}
-    positions = find_positions(body.text, [finding.path for finding in findings])
-    if body.line is None:
-        return positions
-    return {path: Position(body.line, found.column) for path, found in positions.items()}
+def _with_positions(body: InputBody, findings: list[LocatedFinding]) -> list[LocatedFinding]:
+    """Return findings with their positions in their file, as an editor counts."""
+    paths: dict[int | None, list[JsonPath]] = {}
+    for found in findings:
+        paths.setdefault(found.line, []).append(found.finding.path)
+    lines = body.text.split(b"\n") if body.transcript is not None else []
+    places: dict[tuple[int | None, JsonPath], tuple[Position, Excerpt]] = {}
+    for line, wanted in paths.items():
+        text = lines[line - 1] if lines and line is not None else body.text
+        text_lines = lines_of(text)
+        for path, position in find_positions(text, wanted).items():
+            excerpt = excerpt_at(text_lines, position)
+            if line is not None:
+                position = Position(line, position.column)
+            places[line, path] = (position, excerpt)
+    return [_with_place(found, places.get((found.line, found.finding.path))) for found in findings]
+
+
+def _with_place(found: LocatedFinding, place: tuple[Position, Excerpt] | None) -> LocatedFinding:
+    return found if place is None else replace(found, position=place[0], excerpt=place[1])
 
 
 def _summarize(result: CheckResult) -> str:
@@ -234,6 +302,17 @@ def _summarize(result: CheckResult) -> str:
     if result.skipped:
         parts.append(f"{result.skipped} of no wire skipped")
     return "; ".join(parts)
+
+
+def _fix_commands(result: CheckResult, options: CheckOptions) -> list[str]:
+    """Return the commands that apply safe fixes, one for each file."""
+    target = f" --to {options.target}" if options.target else ""
+    commands = [
+        f"fix with: toolwire repair {file} --from {wire}{target} --in-place"
+        for file, wire in result.repairable.items()
+    ]
+    more = len(commands) - MAX_COMMANDS
+    return [*commands[:MAX_COMMANDS], *([f"and {more} more"] if more > 0 else [])]
 
 
 def _count(number: int, singular: str, plural: str) -> str:

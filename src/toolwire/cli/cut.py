@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from toolwire.cli.framework.errors import CommandError, name_file_in_errors
-from toolwire.cli.input.bodies import InputBody, wire_of
-from toolwire.cli.input.files import exit_with_help_at_terminal, read_input, require_stdout
+from toolwire.cli.input.files import exit_with_help_at_terminal, require_stdout
+from toolwire.cli.input.session import line_option, read_session
 from toolwire.cli.input.wire_option import wire_option
 from toolwire.cli.output.view import choose_view
+from toolwire.conversation.model import real_losses
 from toolwire.history import cut
 
 
@@ -21,6 +22,7 @@ from toolwire.history import cut
 @click.option(
     "--tokens", type=click.IntRange(min=1), metavar="N", help="Keep about N tokens in all."
 )
+@line_option
 @click.option("-q", "--quiet", is_flag=True, help="Do not report losses. The exit code stays.")
 @click.pass_context
 def command(
@@ -29,11 +31,13 @@ def command(
     source: str | None,
     messages: int | None,
     tokens: int | None,
+    line: int | None,
     quiet: bool,
 ) -> None:
     """Keep the newest part of a history.
 
-    FILE is a JSON body; - or nothing is stdin. The body goes to stdout. System prompt, tools and
+    FILE is a JSON body or a session file; - or nothing is stdin. The body, or the session file with
+    fewer lines, goes to stdout. System prompt, tools and
     settings stay. No pair of call and result is split. Where less could not start a history, more
     is kept than you ask for.
 
@@ -43,13 +47,19 @@ def command(
         exit_with_help_at_terminal(ctx)
     if (messages is None) is (tokens is None):
         raise CommandError("give either --messages N or --tokens N")
-    body = read_input(file or "-")
+    session = read_session(file or "-", source=source, line=line)
+    is_body = session.format == "json"
     with name_file_in_errors(file):
-        wire = wire_of(InputBody(body), source, None)
-        shortened = cut(body, wire, messages=messages, tokens=tokens)
+        body = session.content if is_body else session.body
+        shortened = cut(body, session.wire, messages=messages, tokens=tokens)
     require_stdout()
     view = choose_view()
-    view.body(shortened.json())
+    losses = session.locate(shortened.losses)
+    if is_body:
+        view.body(shortened.json())
+    else:
+        session.body = shortened.body
+        click.echo(session.content, nl=False)
     if not quiet:
-        view.losses(shortened.losses)
-    ctx.exit(1 if shortened.losses else 0)
+        view.losses(losses)
+    ctx.exit(1 if real_losses(losses) else 0)

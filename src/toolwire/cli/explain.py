@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from shlex import quote
 from shutil import get_terminal_size
 from textwrap import fill
 
@@ -10,30 +11,41 @@ import click
 
 from toolwire.cli.framework.errors import CommandError, name_file_in_errors
 from toolwire.cli.input.files import exit_with_help_at_terminal, read_input, require_stdout
+from toolwire.cli.input.session import line_option
 from toolwire.cli.input.wire_option import wire_option
 from toolwire.cli.output.printable import to_printable
-from toolwire.conversation.json import JSON, dump
-from toolwire.lint.explain import Explanation, explain
+from toolwire.conversation.json import JSON, Object, dump, load
+from toolwire.errors import DecodeError, UsageError
+from toolwire.lint.explain import UNRELATED_CODE, Explanation, explain
+from toolwire.sessions.session import Session
 
-MAX_WIDTH = 100
+MIN_WIDTH, MAX_WIDTH = 20, 100
 
 
 @click.command("explain")
 @click.argument("words", metavar="[TEXT]...", nargs=-1)
-@click.option("--body", metavar="FILE", help="The body that the provider refused.")
+@click.option("--body", metavar="FILE", help="The body that the provider refused, or its session.")
 @wire_option("--from", "source", help="The wire or profile of the body. Default: detected.")
+@line_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal, too.")
 @click.pass_context
 def command(
-    ctx: click.Context, words: tuple[str, ...], body: str | None, source: str | None, as_json: bool
+    ctx: click.Context,
+    words: tuple[str, ...],
+    body: str | None,
+    source: str | None,
+    line: int | None,
+    as_json: bool,
 ) -> None:
     """Explain why a provider refused a request.
 
-    TEXT is the error of the provider; - or nothing is stdin. With the body, each explanation points
-    at the place in it. The most likely explanation comes first. The output is text at a terminal
-    and JSON when piped.
+    TEXT is the error as it was shown: clipped, wrapped in JSON, with a traceback; - or nothing is
+    stdin. With the body, each explanation points at the place in it, and all that check finds is
+    among them. The most likely explanation comes first, and the command that fixes it comes last.
+    The output is text at a terminal and JSON when piped.
 
-    Exit codes: 0 explained, 1 no explanation is known, 2 wrong usage.
+    Exit codes: 0 explained, 1 no explanation is known or the error is not about tool calls, 2 wrong
+    usage.
     """
     if not words:
         exit_with_help_at_terminal(ctx)
@@ -42,34 +54,80 @@ def command(
     if text_from_stdin and body == "-":
         raise CommandError("stdin is either the text or the body; name a file for the other")
     text = read_input("-").decode("utf-8", "replace") if text_from_stdin else " ".join(words)
-    with name_file_in_errors(body):
-        explanations = explain(text, read_input(body) if body else None, source)
+    explanations = _explain_in_file(text, body, source, line) if body else explain(text)
+    file = quote(body) if body and body != "-" else "FILE"
     if as_json or not sys.stdout.isatty():
-        click.echo(dump([_row(one) for one in explanations]))
+        click.echo(dump([_row(explanation, file) for explanation in explanations]))
     else:
-        click.echo("\n\n".join(map(_format, explanations)) or "no explanation is known")
-    ctx.exit(0 if explanations else 1)
+        click.echo("\n\n".join(_format_all(explanations, file)) or "no explanation is known")
+    ctx.exit(0 if any(one.code != UNRELATED_CODE for one in explanations) else 1)
 
 
-def _row(explanation: Explanation) -> JSON:
+def _command(explanation: Explanation, file: str) -> str:
+    return explanation.command.replace("FILE", file, 1)
+
+
+def _explain_in_file(
+    text: str, file: str, source: str | None, line: int | None
+) -> list[Explanation]:
+    """Explain an error by the history of a file. The text may show the wire of a body."""
+    data = read_input(file)
+    name = "" if file == "-" else file
+    try:
+        session = Session(data, name, wire=source, line=line)
+    except UsageError:
+        if not _is_json(data):
+            raise
+    else:
+        if session.format != "json":
+            return session.explain(text)
+    with name_file_in_errors(file):
+        return explain(text, data, source)
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        load(data, "")
+    except DecodeError:
+        return False
+    return True
+
+
+def _row(explanation: Explanation, file: str) -> JSON:
+    row: Object = {} if explanation.line is None else {"line": explanation.line}
     return {
+        **row,
         "code": explanation.code,
         "name": explanation.name,
         "pointer": explanation.pointer,
         "message": explanation.message,
         "fix": explanation.fix,
+        "likely": explanation.likely,
+        "command": _command(explanation, file),
     }
 
 
+def _format_all(explanations: list[Explanation], file: str) -> list[str]:
+    """The explanations as paragraphs; the last one is the command of the first that has one."""
+    commands = [_command(explanation, file) for explanation in explanations if explanation.command]
+    return [*map(_format, explanations), *(f"  {to_printable(one)}" for one in commands[:1])]
+
+
 def _format(explanation: Explanation) -> str:
-    width = min(get_terminal_size().columns, MAX_WIDTH)
     place = f" at {to_printable(explanation.pointer)}" if explanation.pointer else ""
-    message = fill(
-        to_printable(explanation.message),
-        width - 2,
-        initial_indent="  ",
-        subsequent_indent="  ",
-        break_on_hyphens=False,
-    )
-    rule = click.style(f"{explanation.code} {explanation.name}", bold=True)
-    return f"{rule}{place}\n{message}"
+    if explanation.line is not None:
+        place = f" on line {explanation.line}{place}"
+    message = to_printable(explanation.message)
+    rule = f"{explanation.code} {explanation.name}"
+    if len(rule) + len(place) > _width():
+        message, place = f"{place.strip()}: {message}", ""
+    return f"{click.style(rule, bold=True)}{place}\n{_indent(message)}"
+
+
+def _width() -> int:
+    return max(MIN_WIDTH, min(get_terminal_size().columns, MAX_WIDTH))
+
+
+def _indent(text: str) -> str:
+    """The text in indented lines that fit the terminal."""
+    return fill(text, _width(), initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)

@@ -56,11 +56,6 @@ BACKLOG = 2048
     help="A file of virtual keys: .toml, .jsonl or .db.",
 )
 @click.option(
-    "--new-key",
-    metavar="NAME",
-    help="Create a key, store its hash in the file of --keys, and print the key once.",
-)
-@click.option(
     "--tools",
     metavar="SOURCE",
     multiple=True,
@@ -94,7 +89,6 @@ def command(
     strict: bool,
     workers: int,
     keys: Path | None,
-    new_key: str | None,
     tools: tuple[str, ...],
     record: Path | None,
     log: str | None,
@@ -104,16 +98,13 @@ def command(
 ) -> None:
     """Serve every model to clients of every wire.
 
-    FILE is a TOML file that lists the models (see docs/gateway.md). Without one, clients use
-    `provider/model` for every provider whose API key is in the environment. Without any key, the
-    offline model responds. The gateway reloads FILE when it changes, and on SIGHUP.
+    FILE is a TOML file that lists the models (see docs/reference/gateway.md). Without one, clients
+    use `provider/model` for every provider whose API key is in the environment. Without any key,
+    the offline model responds. The gateway reloads FILE when it changes, and on SIGHUP.
 
     Exit codes: 0 stopped, or --check found no mistakes; 1 --check found mistakes; 2 wrong usage.
     """
     require_extra("server")
-    if new_key is not None:
-        _create_key(new_key, keys)
-        return
     options = GatewayOptions(
         file=file,
         keys=keys,
@@ -129,7 +120,7 @@ def command(
         loaded = load_config(options)
     except ConfigError as error:
         raise _config_error(error) from None
-    _check_ledger(loaded, workers)
+    _check_stores(loaded, workers)
     server = loaded.models.config.server
     host, port = host or server.host, server.port if port is None else port
     _check_host(host, loaded, allow_anyone=allow_anyone)
@@ -157,7 +148,12 @@ def _serve(
     with _open_socket(*address) as listener, ExitStack() as stack:
         if workers > 1:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="toolwire-"))
-            processes = Workers(lambda: build_gateway(options, Path(folder)), listener, workers)
+            processes = Workers(
+                lambda: build_gateway(options, Path(folder)),
+                listener,
+                workers,
+                hang_timeout=loaded.models.config.server.worker_timeout,
+            )
             return processes.run(
                 lambda url: _announce(url, loaded, clients=clients, workers=workers)
             )
@@ -193,7 +189,7 @@ def _check_config(options: GatewayOptions, workers: int) -> int:
             click.echo(to_printable(mistake), err=True)
         click.echo(f"toolwire: {_count_mistakes(error)} in the configuration", err=True)
         return 1
-    _check_ledger(loaded, workers)
+    _check_stores(loaded, workers)
     _print_models(loaded, options.file)
     return 0
 
@@ -211,16 +207,26 @@ def _count_mistakes(error: ConfigError) -> str:
     return "1 mistake" if count == 1 else f"{count} mistakes"
 
 
+def _check_stores(loaded: LoadedConfig, workers: int) -> None:
+    """Raise CommandError if the stores of a configuration cannot be used by that many processes."""
+    _check_ledger(loaded, workers)
+    if workers > 1 and loaded.models.config.responses.store == "memory:":
+        raise CommandError(
+            "[responses] store: memory: belongs to one process; with --workers write store ="
+            ' "sqlite:///…" or "postgresql://…", or leave out --workers'
+        )
+
+
 def _check_ledger(loaded: LoadedConfig, workers: int) -> None:
     """Raise CommandError if the ledger for tools of the gateway cannot be used."""
     row = loaded.models.config.tools
     if not row.sources:
         return
     open_ledger(row.ledger)
-    if workers > 1 and row.ledger == "memory:":
+    if workers > 1 and not row.ledger.startswith("postgres"):
         raise CommandError(
-            "[tools] ledger: memory: works in one process only; with --workers write ledger ="
-            ' "sqlite:///calls.db"'
+            f"[tools] ledger: {row.ledger} belongs to one process; with --workers write ledger ="
+            ' "postgresql://…", or leave out --workers'
         )
 
 
@@ -231,28 +237,12 @@ def _check_host(host: str, loaded: LoadedConfig, *, allow_anyone: bool) -> None:
     if loaded.keys is None and not is_loopback(host) and not allow_anyone:
         raise CommandError(
             f"other machines can reach {host}, and the gateway requires no key: create one with"
-            " --new-key NAME --keys FILE, or listen on 127.0.0.1 (--allow-anyone)"
+            " `toolwire keys add NAME keys.toml` and pass --keys keys.toml, or listen on 127.0.0.1"
+            " (--allow-anyone)"
         )
 
 
 # --- output ---------------------------------------------------------------------------------------
-
-
-def _create_key(name: str, file: Path | None) -> None:
-    from toolwire.gateway.key_files import new_key
-
-    if file is None:
-        raise CommandError("--new-key needs --keys FILE, which stores the hash of the key")
-    try:
-        key = new_key(file, name)
-    except ConfigError as error:
-        raise CommandError(error.mistakes[0]) from None
-    click.echo(key)
-    click.echo(
-        f"this key is shown once; {to_printable(str(file))} holds its hash, and may limit its"
-        " models and its rate",
-        err=True,
-    )
 
 
 def _print_models(loaded: LoadedConfig, file: Path | None) -> None:
@@ -260,8 +250,8 @@ def _print_models(loaded: LoadedConfig, file: Path | None) -> None:
     models = loaded.models.config.models
     for name in models:
         targets = " then ".join(
-            f"{target.endpoint.provider.name}:{target.endpoint.model if '*' not in name else name}"
-            for target in loaded.models.find(name.replace("*", "x"))
+            f"{target.endpoint.provider.name}:{target.endpoint.model}"
+            for target in loaded.models.find(name)
         )
         click.echo(f"{name}: {targets}")
     keys = "no key is required" if loaded.keys is None else f"{len(loaded.keys)} keys"
@@ -279,6 +269,7 @@ def _announce(url: str, loaded: LoadedConfig, *, clients: bool, workers: int) ->
         f"{len(config.models)} models at {to_printable(url)}{processes}; /health, /metrics and"
         " /v1/models; Ctrl-C stops it\n"
     )
+    click.echo(f"toolwire probe {to_printable(url)} --model {to_printable(model)}")
     for line in curl_lines(url, model, key=with_key):
         click.echo(line)
     if clients:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from difflib import unified_diff
+from pathlib import Path
 
 import click
-from msgspec.json import format as indent_json
 
 from toolwire.cli.framework.errors import CommandError, name_file_in_errors
-from toolwire.cli.input.bodies import InputBody, kind_of, read_bodies, wire_of
 from toolwire.cli.input.files import exit_with_help_at_terminal, require_stdout
+from toolwire.cli.input.session import line_option, read_session
 from toolwire.cli.input.wire_option import wire_option
-from toolwire.cli.output.atomic_write import replace_file
 from toolwire.cli.output.printable import to_printable
 from toolwire.cli.output.report import STDIN
 from toolwire.cli.output.view import choose_view
-from toolwire.conversation.json import load
+from toolwire.conversation.json import dump, load
 from toolwire.conversation.model import Kind
-from toolwire.lint import Repaired, repair
+from toolwire.errors import DecodeError
+from toolwire.lint import Repaired
+from toolwire.sessions.history import indent
+from toolwire.sessions.session import Session
 
 DIFF_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -46,6 +48,8 @@ DIFF_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 @click.option(
     "--in-place", is_flag=True, help="Write the body into FILE; FILE.bak keeps the old content."
 )
+@click.option("--output", metavar="FILE", help="Write to another file instead of stdout.")
+@line_option
 @click.option("--strict", is_flag=True, help="Exit with 1 for a remaining info, too.")
 @click.option(
     "-q",
@@ -63,14 +67,17 @@ def command(
     unsafe: bool,
     show_diff: bool,
     in_place: bool,
+    output: str | None,
+    line: int | None,
     strict: bool,
     quiet: bool,
 ) -> None:
     """Repair a history for the provider it goes to.
 
-    FILE is a JSON body; - or nothing is stdin. The repaired body goes to stdout; a clean body is
-    returned byte for byte. Changes and remaining findings are reported on stderr. Whatever a fix
-    adds is marked with [toolwire].
+    FILE is a JSON body or a session file, such as one of Claude Code or Codex; - or nothing is
+    stdin. The repaired body or session goes to stdout: a clean one byte for byte, and of a session
+    only the lines that had to change are different. Changes and remaining findings are reported on
+    stderr. Whatever a fix adds is marked with [toolwire].
 
     Exit codes: 0 no findings remain, 1 findings remain, 2 wrong usage. An info does not count.
     """
@@ -80,74 +87,60 @@ def command(
         raise CommandError("give either --diff or --in-place")
     if in_place and file in (None, "-"):
         raise CommandError("--in-place needs the name of a file")
-    name = file or "-"
-    body = _read_single_body(name)
+    if output is not None and (in_place or show_diff):
+        raise CommandError("give either --output, --in-place or --diff")
+    session = read_session(file or "-", source=source, target=target, kind=kind, line=line)
+    original, skipped_lines = session.content, session.skipped_lines
     with name_file_in_errors(file):
-        wire = wire_of(body, source, target)
-        detected = kind_of(body, kind, wire)
-        repaired = repair(body.text, wire, detected, unsafe=unsafe, target=target)
-    backup = ""
-    if not in_place:
+        repaired = session.repair(unsafe=unsafe, target=target)
+    backup: Path | None = None
+    if in_place:
+        backup = session.save()
+    elif output is not None:
+        session.save(output)
+    else:
         require_stdout()
-        if show_diff:
-            click.echo(_diff(name, body.text, repaired), nl=False)
-        else:
-            choose_view().body(repaired.json())
-    elif repaired.changes:
-        new = _match_layout(repaired.json(), body.text)
-        backup = str(replace_file(name, body.text, new))
+        _write(session, repaired, original, show_diff=show_diff)
     if not quiet:
-        _report(repaired, backup)
+        _report(repaired, backup, skipped_lines)
     failed = any(strict or finding.severity == "error" for finding in repaired.findings)
     ctx.exit(1 if failed else 0)
 
 
-def _read_single_body(file: str) -> InputBody:
-    body = next(read_bodies(file), None)
-    if body is None or body.line is not None or body.is_stream:
-        name = STDIN if file == "-" else file
-        raise CommandError(
-            f"{name}: expected a single body, not a stream or a file with a body on each line"
-        )
-    return body
+def _write(session: Session, repaired: Repaired, original: bytes, *, show_diff: bool) -> None:
+    """Write to stdout: a diff, a body, or a session file."""
+    if show_diff:
+        lines = _diff(session.name, original, session.content) if repaired.changes else ()
+        click.echo("".join(lines), nl=False)
+    elif session.format == "json":
+        choose_view().body(dump(repaired.body) if repaired.changes else original)
+    else:
+        click.echo(session.content, nl=False)
 
 
-def _match_layout(text: bytes, original: bytes) -> bytes:
-    """Return JSON with the indentation and the final line break of another text."""
-    lines = original.split(b"\n", 2)
-    margin = len(lines[1]) - len(lines[1].lstrip(b" ")) if len(lines) > 2 else 0
-    formatted = _indent(text, margin) if margin else text
-    return formatted.rstrip(b"\n") + (b"\n" if original.endswith(b"\n") else b"")
+def _diff(name: str, original: bytes, repaired: bytes) -> Iterator[str]:
+    """Yield the lines of a unified diff: of the lines of a session, or of indented JSON."""
+    old, new = (_lines_to_compare(text) for text in (original, repaired))
+    shown_name = name or STDIN
+    for line in unified_diff(old, new, f"a/{shown_name}", f"b/{shown_name}", lineterm=""):
+        yield f"{click.style(to_printable(line), fg=DIFF_COLOURS.get(line[:1]))}\n"
 
 
-def _indent(text: bytes, margin: int) -> bytes:
-    text = text.removeprefix(b"\xef\xbb\xbf")
+def _lines_to_compare(text: bytes) -> list[str]:
     try:
-        return indent_json(text, indent=margin)
-    except (ValueError, RecursionError):  # msgspec refuses lone surrogates and deep nesting.
-        return json.dumps(load(text, "")[0], indent=margin).encode()
+        text = indent(dump(load(text, "")[0]), 2)
+    except DecodeError:
+        text = text.removesuffix(b"\n")
+    return text.decode("utf-8", "backslashreplace").split("\n")
 
 
-def _diff(name: str, original: bytes, repaired: Repaired) -> str:
-    """Return the changes as a unified diff of the indented JSON."""
-    if not repaired.changes:
-        return ""
-    old, new = (
-        _indent(text, 2).decode("utf-8", "backslashreplace").split("\n")
-        for text in (original, repaired.json())
-    )
-    shown_name = STDIN if name == "-" else name
-    lines = unified_diff(old, new, f"a/{shown_name}", f"b/{shown_name}", lineterm="")
-    return "".join(
-        f"{click.style(to_printable(line), fg=DIFF_COLOURS.get(line[:1]))}\n" for line in lines
-    )
-
-
-def _report(repaired: Repaired, backup: str) -> None:
+def _report(repaired: Repaired, backup: Path | None, skipped_lines: list[int]) -> None:
     for change in repaired.changes:
         click.echo(f"{click.style('change', fg='green')} {to_printable(str(change))}", err=True)
-    if backup:
-        click.echo(f"{click.style('backup', fg='green')} {to_printable(backup)}", err=True)
+    if backup is not None:
+        click.echo(f"{click.style('backup', fg='green')} {to_printable(str(backup))}", err=True)
+    for line in skipped_lines:
+        click.echo(f"line {line} is not JSON and stays as it is", err=True)
     for finding in repaired.findings:
         colour = "red" if finding.severity == "error" else "cyan"
         fix = f" [{finding.fix} fix]" if finding.fix else ""

@@ -205,7 +205,7 @@ def _read_question(
     if question == "-":
         question = read_input("-").decode("utf-8", "replace").strip()
     if not question and (resume is None or question is not None):
-        raise CommandError("there is no question")
+        raise CommandError("there is no question: give one on the command line or on stdin")
     return question
 
 

@@ -15,11 +15,12 @@ from toolwire.cli.input.id_map_file import read_id_map, save_id_map
 from toolwire.cli.input.wire_option import wire_option
 from toolwire.cli.output.view import choose_view
 from toolwire.conversation.json import dump
+from toolwire.conversation.model import real_losses
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
 
 CHUNK = 65536
-"""At most so many bytes are read at once; fewer if fewer have arrived."""
+"""The most bytes that one read returns; it returns fewer if fewer have arrived."""
 
 
 @click.command("stream")
@@ -94,7 +95,7 @@ def command(
         choose_view().losses(stream.losses)
     if stream.fault is not None:
         click.echo(f"toolwire: {stream.fault}", err=True)
-    ctx.exit(1 if stream.losses or stream.fault is not None else 0)
+    ctx.exit(1 if real_losses(stream.losses) or stream.fault is not None else 0)
 
 
 def _read_chunks(stream: BinaryIO) -> Iterator[bytes]:

@@ -18,7 +18,8 @@ from toolwire.cli.output.console import PipeSafeConsole
 from toolwire.cli.output.tour_conversations import BROKEN, WELL_FORMED
 from toolwire.codec import Encoded, decode
 from toolwire.conversation.json import JSON, Object, get, text_of
-from toolwire.conversation.model import Conversation
+from toolwire.conversation.model import Conversation, real_losses
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Pair, Traceable
 from toolwire.errors import pointer
 from toolwire.profiles.table import profile
@@ -31,8 +32,8 @@ COLOURS = ("cyan", "magenta", "yellow", "green", "blue", "red")
 MAX_WIDTH = 100
 MAX_CELL = 32
 NEXT_COMMANDS = """\
-toolwire translate history.json --to anthropic --save-ids ids.json
-toolwire translate answer.json --kind response --to openai-chat --ids ids.json
+toolwire help translate
+toolwire rules missing-result
 toolwire wires --types"""
 
 
@@ -99,10 +100,10 @@ def _draw(conversation: Conversation, glyphs: ThreadGlyphs) -> Table:
 def _describe_pairs(conversation: Conversation) -> Table:
     """Return a row for each pair: its letter, its pointer, and what is special about it."""
     grid = Table.grid(padding=(0, 2, 0, 0))
-    order = {id(result): n for n, result in enumerate(conversation.results())}
+    order = PartMap((result, n) for n, result in enumerate(conversation.results()))
     latest = -1
     for thread, pair in enumerate(conversation.pairs()):
-        position = order.get(id(pair.result), latest)
+        position = latest if pair.result is None else order.get(pair.result, latest)
         part: Traceable | None = pair.call or pair.result
         text = _describe_pair(pair, out_of_order=0 <= position < latest)
         latest = max(latest, position)
@@ -163,7 +164,7 @@ def _json_of(body: JSON, part: Traceable) -> JSON:
 
 
 def _report(encoded: Encoded, target: str) -> list[Text | Table]:
-    losses = [Text(f"lost  {loss}") for loss in encoded.losses]
+    losses = [Text(f"lost  {loss}") for loss in real_losses(encoded.losses)]
     ids = [Text(f"ids   {new} stands for {old}") for new, old in encoded.ids.ids.items()]
     back = translate(encoded.json(), target, SOURCE, ids=encoded.ids)
     same = _pair_contents(decode(back.json(), SOURCE)) == _pair_contents(

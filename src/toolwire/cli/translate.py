@@ -5,15 +5,18 @@ from __future__ import annotations
 import click
 
 from toolwire.cli.framework.errors import describe_error, name_file_in_errors
-from toolwire.cli.input.bodies import InputBody, wire_of
-from toolwire.cli.input.files import exit_with_help_at_terminal, read_input, require_stdout
+from toolwire.cli.input.files import exit_with_help_at_terminal, require_stdout
 from toolwire.cli.input.id_map_file import read_id_map, save_id_map
+from toolwire.cli.input.session import line_option, read_session
 from toolwire.cli.input.wire_option import wire_option
 from toolwire.cli.output.view import choose_view
 from toolwire.codec import decode
-from toolwire.conversation.model import Kind
+from toolwire.conversation.json import Body
+from toolwire.conversation.model import Kind, real_losses
 from toolwire.errors import DecodeError, InputError
+from toolwire.sessions.session import Session
 from toolwire.translate import translate
+from toolwire.wires.engine.cache_breakpoints import BREAKPOINT_POLICIES, BreakpointPolicy
 from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
 
 
@@ -36,12 +39,20 @@ from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
     help="What the calls of provider-executed tools become.",
 )
 @click.option(
+    "--cache-breakpoints",
+    type=click.Choice(BREAKPOINT_POLICIES),
+    default="keep",
+    show_default=True,
+    help="Which marks for the provider's cache are written; auto adds some if there are none.",
+)
+@click.option(
     "--ids",
     "ids_file",
     metavar="FILE",
     help="The id map of an earlier translation, to restore its ids and names.",
 )
 @click.option("--save-ids", metavar="FILE", help="Write the id map of this translation to FILE.")
+@line_option
 @click.option("--no-repair", is_flag=True, help="Do not repair what the target would refuse.")
 @click.option("--strict", is_flag=True, help="Write no body and no id map if anything is lost.")
 @click.option(
@@ -55,47 +66,63 @@ def command(
     target: str,
     kind: Kind,
     server_tools: ServerToolPolicy,
+    cache_breakpoints: BreakpointPolicy,
     ids_file: str | None,
     save_ids: str | None,
+    line: int | None,
     no_repair: bool,
     strict: bool,
     quiet: bool,
 ) -> None:
     """Translate a body of one wire into a body of another.
 
-    FILE is a JSON file; - or nothing is stdin. The body goes to stdout: compact when piped,
-    indented at a terminal. What the target cannot hold is reported on stderr, with its JSON pointer
-    in the input. A history that the target would refuse is repaired. Repairs, and findings without
-    a safe fix, are reported on stderr too.
+    FILE is a JSON body or a session file; - or nothing is stdin. The body goes to stdout: compact
+    when piped, indented at a terminal. What the target cannot hold is reported on stderr, with its
+    JSON pointer in the input. A history that the target would refuse is repaired. Repairs, and
+    findings without a safe fix, are reported on stderr too.
 
     Exit codes: 0 the target accepts all of it, 1 losses or findings, 2 wrong usage.
     """
     if file is None:
         exit_with_help_at_terminal(ctx)
     ids = read_id_map(ids_file) if ids_file else None
-    body = read_input(file or "-")
+    session = read_session(file or "-", source=source, kind=kind, line=line)
+    wire, body = session.wire, _body_of(session)
     with name_file_in_errors(file):
-        wire = wire_of(InputBody(body), source, None)
         try:
             encoded = translate(
-                body, wire, target, kind, ids=ids, server_tools=server_tools, repair=not no_repair
+                body,
+                wire,
+                target,
+                kind,
+                ids=ids,
+                server_tools=server_tools,
+                cache_breakpoints=cache_breakpoints,
+                repair=not no_repair,
             )
         except DecodeError as error:
             raise _suggest_other_kind(error, body, wire=wire, kind=kind) from None
     view = choose_view()
-    if not (strict and encoded.losses):
+    losses = real_losses(encoded.losses)
+    if not (strict and losses):
         require_stdout()
         if save_ids:
             save_id_map(save_ids, encoded.ids)
         view.body(encoded.json())
     if not quiet:
-        view.losses(encoded.losses)
-        view.repairs(encoded.changes)
-        view.findings(encoded.findings)
-    ctx.exit(1 if encoded.losses or encoded.findings else 0)
+        view.losses(session.locate(encoded.losses))
+        view.repairs(session.locate(encoded.changes))
+        view.findings(session.locate(encoded.findings))
+    ctx.exit(1 if losses or encoded.findings else 0)
 
 
-def _suggest_other_kind(error: DecodeError, body: bytes, *, wire: str, kind: Kind) -> InputError:
+def _body_of(session: Session) -> Body:
+    """Return the bytes of a file that is a body, which its own wire gets back verbatim; else the
+    body in the file."""
+    return session.content if session.format == "json" else session.body
+
+
+def _suggest_other_kind(error: DecodeError, body: Body, *, wire: str, kind: Kind) -> InputError:
     """Return an error that names the other kind if the body can be read as that; else the same."""
     other: Kind = "response" if kind == "request" else "request"
     try:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -17,8 +21,11 @@ from toolwire.cli.framework.errors import CommandError
 from toolwire.cli.framework.extras import require_extra
 
 START_TIMEOUT = 30.0
-"""Seconds until the tool server must respond."""
+"""Seconds until a server must respond."""
 POLL = 0.05
+HOST = "127.0.0.1"
+OFFLINE = {"demo", "*"}
+"""The models of a gateway without an API key in the environment."""
 PORT = click.IntRange(1, 65535)
 
 
@@ -40,36 +47,114 @@ def command(
     stops both.
     """
     require_extra("server")
+    _require_free_port(port, "--port", "PORT")
+    _require_free_port(tools_port, "--tools-port", "TOOLS_PORT")
+    tool_server, gateway = f"http://{HOST}:{tools_port}", f"http://{HOST}:{port}"
+    program = [sys.executable, "-m", "toolwire.cli"]
     with tempfile.TemporaryDirectory(prefix="toolwire-") as folder:
         ledger_url = ledger or f"sqlite:///{Path(folder) / 'calls.db'}"
-        tool_server = f"http://127.0.0.1:{tools_port}"
-        program = [sys.executable, "-m", "toolwire.cli"]
-        serve = [*program, "serve", *tools, "--port", str(tools_port), "--ledger", ledger_url]
-        gateway = [*program, "gateway", "--port", str(port), "--tools", tool_server, "--clients"]
-        ctx.exit(_ProcessPair(serve, gateway, first_url=tool_server).run())
+        commands = {
+            tool_server: ["serve", *tools, "--port", str(tools_port), "--ledger", ledger_url],
+            gateway: ["gateway", "--port", str(port), "--tools", tool_server],
+        }
+        servers = _Servers({url: [*program, *words] for url, words in commands.items()})
+        ctx.exit(servers.run(lambda: _show(gateway, tool_server)))
 
 
-class _ProcessPair:
-    """Two processes of which the second needs the first; when one ends, the other is stopped."""
+def _require_free_port(port: int, option: str, variable: str) -> None:
+    """Raise CommandError if another program listens on the port."""
+    if _is_free(port):
+        return
+    free = next((other for other in range(port + 1, 65536) if _is_free(other)), 0)
+    # GNU make sets MAKELEVEL for the programs that it starts.
+    change = f"make run {variable}={free}" if "MAKELEVEL" in os.environ else f"{option} {free}"
+    raise CommandError(f"port {port} is in use; choose another one: {change}")
 
-    def __init__(self, *commands: list[str], first_url: str) -> None:
+
+def _is_free(port: int) -> bool:
+    try:
+        with socket.create_server((HOST, port)):
+            return True
+    except OSError:
+        return False
+
+
+# --- the screen -----------------------------------------------------------------------------------
+
+
+def _show(gateway: str, tool_server: str) -> None:
+    """Print the addresses, a command to try, and how to stop."""
+    from toolwire.gateway.config.environment import config_from_environment
+
+    offline = set(config_from_environment(os.environ).models) == OFFLINE
+    what = "offline model, no network" if offline else "models at /v1/models"
+    lines = (
+        "",
+        f"  {_bold('toolwire is running')}  (Ctrl-C stops it)",
+        "",
+        f"  gateway      {_address(gateway)}  {what}",
+        f"  tool server  {_address(tool_server)}  OXP at /tools, MCP at /mcp",
+        "",
+        "  Two parallel calls of one tool, over two wires; see their ids hold:",
+        f"    {click.style(f'{_program()} probe {gateway}', fg='green')}",
+        "",
+        f"  Clients connect to it as to OpenAI, Anthropic, Gemini or Ollama: {_dim('README.md')}",
+        f"  {_dim('A line for each request follows.')}",
+        "",
+    )
+    click.echo("\n".join(lines))
+    sys.stdout.flush()
+
+
+def _bold(text: str) -> str:
+    return click.style(text, bold=True)
+
+
+def _dim(text: str) -> str:
+    return click.style(text, dim=True)
+
+
+def _address(url: str) -> str:
+    return click.style(url, fg="cyan")
+
+
+def _program() -> str:
+    """How to start this program from the shell."""
+    script = Path(sys.executable).parent / "toolwire"
+    found = shutil.which("toolwire")
+    if found is not None and Path(found).resolve() == script.resolve():
+        return "toolwire"
+    return os.path.relpath(script) if script.is_relative_to(Path.cwd()) else str(script)
+
+
+# --- the processes --------------------------------------------------------------------------------
+
+
+class _Servers:
+    """Processes that need those before them; when one ends, the others are stopped."""
+
+    def __init__(self, commands: dict[str, list[str]]) -> None:
         self._commands = commands
-        self._first_url = first_url
         self._processes: list[subprocess.Popen[bytes]] = []
         self._stopping = False
 
-    def run(self) -> int:
-        """Run both until one ends or a signal arrives, and return the exit code."""
+    def run(self, on_ready: Callable[[], None]) -> int:
+        """Run all until one ends or a signal arrives, and return the exit code."""
         handlers = {
             number: signal.signal(number, self._on_signal)
             for number in (signal.SIGINT, signal.SIGTERM)
         }
         try:
-            for command in self._commands:
-                if not self._stopping:
+            for url, command in self._commands.items():
+                if not self._stopping and self._all_running():
                     # In a session of their own, Ctrl-C reaches them only through this process.
-                    self._processes.append(subprocess.Popen(command, start_new_session=True))
-                    self._wait_until_ready()
+                    process = subprocess.Popen(
+                        command, start_new_session=True, stdout=subprocess.DEVNULL
+                    )
+                    self._processes.append(process)
+                    self._wait_until_ready(url)
+            if not self._stopping and self._all_running():
+                on_ready()
             while not self._stopping and self._all_running():
                 time.sleep(2 * POLL)
             failures = [one.returncode for one in self._processes if one.returncode]
@@ -92,16 +177,14 @@ class _ProcessPair:
         for process in reversed(self._processes):
             process.wait()
 
-    def _wait_until_ready(self) -> None:
-        """Wait until the first process responds, or one ends."""
+    def _wait_until_ready(self, url: str) -> None:
+        """Wait until a server responds, or one ends."""
         deadline = time.monotonic() + START_TIMEOUT
         while not self._stopping and self._all_running():
             try:
-                with urllib.request.urlopen(f"{self._first_url}/health", timeout=2):
+                with urllib.request.urlopen(f"{url}/health", timeout=2):
                     return
             except (OSError, urllib.error.URLError):
                 if time.monotonic() > deadline:
-                    raise CommandError(
-                        f"{self._first_url}: the tool server does not respond"
-                    ) from None
+                    raise CommandError(f"{url}: the server does not respond") from None
                 time.sleep(POLL)

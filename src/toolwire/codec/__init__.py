@@ -13,9 +13,16 @@ from typing import TypeAlias
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from toolwire.codec.body_shape import full_body, note_shape, path_as_given, present
+from toolwire.codec.body_shape import (
+    full_body,
+    note_shape,
+    path_as_given,
+    present,
+    with_full_paths,
+    with_list_paths,
+)
 from toolwire.codec.encoded import Encoded, write
-from toolwire.codec.fit import fit
+from toolwire.codec.fit import fit, wire_for_model
 from toolwire.codec.own_wire import pair_losses, patch_source
 from toolwire.codec.plain_answer import plain_answer
 from toolwire.conversation.id_map import IdMap
@@ -26,13 +33,24 @@ from toolwire.conversation.parts import Call, Message
 from toolwire.errors import DecodeError, UsageError
 from toolwire.profiles.table import Profile, profile
 from toolwire.wires import wire
+from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy, require_breakpoint_policy
+from toolwire.wires.engine.encode_context import NO_REQUEST, RequestInfo
 from toolwire.wires.engine.lowering import lower
 from toolwire.wires.engine.server_tools import ServerToolPolicy, require_policy
 from toolwire.wires.engine.specs import Wire
 
-__all__ = ["Encoded", "IdMapInput", "decode", "encode", "encode_in_full", "read_body", "resolve"]
+__all__ = [
+    "Encoded",
+    "IdMapInput",
+    "decode",
+    "decode_in_full",
+    "encode",
+    "encode_in_full",
+    "read_body",
+    "resolve",
+]
 
-IdMapInput: TypeAlias = "IdMap | Mapping[str, Mapping[str, str]] | None"
+IdMapInput: TypeAlias = "IdMap | Mapping[str, JSON] | None"
 
 
 def resolve(name: str) -> tuple[Wire, Profile]:
@@ -54,24 +72,40 @@ def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
 
     Args:
         body: JSON as bytes or text, a dict or list, or an official SDK object. It is not modified.
-            A request may be just its list of messages.
+            A request may be just its list of messages; paths then start at the list.
         wire: The name of a wire, profile or provider.
         kind: `request` or `response`.
 
     Raises:
         DecodeError: The body is not JSON, or not a body of this wire.
     """
+    return with_list_paths(decode_in_full(body, wire, kind))
+
+
+def decode_in_full(body: Body, wire: str, kind: Kind = "request") -> Conversation:
+    """Read a body as a conversation whose paths lead into the full body, as the stages need it."""
     source_wire, _ = resolve(wire)
     _require_kind(kind)
     given, raw = load(body, source_wire.name)
     try:
-        conversation = _read(full_body(given, source_wire, kind), source_wire, kind, raw)
+        conversation = _read_given(full_body(given, source_wire, kind), source_wire, kind, raw)
     except DecodeError as error:
         path = path_as_given(error.path, given, source_wire)
         raise DecodeError(error.why, wire=error.wire, path=path) from None
     if given is conversation.source.body:
         return conversation
     return replace(conversation, source=note_shape(conversation.source, given, source_wire))
+
+
+def _read_given(body: JSON, wire: Wire, kind: Kind, raw: bytes | None) -> Conversation:
+    """Read a body that may abbreviate; few do, so it is written out only if it cannot be read."""
+    try:
+        return _read(body, wire, kind, raw)
+    except DecodeError:
+        normalized = body if wire.normalize is None else wire.normalize(body)
+        if normalized is body:
+            raise
+    return _read(normalized, wire, kind, raw)
 
 
 def read_body(body: JSON, wire: str, kind: Kind) -> Conversation:
@@ -109,6 +143,7 @@ def encode(
     *,
     ids: IdMapInput = None,
     server_tools: ServerToolPolicy = "auto",
+    request: RequestInfo = NO_REQUEST,
 ) -> Encoded:
     """Write a conversation as a body of a wire. Its own wire gets back verbatim what it sent.
 
@@ -119,13 +154,18 @@ def encode(
         ids: The id map of an earlier encoding, to restore ids and names.
         server_tools: What calls that another provider ran become: `text`, `call`, `drop`, or
             `auto`, which is text in a request and nothing in a response.
+        request: What is known about the request of a response, for fields that every response of
+            the wire has and this conversation does not.
 
     Raises:
         UsageError: The wire does not exist, or a value is not JSON.
     """
     own_wire = resolve(wire)[0].name == conversation.wire and kind == conversation.kind
-    encoded = encode_in_full(conversation, wire, kind, ids=ids, server_tools=server_tools)
-    return present(encoded, conversation.source, own_wire=own_wire)
+    conversation = with_full_paths(conversation)
+    encoded = encode_in_full(
+        conversation, wire, kind, ids=ids, server_tools=server_tools, request=request
+    )
+    return present(encoded, conversation, own_wire=own_wire)
 
 
 def encode_in_full(
@@ -135,14 +175,17 @@ def encode_in_full(
     *,
     ids: IdMapInput = None,
     server_tools: ServerToolPolicy = "auto",
+    cache_breakpoints: BreakpointPolicy = "keep",
+    request: RequestInfo = NO_REQUEST,
 ) -> Encoded:
     """Write a conversation as a full body, also if its body was given in a shorter form."""
     target, profile = resolve(wire)
     _require_kind(kind)
     require_policy(server_tools, wire)
+    require_breakpoint_policy(cache_breakpoints, wire)
     reverse_map = IdMap.of(ids)
     if kind == "response":
-        plain = plain_answer(conversation, target, profile, reverse_map)
+        plain = plain_answer(conversation, target, profile, reverse_map, request)
         if plain is not None:
             return write(plain[0], target, plain[1])
     if conversation.wire and conversation.source.messages is None:
@@ -156,9 +199,26 @@ def encode_in_full(
         body = patch_source(conversation, target)
         if not isinstance(body, UnsetType):
             return Encoded(body, pair_losses(conversation, body, target, kind), IdMap())
+    if kind == "request":
+        target = wire_for_model(target, profile, conversation)
     observations = observe(conversation, target.name)
-    lowering = lower(conversation, target, kind, policy=server_tools, observations=observations)
-    context = fit(lowering, target, profile, kind, reverse_map=reverse_map)
+    lowering = lower(
+        conversation,
+        target,
+        kind,
+        policy=server_tools,
+        observations=observations,
+        defaults=reverse_map.defaults,
+    )
+    context = fit(
+        lowering,
+        target,
+        profile,
+        kind,
+        reverse_map=reverse_map,
+        cache_breakpoints=cache_breakpoints,
+    )
+    context.request = request
     encoded = write(lowering.conversation, target, context)
     if own_wire:
         encoded.losses += pair_losses(conversation, encoded.body, target, kind)

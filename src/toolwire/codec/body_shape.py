@@ -6,6 +6,7 @@ its paths lead into that form.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 from msgspec import UnsetType
@@ -13,7 +14,8 @@ from msgspec.structs import replace
 
 from toolwire.codec.encoded import Encoded
 from toolwire.conversation.json import JSON, JsonPath
-from toolwire.conversation.model import BodySource, Change, Finding, Kind, Loss
+from toolwire.conversation.model import BodySource, Change, Conversation, Finding, Kind, Loss
+from toolwire.conversation.parts import Message, Part, Result
 from toolwire.wires.engine.specs import Wire
 
 Report = TypeVar("Report", Change, Finding, Loss)
@@ -22,8 +24,8 @@ Report = TypeVar("Report", Change, Finding, Loss)
 def full_body(given: JSON, wire: Wire, kind: Kind) -> JSON:
     """The full body of a wire that a value stands for; the value itself if it is one."""
     if kind == "request" and wire.messages_field and isinstance(given, list):
-        given = {wire.messages_field: given}
-    return given if wire.normalize is None else wire.normalize(given)
+        return {wire.messages_field: given}
+    return given
 
 
 def note_shape(source: BodySource, given: JSON, wire: Wire) -> BodySource:
@@ -34,8 +36,10 @@ def note_shape(source: BodySource, given: JSON, wire: Wire) -> BodySource:
     return replace(source, given=given, list_field=list_field)
 
 
-def present(encoded: Encoded, source: BodySource, *, own_wire: bool) -> Encoded:
+def present(encoded: Encoded, conversation: Conversation, *, own_wire: bool) -> Encoded:
     """An encoding for the caller: its paths, and on its own wire its body, are as given."""
+    source = conversation.source
+    encoded.conversation = with_list_paths(conversation)
     if isinstance(source.given, UnsetType):
         return encoded
     encoded.losses = locate(encoded.losses, source)
@@ -51,8 +55,9 @@ def body_as_given(body: JSON, source: BodySource) -> JSON:
 
     A list that was given tools or settings stays a full body: a list cannot hold them.
     """
-    if body is source.body and not isinstance(source.given, UnsetType):
-        return source.given
+    given = source.given
+    if not isinstance(given, UnsetType) and (body is source.body or body == source.body):
+        return given
     if source.list_field and isinstance(body, dict) and len(body) == 1:
         return body[source.list_field]
     return body
@@ -71,5 +76,55 @@ def path_as_given(path: JsonPath, given: JSON, wire: Wire) -> JsonPath:
     return _inside(path, wire.messages_field) if isinstance(given, list) else path
 
 
+def with_list_paths(conversation: Conversation) -> Conversation:
+    """A conversation for the caller: if a list was given, the paths of its parts start there."""
+    field = conversation.source.list_field
+    if not field:
+        return conversation
+    messages = _with_paths(conversation.messages, lambda path: _inside(path, field))
+    source = replace(conversation.source, messages=messages)
+    return replace(conversation, messages=messages, source=source)
+
+
+def with_full_paths(conversation: Conversation) -> Conversation:
+    """A conversation whose paths lead into the full body, as they do inside the library."""
+    field = conversation.source.list_field
+    if not field:
+        return conversation
+    messages = _with_paths(conversation.messages, lambda path: _outside(path, field))
+    source = conversation.source
+    if source.messages is conversation.messages:
+        source = replace(source, messages=messages)
+    return replace(conversation, messages=messages, source=source)
+
+
+def _with_paths(
+    messages: tuple[Message, ...], change: Callable[[JsonPath], JsonPath]
+) -> tuple[Message, ...]:
+    def move(part: Part) -> Part:
+        source = part.source
+        if source.original is not None:
+            original = source.original
+            moved = replace(original.source, path=change(original.path))
+            source = replace(source, original=replace(original, source=moved))
+        moved_part = replace(part, source=replace(source, path=change(source.path)))
+        if isinstance(moved_part, Result) and isinstance(moved_part.output, tuple):
+            return replace(moved_part, output=tuple(map(move, moved_part.output)))
+        return moved_part
+
+    return tuple(
+        replace(
+            message,
+            parts=tuple(map(move, message.parts)),
+            source=replace(message.source, path=change(message.path)),
+        )
+        for message in messages
+    )
+
+
 def _inside(path: JsonPath, field: str) -> JsonPath:
     return path[1:] if path[:1] == (field,) else path
+
+
+def _outside(path: JsonPath, field: str) -> JsonPath:
+    return (field, *path) if path and isinstance(path[0], int) else path

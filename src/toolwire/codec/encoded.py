@@ -5,6 +5,9 @@ from __future__ import annotations
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, dump
 from toolwire.conversation.model import Change, Conversation, Finding, Loss
+from toolwire.conversation.pairing import pairs_by_order
+from toolwire.conversation.part_map import PartSet
+from toolwire.conversation.parts import Pair
 from toolwire.errors import UsageError
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Wire
@@ -13,7 +16,16 @@ from toolwire.wires.engine.specs import Wire
 class Encoded:
     """A body of a wire, what was lost or changed on the way, and the map that restores ids."""
 
-    __slots__ = ("_bytes", "body", "changes", "findings", "ids", "losses", "well_formed")
+    __slots__ = (
+        "_bytes",
+        "body",
+        "changes",
+        "conversation",
+        "findings",
+        "ids",
+        "losses",
+        "well_formed",
+    )
 
     def __init__(
         self,
@@ -39,6 +51,16 @@ class Encoded:
         """What the target would refuse and no safe fix exists for."""
         self.well_formed = False
         """True if the history was seen to need no repair for the target."""
+        self.conversation: Conversation | None = None
+        """The conversation that was encoded, before any repair."""
+
+    @property
+    def paired_by_order(self) -> list[Pair]:
+        """The calls whose results have neither an id nor a name that shows the call, each with the
+        result that its position assigns to it. Pointers lead into the source body."""
+        if self.conversation is None:
+            return []
+        return pairs_by_order(self.conversation.messages, ordered=self.conversation.ordered)
 
     def json(self) -> bytes:
         """The body as JSON; the bytes that were decoded, verbatim, if nothing changed."""
@@ -57,13 +79,20 @@ def write(conversation: Conversation, target: Wire, context: EncodeContext) -> E
         UsageError: A value is nested too deeply.
     """
     context.native = conversation.wire == target.name and conversation.kind == context.kind
+    if context.native and conversation.source.messages is not None:
+        context.unedited = PartSet(conversation.source.messages)
+    if context.kind == "response":
+        context.messages = conversation.messages
     try:
         body = target.write(conversation, context)
     except RecursionError:
         raise UsageError("nested too deeply", wire=target.name) from None
     ids = IdMap()
-    if context.sent_ids or context.names or context.forms:
+    forms = context.call_forms or context.result_forms
+    if context.sent_ids or context.names or forms or context.defaults:
         names = {new: old for old, new in context.names.items()}
-        ids = IdMap(context.sent_ids, names, context.forms)
+        ids = IdMap(
+            context.sent_ids, names, context.call_forms, context.result_forms, context.defaults
+        )
     losses = list(dict.fromkeys(context.losses)) if context.losses else []
     return Encoded(body, losses, ids)

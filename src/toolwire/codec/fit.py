@@ -5,27 +5,39 @@ Most ids and names fit as they are, so one look at all of them comes first.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolwire.conversation.fitting import fit_calls, fit_names
 from toolwire.conversation.id_map import IdMap
-from toolwire.conversation.id_rules import IdRule, invalid_ids, matcher
+from toolwire.conversation.id_rules import IdRule, invalid_ids, lines_matcher, matcher
 from toolwire.conversation.ids import is_minted
 from toolwire.conversation.minted_ids import needs_minted_ids
 from toolwire.conversation.model import Choice, Conversation, Kind
 from toolwire.conversation.observations import Observation, Observations, native_calls
+from toolwire.conversation.part_map import PartMap
+from toolwire.conversation.parts import Call, Result
 from toolwire.profiles.table import PROFILES, Profile
+from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy, place_breakpoints
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.lowering import Lowering
 from toolwire.wires.engine.part_lowering import takes_signature
 from toolwire.wires.engine.specs import Wire
+from toolwire.wires.engine.web_search import asks_for_search
 
 
 def fit(
-    lowering: Lowering, target: Wire, profile: Profile, kind: Kind, *, reverse_map: IdMap
+    lowering: Lowering,
+    target: Wire,
+    profile: Profile,
+    kind: Kind,
+    *,
+    reverse_map: IdMap,
+    cache_breakpoints: BreakpointPolicy = "keep",
 ) -> EncodeContext:
     """Fit ids and names to the rules of the target, and return the context to write with.
 
@@ -35,14 +47,106 @@ def fit(
         profile: What the target accepts.
         kind: `request` or `response`.
         reverse_map: The map of an earlier encoding, whose ids and names are restored.
+        cache_breakpoints: Which cache breakpoints the target gets.
     """
     conversation, seen = lowering.conversation, lowering.observations
     source_profile = PROFILES.get(conversation.wire)
+    rules = None if source_profile is None else rules_of_both(profile, source_profile)
+    ids: PartMap[Call | Result, str] | None = None
+    ids_stay = rules is not None and _ids_stay(seen, rules, reverse_map)
+    if not ids_stay:
+        ids = _fit_ids(conversation, seen, target, profile, reverse_map)
+    names: dict[str, str] = {}
+    if conversation.wire != target.name or reverse_map.names:
+        names = _fit_tool_names(conversation, seen, profile, source_profile, reverse_map)
+    context = EncodeContext(target.name, kind, ids=ids, names=names, reverse_map=reverse_map)
+    context.results = seen.results
+    context.assistant_content = profile.assistant_content
+    context.extra_settings = profile.takes_extra_settings
+    if profile.has_id_field:
+        context.needs_minted_ids = partial(
+            needs_minted_ids,
+            conversation.messages,
+            ordered=conversation.ordered,
+            order_is_kept=not profile.results_in_any_order,
+        )
+    if not ids_stay and source_profile is not None and source_profile.wire != target.name:
+        invalid = invalid_ids(seen.call_ids, source_profile.id_rule)
+        context.sent_ids = {call_id: call_id for call_id in invalid if not is_minted(call_id)}
+    marks = target.capabilities.cache_breakpoints
+    wanted = lowering.breakpoints or cache_breakpoints == "auto"
+    if wanted and marks is not None and _may_be_of(profile.cache_breakpoint_models, conversation):
+        context.breakpoints = place_breakpoints(
+            conversation,
+            lowering.breakpoints,
+            marks,
+            wire=target.name,
+            policy=cache_breakpoints if kind == "request" else "keep",
+        )
+    context.losses = lowering.losses
+    for part in lowering.leftovers:
+        keeps_signature = takes_signature(part, target.capabilities)
+        context.report_unknown_fields(part, keeps_signature=keeps_signature)
+    return context
+
+
+def wire_for_model(target: Wire, profile: Profile, conversation: Conversation) -> Wire:
+    """The wire of a target with the capabilities of the model that a request names."""
+    capabilities, model = target.capabilities, conversation.settings.get("model")
+    pattern = profile.text_result_models
+    if pattern and isinstance(model, str) and re.search(pattern, model) is not None:
+        capabilities = replace(capabilities, result_media="after")
+    if profile.system_comes_first and capabilities.system_anywhere:
+        capabilities = replace(capabilities, system_anywhere=False)
+    if (
+        capabilities.web_search is not None
+        and asks_for_search(conversation)
+        and not _searches(profile, model if isinstance(model, str) else "")
+    ):
+        capabilities = replace(capabilities, web_search=None)
+    if capabilities is target.capabilities:
+        return target
+    return replace(target, capabilities=capabilities)
+
+
+def _searches(profile: Profile, model: str) -> bool:
+    """True if a model searches the web on request."""
+    pattern = profile.web_search_models
+    return pattern is not None and re.search(pattern, model) is not None
+
+
+def _may_be_of(pattern: str | None, conversation: Conversation) -> bool:
+    """True if the model of a request is of a pattern, or if the request names none."""
+    model = conversation.settings.get("model")
+    if pattern is None or not isinstance(model, str):
+        return pattern is not None
+    return re.search(pattern, model) is not None
+
+
+_IDS_ARE_PLAIN = Observation.OTHER_WIRE | Observation.UNIQUE_CALL_IDS | Observation.RESULTS_IN_PLACE
+"""Every id is the id of one call, results have no other ids, and the target has sent none."""
+
+
+def _ids_stay(seen: Observations, rules: RulesOfBoth, reverse_map: IdMap) -> bool:
+    """True if one look shows that all ids are sent unchanged, and come back unchanged."""
+    if reverse_map.ids or not seen.holds(_IDS_ARE_PLAIN):
+        return False
+    return not seen.call_ids or rules.accept_ids(seen.call_ids)
+
+
+def _fit_ids(
+    conversation: Conversation,
+    seen: Observations,
+    target: Wire,
+    profile: Profile,
+    reverse_map: IdMap,
+) -> PartMap[Call | Result, str] | None:
+    """The id to send for each call and result; None if all are sent unchanged."""
     native_ids: dict[str, str] = {}
     if not seen.holds(Observation.OTHER_WIRE):  # ids that the target has sent stay as they are
         native = native_calls(conversation.messages, target.name, executor="client")
         native_ids = {call.id: call.id for call in native}
-    ids = fit_calls(
+    return fit_calls(
         conversation,
         seen.calls,
         seen.results,
@@ -50,24 +154,6 @@ def fit(
         unique=profile.ids_unique_in_request and not native_ids,
         restore={**native_ids, **reverse_map.ids} if native_ids else reverse_map.ids,
     )
-    names: dict[str, str] = {}
-    if conversation.wire != target.name or reverse_map.names:
-        names = _fit_tool_names(conversation, seen, profile, source_profile, reverse_map)
-    context = EncodeContext(target.name, kind, ids=ids, names=names, reverse_map=reverse_map)
-    context.results = seen.results
-    context.assistant_content = profile.assistant_content
-    if profile.has_id_field:
-        context.needs_minted_ids = partial(
-            needs_minted_ids, conversation.messages, ordered=conversation.ordered
-        )
-    if seen.calls and source_profile is not None and source_profile.wire != target.name:
-        invalid = invalid_ids(seen.call_ids, source_profile.id_rule)
-        context.sent_ids = {call_id: call_id for call_id in invalid if not is_minted(call_id)}
-    context.losses = lowering.losses
-    for part in lowering.leftovers:
-        keeps_signature = kind == "request" and takes_signature(part, target.capabilities)
-        context.report_unknown_fields(part, keeps_signature=keeps_signature)
-    return context
 
 
 def _fit_tool_names(
@@ -102,18 +188,26 @@ class RulesOfBoth(Struct):
     neither there nor back."""
 
     ids: tuple[Callable[[str], object], ...]
+    lines_of_ids: tuple[Callable[[str], object], ...]
+    """Match many ids at once, each on a line."""
     names: tuple[Callable[[str], object], ...]
     known_names: set[str]
     """Names that were accepted before: an agent uses the same tools in every request."""
 
     def accept_call(self, call_id: str, name: str) -> bool:
         """True if a call needs neither another id nor another name."""
-        if is_minted(call_id):
-            return False
         for matches in self.ids:
             if not matches(call_id):
                 return False
         return name in self.known_names or self.accept_names({name})
+
+    def accept_ids(self, call_ids: list[str]) -> bool:
+        """True if no id needs to change."""
+        lines = "\n".join(call_ids)
+        for matches in self.lines_of_ids:
+            if not matches(lines):
+                return False
+        return lines.count("\n") == len(call_ids) - 1
 
     def accept_names(self, names: set[str]) -> bool:
         """True if no name needs to change."""
@@ -139,6 +233,11 @@ def rules_of_both(target: Profile, source: Profile) -> RulesOfBoth:
         profiles = (target, source)
         ids = dict.fromkeys(p.id_rule for p in profiles if p.id_rule != IdRule())
         names = dict.fromkeys(p.name_rule for p in profiles)
-        rules = RulesOfBoth(tuple(map(matcher, ids)), tuple(map(matcher, names)), set())
+        rules = RulesOfBoth(
+            ids=tuple(map(matcher, ids)),
+            lines_of_ids=tuple(map(lines_matcher, ids)),
+            names=tuple(map(matcher, names)),
+            known_names=set(),
+        )
         _RULES_OF_BOTH[target.name, source.name] = rules
     return rules

@@ -22,12 +22,12 @@ def patch_source(conversation: Conversation, target: Wire) -> JSON | UnsetType:
     ):
         return UNSET
     context = EncodeContext(target.name, conversation.kind, ids=None, names={}, reverse_map=NO_MAP)
-    original = target.read(source.body, conversation.kind)
-    if [len(message.parts) for message in original.messages] != [
+    if [len(message.parts) for message in source.messages] != [
         len(message.parts) for message in conversation.messages
     ]:
         return UNSET  # messages were merged or split
-    patched = patch_parts(conversation.parts(), original.parts(), source.body, (), context)
+    original_parts = [part for message in source.messages for part in message.parts]
+    patched = patch_parts(conversation.parts(), original_parts, source.body, (), context)
     return UNSET if context.losses else patched  # the full route reports them
 
 

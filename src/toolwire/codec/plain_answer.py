@@ -11,19 +11,23 @@ from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Text
 from toolwire.profiles.table import PROFILES, Profile
-from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.encode_context import EncodeContext, RequestInfo
 from toolwire.wires.engine.settings_lowering import lower_settings
 from toolwire.wires.engine.specs import Wire
 
 
 def plain_answer(
-    conversation: Conversation, target: Wire, profile: Profile, reverse_map: IdMap
+    conversation: Conversation,
+    target: Wire,
+    profile: Profile,
+    reverse_map: IdMap,
+    request: RequestInfo,
 ) -> tuple[Conversation, EncodeContext] | None:
     """An answer of text and calls with the context to write it; None for any other answer."""
     source_profile = PROFILES.get(conversation.wire)
     if source_profile is None or conversation.wire == target.name:
         return None
-    if reverse_map.ids or reverse_map.names or reverse_map.forms:
+    if reverse_map.ids or reverse_map.names or reverse_map.calls or reverse_map.results:
         return None
     if conversation.source.messages is not conversation.messages or conversation.tools:
         return None
@@ -32,7 +36,9 @@ def plain_answer(
     message = conversation.messages[0]
     if not _is_plain(message, target, rules_of_both(profile, source_profile)):
         return None
-    context = EncodeContext(target.name, "response", ids=None, names={}, reverse_map=reverse_map)
+    context = EncodeContext(
+        target.name, "response", ids=None, names={}, reverse_map=reverse_map, request=request
+    )
     settings = lower_settings(
         conversation.settings,
         target.capabilities,
@@ -56,7 +62,7 @@ def _is_plain(message: Message, target: Wire, rules: RulesOfBoth) -> bool:
     source = message.source
     if message.wire == target.name or message.role != "assistant" or source.spec is None:
         return False
-    if source.raw.__class__ is not dict or not source.spec.keys.issuperset(source.raw):
+    if source.raw.__class__ is not dict or not source.spec.clean(source.raw):
         return False
     text_after_calls = target.capabilities.text_after_calls
     call_ids: list[str] = []

@@ -87,8 +87,9 @@ def fit_calls(
     repeats: PartSet[Call] = PartSet()
     if has_repeats:
         repeats = PartSet(calls) if unique else _repeats_in_turns(conversation.messages)
-    restores = bool(restore) and not restore.keys().isdisjoint(ids)
-    if not restores and not repeats and all_fit(ids, rule):
+    known = restore.keys() & ids if restore else set()
+    restores = any(restore[call_id] != call_id for call_id in known)
+    if not restores and not repeats and all_fit(ids - known, rule):
         return None
     return _CallFitting(rule, repeats, restore).fit(conversation, calls, results)
 

@@ -3,27 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
-CUSTOM_CALL = "custom"
-"""Form of a call: it was a custom call, and its text was sent in the field `input`."""
-RAW_ARGUMENTS = "raw"
-"""Form of a call: its arguments were no JSON object, and were sent as text in the field `_raw`."""
-ERROR_RESULT = "error"
-"""Form of a result: it was an error, and the wire has no error flag."""
-JSON_OUTPUT = "json"
-"""Form of a result: its output was a JSON value, and was sent as text."""
+from toolwire.conversation.json import JSON, Object
+from toolwire.errors import UsageError
+
+ApprovalDecision: TypeAlias = Literal["", "granted", "refused"]
 
 
-def call_key(call_id: str) -> str:
-    """Return the key of a call in `IdMap.forms`."""
-    return call_id
+class CallForm(Struct, frozen=True, omit_defaults=True):
+    """What the wire could not express about a call."""
+
+    family: str = ""
+    """Its family, such as `custom` or `computer`, if it was sent as a function call."""
+    raw_arguments: bool = False
+    """True if its arguments were no JSON object, and were sent as text in the field `_raw`."""
+    approval: ApprovalDecision = ""
+    """The decision of a user about it, if that was sent in another message."""
+
+    def merge(self, other: CallForm) -> CallForm:
+        """Return what either form says; this one wins."""
+        return CallForm(
+            self.family or other.family,
+            self.raw_arguments or other.raw_arguments,
+            self.approval or other.approval,
+        )
 
 
-def result_key(call_id: str, nth: int = 0) -> str:
-    """Return the key in `IdMap.forms` of a result: the first of its call, or the `nth` after."""
-    return f"={call_id}#{nth}" if nth else f"={call_id}"
+class ResultForm(Struct, frozen=True, omit_defaults=True):
+    """What the wire could not express about a result."""
+
+    family: str = ""
+    """Its family, if it was sent as the result of a function call."""
+    error: bool = False
+    """True if it was an error, and the wire has no error flag."""
+    json_output: bool = False
+    """True if its output was a JSON value, and was sent as text."""
+
+    def merge(self, other: ResultForm) -> ResultForm:
+        """Return what either form says; this one wins."""
+        return ResultForm(
+            self.family or other.family,
+            self.error or other.error,
+            self.json_output or other.json_output,
+        )
+
+
+PLAIN_CALL = CallForm()
+CUSTOM_CALL = CallForm(family="custom")
+"""A custom call, whose text was sent in the field `input` of a function call."""
+RAW_ARGUMENTS = CallForm(raw_arguments=True)
+PLAIN_RESULT = ResultForm()
+ERROR_RESULT = ResultForm(error=True)
+JSON_OUTPUT = ResultForm(json_output=True)
 
 
 class IdMap(Struct, frozen=True):
@@ -36,17 +71,19 @@ class IdMap(Struct, frozen=True):
     """Id that was sent → id in the source."""
     names: dict[str, str] = {}
     """Tool name that was sent → name in the source."""
-    forms: dict[str, str] = {}
-    """What the wire could not express about a call or a result: words separated by spaces.
+    calls: dict[str, CallForm] = {}
+    """What the wire could not express about calls, by the id that was sent."""
+    results: dict[str, list[ResultForm]] = {}
+    """The same about the results of each call, in order, by the id that was sent."""
 
-    Keys are those of `call_key` and `result_key`, with the ids that were sent. The words are
-    `CUSTOM_CALL` and `RAW_ARGUMENTS` (calls), `ERROR_RESULT` and `JSON_OUTPUT` (results), and the
-    family of a call or result whose wire has types of its own, such as `computer`.
+    defaults: dict[str, bool | int] = {}
+    """Setting that the source did not have → the value that was sent because the wire requires one.
     """
 
-    def to_dict(self) -> dict[str, dict[str, str]]:
+    def to_dict(self) -> Object:
         """Return the map as plain dicts, ready for JSON."""
-        return {"ids": dict(self.ids), "names": dict(self.names), "forms": dict(self.forms)}
+        fields: Object = msgspec.to_builtins(self)
+        return fields
 
     def after_repair(self, repaired: IdMap) -> IdMap:
         """Return the map back from a body that was repaired after this encoding."""
@@ -54,12 +91,13 @@ class IdMap(Struct, frozen=True):
             return self
         ids = self.ids | {new: self.ids.get(old, old) for new, old in repaired.ids.items()}
         names = self.names | {new: self.names.get(old, old) for new, old in repaired.names.items()}
-        forms = dict(self.forms)
+        calls, results = dict(self.calls), dict(self.results)
         for new, old in repaired.ids.items():
-            for key_of in (call_key, result_key):
-                if key_of(old) in self.forms:
-                    forms[key_of(new)] = self.forms[key_of(old)]
-        return IdMap(ids, names, forms)
+            if old in self.calls:
+                calls[new] = self.calls[old]
+            if old in self.results:
+                results[new] = self.results[old]
+        return IdMap(ids, names, calls, results, self.defaults)
 
     def after(self, earlier: IdMap) -> IdMap:
         """Return the map back through this one and then through an earlier one."""
@@ -67,16 +105,29 @@ class IdMap(Struct, frozen=True):
             return self
         ids = {sent: earlier.ids.get(before, before) for sent, before in self.ids.items()}
         names = {sent: earlier.names.get(before, before) for sent, before in self.names.items()}
-        return IdMap({**earlier.ids, **ids}, {**earlier.names, **names}, self.forms)
+        return IdMap(
+            {**earlier.ids, **ids},
+            {**earlier.names, **names},
+            self.calls,
+            self.results,
+            {**earlier.defaults, **self.defaults},
+        )
 
     @staticmethod
-    def of(value: IdMap | Mapping[str, Mapping[str, str]] | None) -> IdMap:
-        """Return a map from plain dicts; a map is returned as it is, None gives an empty one."""
+    def of(value: IdMap | Mapping[str, JSON] | None) -> IdMap:
+        """Return a map from plain dicts; a map is returned as it is, None gives an empty one.
+
+        Raises:
+            UsageError: if the value is not what `to_dict` returns.
+        """
         if value is None:
             return IdMap()
         if isinstance(value, IdMap):
             return value
-        return IdMap(*(dict(value.get(key, {})) for key in ("ids", "names", "forms")))
+        try:
+            return msgspec.convert(value, IdMap)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"not an id map as `to_dict` returns it: {error}") from None
 
 
 NO_MAP = IdMap()

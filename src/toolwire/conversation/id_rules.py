@@ -41,10 +41,10 @@ def _pattern(rule: IdRule) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=256)
-def _lines_pattern(rule: IdRule) -> re.Pattern[str]:
-    """Matches any number of lines that all fit the rule."""
+def lines_matcher(rule: IdRule) -> Callable[[str], re.Match[str] | None]:
+    """Return a function that matches lines which all fit the rule."""
     line = _pattern(rule).pattern.replace(r"[\s\S]", r"[^\n]")
-    return re.compile(f"(?:{line}\n)*")
+    return re.compile(f"(?:{line}\n)*{line}").fullmatch
 
 
 _JOIN_THRESHOLD = 5
@@ -71,8 +71,8 @@ def all_fit(texts: Collection[str], rule: IdRule) -> bool:
         return all(map(matcher(rule), texts))
     if not rule.chars and not rule.first:
         return all(texts) and (not rule.longest or max(map(len, texts)) <= rule.longest)
-    lines = "\n".join((*texts, ""))
-    return lines.count("\n") == len(texts) and _lines_pattern(rule).fullmatch(lines) is not None
+    lines = "\n".join(texts)
+    return lines.count("\n") == len(texts) - 1 and lines_matcher(rule)(lines) is not None
 
 
 def invalid_ids(texts: Collection[str], rule: IdRule) -> list[str]:

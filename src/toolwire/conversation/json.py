@@ -10,6 +10,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from msgspec import UNSET, UnsetType
@@ -299,6 +300,7 @@ def patch(raw: JSON, old: JSON, new: JSON) -> JSON:
     return out
 
 
+@lru_cache(maxsize=1024)
 def snake(name: str) -> str:
     """Convert camelCase to snake_case: `thoughtSignature` to `thought_signature`."""
     return "".join("_" + c.lower() if c.isupper() else c for c in name)

@@ -12,16 +12,26 @@ from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Message, Part, Result
 
 
-def needs_minted_ids(messages: tuple[Message, ...], *, ordered: bool) -> bool:
+def needs_minted_ids(
+    messages: tuple[Message, ...], *, ordered: bool, order_is_kept: bool = True
+) -> bool:
     """Return True if pairing by name and order alone would pair calls and results differently.
 
     Then minted ids have to be sent even to a wire on which ids are optional. Consecutive results
     are taken in the order of their calls, as an ordered wire writes them.
+
+    Args:
+        messages: The messages that are written.
+        ordered: True if order pairs the results of these messages.
+        order_is_kept: True if order pairs results on the target, too. If not, two calls of one tool
+            need ids before their results exist.
     """
+    if not order_is_kept and _calls_a_tool_twice(messages):
+        return True
     stripped = _StrippedHistory(messages)
     call_of = PartMap(
         (stripped.original_of[pair.result], pair.call)
-        for pair in pairs(stripped.messages, ordered=True)
+        for pair in pairs(stripped.messages, ordered=order_is_kept)
         if pair.call and pair.result
     )
     pairs_with_ids = [
@@ -30,6 +40,23 @@ def needs_minted_ids(messages: tuple[Message, ...], *, ordered: bool) -> bool:
     return len(call_of) != len(pairs_with_ids) or any(
         pair.result is None or call_of.get(pair.result) is not pair.call for pair in pairs_with_ids
     )
+
+
+def _calls_a_tool_twice(messages: Iterable[Message]) -> bool:
+    """Return True if a turn has two calls of one tool, one of them with a minted id."""
+    minted_by_name: dict[str, bool] = {}
+    previous_role = ""
+    for message in messages:
+        if message.role != "assistant" or previous_role != "assistant":
+            minted_by_name = {}
+        previous_role = message.role
+        for part in message.parts:
+            if isinstance(part, Call):
+                known, minted = minted_by_name.get(part.name), is_minted(part.id)
+                if known is not None and (known or minted):
+                    return True
+                minted_by_name[part.name] = minted
+    return False
 
 
 class _StrippedHistory:

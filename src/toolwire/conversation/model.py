@@ -5,7 +5,7 @@ Everything is frozen; an edit returns a new conversation. Knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
@@ -15,12 +15,14 @@ from toolwire.conversation.ids import MINTED, is_minted
 from toolwire.conversation.json import JSON, JsonPath, require_json
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.pairing import pairs
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Message, Opaque, Output, Pair, Part, Result, Traceable
 from toolwire.errors import DecodeError, UsageError, pointer
 
 T = TypeVar("T")
 Kind: TypeAlias = Literal["request", "response", "stream"]
 Severity: TypeAlias = Literal["error", "info"]
+LossSeverity: TypeAlias = Literal["loss", "info"]
 Fix: TypeAlias = Literal["safe", "unsafe"]
 
 
@@ -49,6 +51,17 @@ def _require_json_part(part: Part) -> None:
         raise UsageError(error.why, path=error.path) from None
 
 
+class WebSearch(Struct, frozen=True):
+    """The options of a web search that the provider runs."""
+
+    allowed_domains: tuple[str, ...] = ()
+    blocked_domains: tuple[str, ...] = ()
+    location: dict[str, JSON] = {}
+    """The approximate place of the user: city, region, country, timezone."""
+    context_size: str = ""
+    max_uses: int | None = None
+
+
 class Tool(Traceable, frozen=True, eq=False, gc=False):
     """A tool definition. `kind` is `function`, `custom` (free text), or the type of a provider's
     own tool."""
@@ -58,6 +71,8 @@ class Tool(Traceable, frozen=True, eq=False, gc=False):
     schema: JSON = None
     strict: bool | None = None
     kind: str = "function"
+    web_search: WebSearch | None = None
+    """Its options, if it is a provider's own web search."""
 
 
 class Choice(Struct, frozen=True):
@@ -86,18 +101,30 @@ class Usage(Struct, frozen=True):
     reasoning: int | None = None
 
 
-Setting: TypeAlias = "JSON | Choice | Format | Usage | tuple[str, ...]"
+Setting: TypeAlias = "JSON | Choice | Format | Usage | WebSearch | tuple[str, ...]"
 
 
 SIGNATURE_LOST = "a signature that only its own provider can read"
 REASONING_LOST = "reasoning that only its own provider can read"
 
 
+def position(line: int | None, path: JsonPath) -> str:
+    """A place for messages: the JSON pointer, after the number of the line if there is one."""
+    return pointer(path) if line is None else f"{line}:{pointer(path)}"
+
+
 class Loss(Struct, frozen=True):
-    """Something that a target cannot hold: its path in the source, and the reason."""
+    """Something that a target cannot hold: its path in the source, and the reason.
+
+    Its severity is `info` if the meaning stays the same: a time stamp, an id of a response, a flag
+    that has its default value.
+    """
 
     path: JsonPath
     reason: str
+    line: int | None = None
+    """The line of a session file that the path leads into; None for a body."""
+    severity: LossSeverity = "loss"
 
     @property
     def pointer(self) -> str:
@@ -105,7 +132,12 @@ class Loss(Struct, frozen=True):
         return pointer(self.path)
 
     def __str__(self) -> str:
-        return f"{self.pointer}: {self.reason}"
+        return f"{position(self.line, self.path)}: {self.reason}"
+
+
+def real_losses(losses: Iterable[Loss]) -> list[Loss]:
+    """Return the losses that change a meaning."""
+    return [loss for loss in losses if loss.severity == "loss"]
 
 
 class Finding(Struct, frozen=True):
@@ -117,6 +149,8 @@ class Finding(Struct, frozen=True):
     path: JsonPath
     message: str
     fix: Fix | None = None
+    line: int | None = None
+    """The line of a session file that the path leads into; None for a body."""
 
     @property
     def pointer(self) -> str:
@@ -124,7 +158,7 @@ class Finding(Struct, frozen=True):
         return pointer(self.path)
 
     def __str__(self) -> str:
-        return f"{self.pointer}: {self.code} {self.name}: {self.message}"
+        return f"{position(self.line, self.path)}: {self.code} {self.name}: {self.message}"
 
 
 class Change(Struct, frozen=True):
@@ -134,6 +168,8 @@ class Change(Struct, frozen=True):
     name: str
     path: JsonPath
     message: str
+    line: int | None = None
+    """The line of a session file that the path leads into; None for a body."""
 
     @property
     def pointer(self) -> str:
@@ -141,7 +177,7 @@ class Change(Struct, frozen=True):
         return pointer(self.path)
 
     def __str__(self) -> str:
-        return f"{self.pointer}: {self.code} {self.name}: {self.message}"
+        return f"{position(self.line, self.path)}: {self.code} {self.name}: {self.message}"
 
 
 class BodySource(Struct, frozen=True, eq=False):
@@ -267,7 +303,7 @@ class Conversation(Struct, frozen=True, eq=False):
             ValueError: The call is not in this conversation, or the name is empty.
         """
         if not isinstance(name, str) or not name:
-            raise ValueError(f"the name of a tool is a text that is not empty, not {name!r}")
+            raise ValueError(f"the name of a tool must be a non-empty string, not {name!r}")
         edited = self.replace(call, replace(call, name=name))
         calls, results = edited.calls(), edited.results()
         edits: list[tuple[Part, Part]] = []
@@ -283,7 +319,7 @@ class Conversation(Struct, frozen=True, eq=False):
         `without_ids` as a reader pairs them that gets no minted id.
         """
         calls, results = self.calls(), self.results()
-        call_indexes = {id(call): n for n, call in enumerate(calls)}
+        call_indexes = PartMap((call, n) for n, call in enumerate(calls))
         messages = self.messages
         if without_ids:
             messages = tuple(
@@ -291,9 +327,9 @@ class Conversation(Struct, frozen=True, eq=False):
                 for message in messages
             )
             results = replace(self, messages=messages).results()
-        result_indexes = {id(result): n for n, result in enumerate(results)}
+        result_indexes = PartMap((result, n) for n, result in enumerate(results))
         return {
-            (call_indexes[id(pair.call)], result_indexes[id(pair.result)])
+            (call_indexes[pair.call], result_indexes[pair.result])
             for pair in pairs(messages, ordered=self.ordered)
             if pair.call is not None and pair.result is not None
         }
@@ -309,7 +345,7 @@ class Conversation(Struct, frozen=True, eq=False):
             ValueError: The call is not in this conversation, or the id is empty.
         """
         if not isinstance(call_id, str) or not call_id:
-            raise ValueError(f"the id of a call is a text that is not empty, not {call_id!r}")
+            raise ValueError(f"the id of a call must be a non-empty string, not {call_id!r}")
         return self.replace(call, replace(call, id=call_id, origin="wire"))
 
     def replace_result(self, call: Call, output: Output, *, error: bool = False) -> Conversation:

@@ -14,6 +14,7 @@ from toolwire.conversation.parts import (
     APPROVAL,
     Call,
     Message,
+    Opaque,
     Part,
     Reasoning,
     Result,
@@ -30,7 +31,7 @@ class Observation:
     """
 
     STARTS_WITH_USER = 1 << 0
-    """The first message that is not a system message is a user message."""
+    """The first message that is not a system message is a user message, and is sent."""
     RESULTS_IN_PLACE = 1 << 1
     """The results of an assistant message with calls follow it directly, in other messages, one for
     each call and in the order of the calls. Only the calls at the very end may still wait for
@@ -60,13 +61,17 @@ class Observation:
     OTHER_WIRE = 1 << 13
     """No message was read from the wire of the target."""
     PLAIN = 1 << 14
-    """There is nothing but text, calls of the client in assistant messages, and results of text
-    without an error flag."""
+    """There is nothing but text, calls of the client in assistant messages, and results of text; no
+    message is empty."""
     RESULTS_TOGETHER = 1 << 15
     """The results of the calls of one message are in one message."""
+    PLAIN_TOOLS = 1 << 16
+    """Every tool definition is a function with a name and without a strict flag."""
+    ROLES_FIT = 1 << 17
+    """Calls are in messages of the assistant, and results in others."""
 
 
-ALL = (1 << 16) - 1
+ALL = (1 << 18) - 1
 """All properties."""
 SERVER_TOOL_IDS = ("srvtoolu_", "mcptoolu_")
 """Prefixes of ids that a provider gives to calls that it runs itself."""
@@ -107,108 +112,123 @@ class Observations:
 
 def observe(conversation: Conversation, target: str) -> Observations:
     """Look at every part of a conversation that goes to the wire `target`."""
-    seen = Observations()
-    messages = conversation.messages
-    missing = _observe_parts(messages, seen) | _observe_roles(messages)
-    if target in [message.wire for message in messages]:
-        missing |= Observation.OTHER_WIRE
-    if seen.calls:
-        missing |= _observe_calls(messages, target, seen)
-    if seen.results:
-        missing |= _observe_results(seen.results)
-    missing |= _observe_settings(conversation, seen)
-    seen.flags = ALL & ~missing
-    if conversation.wire != target or not conversation.pristine:
-        seen.leftovers = _leftovers(conversation, target)
-    return seen
-
-
-def _observe_parts(messages: tuple[Message, ...], seen: Observations) -> int:
-    """Collect calls and results, and return the properties of texts and of the order of parts that
-    do not hold."""
-    calls, results = seen.calls, seen.results
+    observations = Observations()
+    calls, results, leftovers = observations.calls, observations.results, observations.leftovers
     texts: list[str] = []
     missing = 0
+    """The properties that do not hold."""
     pending: list[str] = []
     """Ids of calls whose results have not come yet, the next one last."""
-    for message in messages:
-        is_assistant = message.role == "assistant"
+    is_start = True
+    """True until a message comes that is not a system message."""
+    for message in conversation.messages:
+        role, parts, raw = message.role, message.parts, message.source.raw
+        is_foreign = message.wire != target
+        if not is_foreign:
+            missing |= Observation.OTHER_WIRE
+        elif raw.__class__ is dict:
+            spec = message.source.spec
+            if (
+                spec is not None
+                and (spec.inner or not spec.keys.issuperset(raw))
+                and not spec.clean(raw)
+            ):
+                leftovers.append(message)
+        if role == "system":
+            if not is_start:
+                missing |= Observation.PLAIN
+        elif is_start:
+            is_start = False
+            if role != "user" or is_left_out(message):
+                missing |= Observation.STARTS_WITH_USER
         has_calls = has_results = False
-        for part in message.parts:
-            if part.__class__ is Result:
-                results.append(part)
-                if not pending or is_assistant or pending.pop() != part.call_id:
-                    missing |= Observation.RESULTS_IN_PLACE
-                has_results = True
-                continue
-            if pending and not (has_calls and part.__class__ is Call):
-                missing |= Observation.RESULTS_IN_PLACE
+        for part in parts:
             if part.__class__ is Text:
                 texts.append(part.text)
                 if has_calls or part.refusal:
                     missing |= Observation.PLAIN
+                if pending:
+                    missing |= Observation.RESULTS_IN_PLACE
+            elif part.__class__ is Result:
+                results.append(part)
+                has_results = True
+                if role == "assistant":
+                    missing |= Observation.RESULTS_IN_PLACE | Observation.ROLES_FIT
+                elif not pending or pending.pop() != part.call_id:
+                    missing |= Observation.RESULTS_IN_PLACE
+                if part.error:
+                    missing |= Observation.NO_ERROR_RESULTS
+                if part.output.__class__ is tuple:
+                    missing |= Observation.PLAIN
+                    if is_foreign:
+                        leftovers += part.output
             elif part.__class__ is Call:
                 calls.append(part)
+                if pending and not has_calls:
+                    missing |= Observation.RESULTS_IN_PLACE
                 pending.append(part.id)
                 has_calls = True
             else:
                 missing |= _OTHER_PARTS.get(part.__class__, Observation.PLAIN)
+                if pending:
+                    missing |= Observation.RESULTS_IN_PLACE
+            if is_foreign:
+                block = part.source.raw
+                if part.signature is not None:
+                    leftovers.append(part)
+                elif block.__class__ is dict and block is not raw:
+                    spec = part.source.spec
+                    if (
+                        spec is not None
+                        and (spec.inner or not spec.keys.issuperset(block))
+                        and not spec.clean(block)
+                    ):
+                        leftovers.append(part)
         if has_calls:
             pending.reverse()
-            missing |= 0 if is_assistant else Observation.RESULTS_IN_PLACE | Observation.PLAIN
+            if role != "assistant":
+                missing |= _BROKEN_BY_MISPLACED_CALLS
         elif has_results:
-            missing |= _observe_result_message(message, is_last=not pending)
-        elif not message.parts:
+            if pending:
+                missing |= Observation.RESULTS_TOGETHER
+            if len(parts) > 1 and not all(part.__class__ is Result for part in parts):
+                missing |= Observation.RESULTS_ALONE
+        elif not parts:
             texts.append("")
-            missing |= Observation.RESULTS_IN_PLACE if pending else 0
+            missing |= Observation.PLAIN
+            if pending:
+                missing |= Observation.RESULTS_IN_PLACE
     if "" in texts or any(map(str.isspace, texts)):
         missing |= Observation.NO_BLANK_TEXT
-    return missing
+    if calls or results:
+        missing |= _observe_calls(conversation, target, observations)
+    missing |= _observe_settings(conversation, target, observations)
+    observations.flags = ALL & ~missing
+    return observations
 
 
+_BROKEN_BY_MISPLACED_CALLS = (
+    Observation.RESULTS_IN_PLACE | Observation.ROLES_FIT | Observation.PLAIN
+)
+"""The properties that do not hold if a message that is not the assistant's has calls."""
 _OTHER_PARTS: dict[type[Part], int] = {Reasoning: Observation.PLAIN | Observation.NO_REASONING}
 """The properties that do not hold if there is a part of a type other than text, call or result."""
 
 
-def _observe_result_message(message: Message, *, is_last: bool) -> int:
-    """The properties of a message with results that do not hold."""
-    missing = 0 if is_last else Observation.RESULTS_TOGETHER
-    if len(message.parts) > 1 and not all(part.__class__ is Result for part in message.parts):
-        missing |= Observation.RESULTS_ALONE
-    return missing
+def is_left_out(message: Message) -> bool:
+    """True for a message without anything that another wire can hold: no parts, blocks of an
+    unknown type, hidden reasoning.
+    """
+    return all(
+        isinstance(part, Opaque) or (isinstance(part, Reasoning) and not part.text)
+        for part in message.parts
+    )
 
 
-def _observe_roles(messages: tuple[Message, ...]) -> int:
-    """The properties of the roles that do not hold."""
-    roles = [message.role for message in messages]
-    first = 0
-    while first < len(roles) and roles[first] == "system":
-        first += 1
+def _observe_calls(conversation: Conversation, target: str, observations: Observations) -> int:
+    """The properties of calls, and of who runs them, that do not hold."""
     missing = 0
-    if first < len(roles) and roles[first] != "user":
-        missing |= Observation.STARTS_WITH_USER
-    if roles.count("system") > first:
-        missing |= Observation.PLAIN
-    return missing
-
-
-def _observe_results(results: list[Result]) -> int:
-    """The properties of results that do not hold."""
-    missing = 0
-    for result in results:
-        if result.error:
-            missing |= Observation.NO_ERROR_RESULTS | Observation.PLAIN
-        if result.executor != "client" or result.family == APPROVAL:
-            missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
-        if result.output.__class__ is tuple:
-            missing |= Observation.PLAIN
-    return missing
-
-
-def _observe_calls(messages: tuple[Message, ...], target: str, seen: Observations) -> int:
-    """The properties of calls that do not hold."""
-    missing = 0
-    for call in seen.calls:
+    for call in observations.calls:
         if call.executor != "client":
             missing |= _BROKEN_BY_SERVER_CALLS
         elif call.family == APPROVAL:
@@ -216,18 +236,23 @@ def _observe_calls(messages: tuple[Message, ...], target: str, seen: Observation
         arguments = call.args.content
         if arguments.__class__ is str and arguments[:1] != "{":
             missing |= Observation.OBJECT_ARGUMENTS
+    for result in observations.results:
+        if result.executor != "client" or result.family == APPROVAL:
+            missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
     if missing & Observation.NO_SERVER_TOOLS:
-        seen.native_server_calls = native_calls(messages, target, executor="provider")
-        native = PartSet(seen.native_server_calls)
-        seen.calls = [call for call in seen.calls if call not in native]
-    call_ids = seen.call_ids = [call.id for call in seen.calls]
+        messages = conversation.messages
+        observations.native_server_calls = native_calls(messages, target, executor="provider")
+        native = PartSet(observations.native_server_calls)
+        observations.calls = [call for call in observations.calls if call not in native]
+    call_ids = observations.call_ids = [call.id for call in observations.calls]
     if len(set(call_ids)) < len(call_ids):
         missing |= Observation.UNIQUE_CALL_IDS
     joined_ids = " ".join(call_ids)
-    if any(prefix in joined_ids for prefix in SERVER_TOOL_IDS):
-        missing |= Observation.CLIENT_IDS
-    seen.names = {call.name for call in seen.calls}
-    if not all(map(str.strip, seen.names)):
+    for prefix in SERVER_TOOL_IDS:
+        if prefix in joined_ids:
+            missing |= Observation.CLIENT_IDS
+    observations.names = {call.name for call in observations.calls}
+    if not all(map(str.strip, observations.names)):
         missing |= Observation.NAMED_CALLS
     return missing
 
@@ -248,44 +273,22 @@ def native_calls(messages: tuple[Message, ...], wire: str, *, executor: str) -> 
     ]
 
 
-def _observe_settings(conversation: Conversation, seen: Observations) -> int:
-    """The properties of tool definitions and settings that do not hold."""
+def _observe_settings(conversation: Conversation, target: str, observations: Observations) -> int:
+    """Collect tool definitions with fields of their own wire, and return the properties of tool
+    definitions and settings that do not hold."""
     missing = 0
     tools = conversation.tools
     if len(tools) > 1 and len({tool.name for tool in tools}) < len(tools):
         missing |= Observation.DISTINCT_TOOLS
-    if not tools and (seen.calls or seen.results):
+    is_foreign = conversation.wire != target
+    for tool in tools:
+        if tool.kind != "function" or not tool.name or tool.strict is not None:
+            missing |= Observation.PLAIN_TOOLS
+        raw, spec = tool.source.raw, tool.source.spec
+        if is_foreign and raw.__class__ is dict and spec is not None and not spec.clean(raw):
+            observations.leftovers.append(tool)
+    if not tools and (observations.calls or observations.results):
         missing |= Observation.CALLS_DEFINED
     if not conversation.settings.keys().isdisjoint(REASONING_SETTINGS):
         missing |= Observation.NO_REASONING
     return missing
-
-
-def _leftovers(conversation: Conversation, target: str) -> list[Traceable]:
-    """What other wires sent with a signature, or with fields that only they know, in order."""
-    found: list[Traceable] = []
-    for message in conversation.messages:
-        if message.wire == target:
-            continue
-        source = message.source
-        raw, spec = source.raw, source.spec
-        if raw.__class__ is dict and spec is not None and not spec.keys.issuperset(raw):
-            found.append(message)
-        for part in message.parts:
-            if part.__class__ is Result and part.output.__class__ is tuple:
-                found += part.output
-            source = part.source
-            if part.signature is not None or (
-                source.raw.__class__ is dict
-                and source.raw is not raw
-                and source.spec is not None
-                and not source.spec.clean(source.raw)
-            ):
-                found.append(part)
-    if conversation.wire != target:
-        found += [
-            tool
-            for tool in conversation.tools
-            if tool.source.spec is not None and not tool.source.spec.clean(tool.source.raw)
-        ]
-    return found

@@ -8,7 +8,7 @@ guesses. The walk is linear in the number of parts. This module knows no wire.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Pair, PairedBy, Result
@@ -38,6 +38,25 @@ def pairs(messages: Iterable[Message], *, ordered: bool) -> list[Pair]:
     with_calls = [Pair(call, *walk.joined.get(call, (None, None))) for call in walk.calls]
     orphans = [result for result in walk.results if result not in walk.results_with_calls]
     return with_calls + [Pair(None, result, None) for result in orphans]
+
+
+def pairs_by_order(messages: Sequence[Message], *, ordered: bool) -> list[Pair]:
+    """The pairs that nothing but the position of the result shows, without those of a provider's
+    own tools, which it answers itself.
+
+    Args:
+        messages: The messages of a conversation, in order.
+        ordered: True if the wire guarantees that results follow the order of their calls.
+    """
+    for message in messages:
+        for part in message.parts:
+            if part.__class__ is Result and part.origin == "minted":
+                return [
+                    pair
+                    for pair in pairs(messages, ordered=ordered)
+                    if pair.how == "order" and pair.call and pair.call.executor == "client"
+                ]
+    return []
 
 
 class _Walk:
@@ -138,7 +157,7 @@ class _Walk:
                 calls.popleft()
             if calls and (len(calls) == 1 or self.ordered):
                 self._join(calls.popleft(), result, "order")
-        else:
+        elif self.turn_calls:  # no result stands before all calls of its turn
             self.waiting.append(result)
 
     def _pair_by_id(self, result: Result) -> None:
@@ -155,7 +174,7 @@ class _Walk:
             # The result has the id of the item where the id of the call belongs.
             self._join(call, result, "id")
             self.open_by_id[call.id][1].discard(call)
-        elif self.ordered:
+        elif self.ordered and self.turn_calls:
             self.waiting.append(result)
 
     def _pair_shared_ids(self) -> None:
@@ -198,6 +217,8 @@ class _Walk:
     def _join(self, call: Call, result: Result, how: PairedBy) -> None:
         self.joined[call] = (result, how)
         self.results_with_calls.add(result)
+        if how != "id":  # a later result with the id of the call is another one
+            self.open_by_id[call.id][1].discard(call)
 
 
 class _OpenCalls:

@@ -84,3 +84,7 @@ class PartSet(Generic[P]):
     def add(self, part: P) -> None:
         """Add a part."""
         self._parts[id(part)] = part
+
+    def discard(self, part: P) -> None:
+        """Remove a part, if it is there."""
+        self._parts.pop(id(part), None)

@@ -7,7 +7,7 @@ back verbatim what it sent. This module knows no wire by name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
@@ -30,12 +30,15 @@ class FieldSpec(Protocol):
     @property
     def keys(self) -> frozenset[str]: ...
     @property
+    def required(self) -> Mapping[str, JSON]: ...
+    @property
     def inner(self) -> tuple[tuple[str, frozenset[str]], ...]: ...
     def clean(self, block: JSON | UnsetType, /) -> bool: ...
 
 
-class _NoFields(Struct, frozen=True):
+class _NoFields(Struct, frozen=True, eq=False):
     keys: frozenset[str] = frozenset()
+    required: Mapping[str, JSON] = {}
     inner: tuple[tuple[str, frozenset[str]], ...] = ()
 
     def clean(self, block: JSON | UnsetType, /) -> bool:
@@ -247,7 +250,7 @@ class Call(Part, frozen=True, eq=False, gc=False):
 
 def _require_text(value: object, what: str) -> None:
     if not isinstance(value, str) or not value:
-        raise UsageError(f"{what} is a text that is not empty, not {value!r}")
+        raise UsageError(f"{what} must be a non-empty string, not {value!r}")
 
 
 def _as_arguments(given: object) -> LazyJson:

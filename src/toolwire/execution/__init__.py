@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from toolwire.lazy_imports import import_on_first_use
 
 if TYPE_CHECKING:
     from toolwire.execution.call_ids import uuid7
@@ -70,33 +71,24 @@ __all__ = [
 ]
 
 _MODULES = {
-    "AnyTool": "executor",
-    "CallMetrics": "call_metrics",
-    "ExecutorBusy": "failures",
-    "ExecutorClosed": "errors",
-    "LocalRunner": "local_runner",
-    "MemoryLedger": "ledger.memory",
-    "MissingRequirements": "errors",
-    "PostgresLedger": "ledger.postgres.ledger",
-    "RedactionFilter": "log_redaction",
-    "SqliteLedger": "ledger.sqlite.ledger",
-    "ToolCall": "tool_call",
-    "ToolCallResult": "tool_call",
-    "ToolExecutor": "executor",
-    "redact_all_logs": "log_redaction",
-    "uuid7": "call_ids",
+    "toolwire.execution.call_ids": "uuid7",
+    "toolwire.execution.call_metrics": "CallMetrics",
+    "toolwire.execution.errors": "ExecutorClosed MissingRequirements",
+    "toolwire.execution.executor": "AnyTool ToolExecutor",
+    "toolwire.execution.failures": "ExecutorBusy",
+    "toolwire.execution.ledger.base": "CallIdTooOld CallKey Claim Engine Failure Ledger"
+    " LedgerUnavailable Outcome OutcomeUnknown Record Runner Sweep Transactions"
+    " TransactionScope",
+    "toolwire.execution.ledger.memory": "MemoryLedger",
+    "toolwire.execution.ledger.postgres.ledger": "PostgresLedger",
+    "toolwire.execution.ledger.sqlite.ledger": "SqliteLedger",
+    "toolwire.execution.local_runner": "LocalRunner",
+    "toolwire.execution.log_redaction": "RedactionFilter redact_all_logs",
+    "toolwire.execution.tool_call": "ToolCall ToolCallResult",
 }
-"""The modules of the names. All other names are in `ledger.base`."""
-
-
-def __getattr__(name: str) -> object:
-    """Import a name on first use: the ledgers need packages that not every program has."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"{__name__}.{_MODULES.get(name, 'ledger.base')}")
-    value: object = getattr(module, name)
-    globals()[name] = value
-    return value
+"""Imported on first use: the ledgers need packages that not every program has."""
+if not TYPE_CHECKING:  # so that type checkers report unknown names
+    __getattr__ = import_on_first_use(globals(), _MODULES)
 
 
 def __dir__() -> list[str]:

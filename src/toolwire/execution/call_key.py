@@ -1,4 +1,4 @@
-"""Ledger keys and fingerprints of calls.
+"""Ledger keys and fingerprints of calls, and the business keys of tools.
 
 The key says whose call it is and which one. The fingerprint detects that a call id is reused for
 another call: inputs that are equal as JSON have the same fingerprint, all others differ. Trace ids,
@@ -11,6 +11,8 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from functools import lru_cache
+
+from msgspec import Struct
 
 from toolwire.conversation.json import JSON, Object, sorted_json
 from toolwire.execution.ledger.base import CallKey
@@ -62,6 +64,30 @@ def _tool_prefix(tool: ToolId) -> bytes:
 def _hmac(key: bytes) -> hmac.HMAC:
     """An HMAC to copy: creating one takes longer than using it."""
     return hmac.new(key, digestmod="sha256")
+
+
+class BusinessKey(Struct, frozen=True):
+    """A business key as the ledger stores it."""
+
+    key: CallKey
+    fingerprint: bytes
+
+    @property
+    def idempotency_key(self) -> str:
+        """The key as text, for a service that the tool calls."""
+        return self.key.call_id
+
+
+def business_key(secret: bytes, owner: str, tool: ToolId, value: JSON) -> BusinessKey:
+    """The ledger key of everything that a tool does for one owner (`tenant`) under one value.
+
+    The version of the tool is not part of it: a new version must not ring again. The value is
+    stored as an HMAC with the key of the ledger.
+    """
+    digest = _hmac(secret).copy()
+    digest.update(canonical(["key", owner, tool.plain, value]))
+    # No tenant of a call id starts with a letter, so no client can claim a business key by an id
+    return BusinessKey(CallKey(f"key:{owner}", digest.hexdigest()), digest.digest())
 
 
 def canonical(value: JSON) -> bytes:

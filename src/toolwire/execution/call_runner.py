@@ -8,14 +8,12 @@ says that the outcome is not recorded.
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from time import perf_counter
-from typing import Literal
 
 from msgspec.structs import replace
 
+from toolwire.execution.call_key import BusinessKey
 from toolwire.execution.call_metrics import CallMetrics
 from toolwire.execution.failures import (
     ExecutorBusy,
@@ -30,13 +28,12 @@ from toolwire.execution.ledger.base import (
     Claim,
     Engine,
     Ledger,
-    LedgerUnavailable,
     Outcome,
     OutcomeUnknown,
-    Record,
     Runner,
     Transactions,
 )
+from toolwire.execution.ledger_claims import LedgerClaims
 from toolwire.execution.local_runner import LocalRunner, RunSlot
 from toolwire.execution.log_redaction import redacting_logger
 from toolwire.execution.tool_call import ToolCallResult
@@ -55,7 +52,6 @@ class CallRunner:
     def __init__(
         self, ledger: Ledger, runner: Runner | None, metrics: CallMetrics, *, wait: float
     ) -> None:
-        self.ledger = ledger
         self.metrics = metrics
         self.wait = wait
         self._runner: Runner = runner or LocalRunner()
@@ -63,7 +59,7 @@ class CallRunner:
         self._is_local = self._local is self._runner
         self._engine = runner if isinstance(runner, Engine) else None
         self._transactions = ledger if isinstance(ledger, Transactions) else None
-        self._background: set[asyncio.Task[None]] = set()
+        self.claims = LedgerClaims(ledger, metrics, resumable=self._engine is not None)
 
     @property
     def transaction_obstacle(self) -> str | None:
@@ -72,41 +68,17 @@ class CallRunner:
             runner = type(self._runner).__name__
             return f"an engine ({runner}) runs it outside the ledger's transactions"
         if self._transactions is None:
-            return f"a {type(self.ledger).__name__} has no transactions"
+            return f"a {type(self.claims.ledger).__name__} has no transactions"
         return None
-
-    async def sweep(self, interval: float) -> None:
-        """Sweep the ledger every `interval` seconds, without end."""
-        while True:
-            await asyncio.sleep(interval)
-            try:
-                await self.ledger.sweep()
-            except Exception as error:
-                self._report_ledger_error("sweep", error)
-
-    async def close(self) -> None:
-        """Cancel the background tasks."""
-        for task in self._background:
-            task.cancel()
-        await asyncio.gather(*self._background, return_exceptions=True)
-
-    def start_background(self, work: Coroutine[None, None, None]) -> None:
-        """Start a task that lives until `close`."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
-
-    def _report_ledger_error(self, operation: str, error: Exception) -> None:
-        self.metrics.count_ledger_error(operation)
-        unexpected = None if isinstance(error, LedgerUnavailable) else error
-        logger.error("ledger operation %s failed: %s", operation, error, exc_info=unexpected)
 
     async def run(self, call: InFlightCall) -> ToolCallResult:
         """Run a call and return its result. Exceptions become results, too."""
         try:
+            if call.business is not None:
+                return await self._run_with_business_key(call, call.business)
             if call.key is None:
                 return await self._run_without_ledger(call)
-            return await self._run_with_ledger(call, call.key)
+            return await self._run_with_ledger(call, call.key, call.fingerprint)
         except asyncio.CancelledError:
             if call.uncancel_after_stop():
                 return call.unavailable()
@@ -174,9 +146,62 @@ class CallRunner:
             outcome = _no_effect_outcome(call, error)
         return call.result(outcome, 1)
 
-    async def _run_with_ledger(self, call: InFlightCall, key: CallKey) -> ToolCallResult:
-        wait = self.wait if call.request.wait is None else call.request.wait
-        deadline = perf_counter() + wait
+    async def _run_with_business_key(
+        self, call: InFlightCall, business: BusinessKey
+    ) -> ToolCallResult:
+        """Run a call under its business key. Its id is claimed before and gets the same outcome."""
+        if call.key is None:
+            return await self._run_under_key(call, business)
+        deadline = self._deadline(call)
+        while True:
+            try:
+                claim = await self.claims.claim(call, call.key, call.fingerprint)
+            except CallIdTooOld:
+                return ToolCallResult(state="too-old", call_id=call.call_id)
+            except Exception as error:
+                self.claims.report_error("claim", error)
+                return call.unavailable()
+            if claim.state == "new" or (
+                claim.state == "lost" and await self.claims.has_record(business.key)
+            ):
+                return await self._run_under_both(call, claim, business)
+            if claim.state != "running":
+                return call.result_of_claim(claim)
+            remaining = deadline - perf_counter()
+            if remaining <= 0:
+                return call.running(claim)
+            await self.claims.wait(call, call.key, min(remaining, RECLAIM_INTERVAL))
+
+    async def _run_under_both(
+        self, call: InFlightCall, claim: Claim, business: BusinessKey
+    ) -> ToolCallResult:
+        """Run a call whose id is claimed under its business key. The id gets what is recorded
+        there; if nothing is, the id is released."""
+        try:
+            result = await self._run_under_key(call, business)
+        except BaseException:
+            if claim.state == "new":
+                await self.claims.release(claim)
+            raise
+        if result.outcome is not None and not call.released:
+            finished = await self._finish(call, claim, result.outcome)
+            return replace(result, recorded=result.recorded and finished.recorded)
+        if claim.state == "new":
+            await self.claims.release(claim)
+        return result
+
+    async def _run_under_key(self, call: InFlightCall, business: BusinessKey) -> ToolCallResult:
+        result = await self._run_with_ledger(call, business.key, business.fingerprint)
+        return replace(result, replayed_by_key=result.replayed)
+
+    def _deadline(self, call: InFlightCall) -> float:
+        """When a call stops to wait for another one, in seconds of the performance counter."""
+        return perf_counter() + (self.wait if call.request.wait is None else call.request.wait)
+
+    async def _run_with_ledger(
+        self, call: InFlightCall, key: CallKey, fingerprint: bytes
+    ) -> ToolCallResult:
+        deadline = self._deadline(call)
         while True:
             # Acquired before the claim: a call without a slot leaves no record
             slot = self._local.slot_without_limit(call.request.tool) or await self._acquire_slot(
@@ -185,15 +210,15 @@ class CallRunner:
             started = False
             try:
                 try:
-                    claim = await self._claim(call, key)
+                    claim = await self.claims.claim(call, key, fingerprint)
                 except CallIdTooOld:
                     return ToolCallResult(state="too-old", call_id=call.call_id)
                 except Exception as error:
-                    self._report_ledger_error("claim", error)
+                    self.claims.report_error("claim", error)
                     return call.unavailable()
                 if claim.state == "new":
                     if call.stop_reason:
-                        await self._release(claim)
+                        await self.claims.release(claim)
                         return call.unavailable()
                     started = True
                     return await self._run_claim(call, claim, slot)
@@ -220,7 +245,7 @@ class CallRunner:
             remaining = deadline - perf_counter()
             if remaining <= 0:
                 return call.running(claim)
-            await self._wait_for_other(call, key, min(remaining, RECLAIM_INTERVAL))
+            await self.claims.wait(call, key, min(remaining, RECLAIM_INTERVAL))
 
     def _can_resume(self, claim: Claim) -> bool:
         """True if the engine may still have the run of a dead process."""
@@ -230,26 +255,6 @@ class CallRunner:
             and claim.record is not None
             and claim.record.resumable
         )
-
-    async def _claim(self, call: InFlightCall, key: CallKey) -> Claim:
-        on_crash = call.request.tool.on_crash if self._engine is None else "resume"
-        return await self.ledger.claim(
-            key, call.fingerprint, tool=call.tool_id, on_crash=on_crash, token=os.urandom(16)
-        )
-
-    async def _wait_for_other(
-        self, call: InFlightCall, key: CallKey, timeout: float
-    ) -> Record | None:
-        """Wait for a call that another process runs; None if it has not ended in time."""
-        call.cancellable = True
-        try:
-            return await self.ledger.wait(key, timeout)
-        except Exception as error:
-            self._report_ledger_error("wait", error)
-            await asyncio.sleep(min(timeout, 0.2))
-            return None
-        finally:
-            call.cancellable = False
 
     async def _run_claim(self, call: InFlightCall, claim: Claim, slot: RunSlot) -> ToolCallResult:
         """Run a claimed call, or let the engine resume it, and record the outcome."""
@@ -274,14 +279,15 @@ class CallRunner:
     ) -> ToolCallResult:
         logger.error("the outcome of a call of %s is unknown: %s", call.tool_id, error)
         if claim.state == "new":
-            await self._end_claim(claim, "lose")
+            await self.claims.lose(claim)
         return ToolCallResult(state="lost", call_id=call.call_id, attempt=claim.attempt)
 
     async def _release_without_effect(
         self, call: InFlightCall, claim: Claim, error: NoEffect | ExecutorBusy
     ) -> ToolCallResult:
         """Release a call that had no effect: the same id may run again."""
-        await self._release(claim)
+        call.released = True
+        await self.claims.release(claim)
         if isinstance(error, ExecutorBusy):
             return call.rejection(busy_failure(str(error)))
         return call.result(_no_effect_outcome(call, error), claim.attempt)
@@ -302,7 +308,8 @@ class CallRunner:
             failure = replace(failure, can_retry=True)
             outcome = replace(outcome, failure=failure)
         if failure is not None and failure.can_retry:
-            await self._release(claim)
+            call.released = True
+            await self.claims.release(claim)
             return call.result(outcome, claim.attempt)
         return await self._finish(call, claim, outcome)
 
@@ -310,9 +317,9 @@ class CallRunner:
         self, call: InFlightCall, claim: Claim, outcome: Outcome, *, replayed: bool = False
     ) -> ToolCallResult:
         try:
-            status = await self.ledger.finish(claim, outcome)
+            status = await self.claims.ledger.finish(claim, outcome)
         except Exception as error:
-            self._report_ledger_error("finish", error)
+            self.claims.report_error("finish", error)
             return call.result(outcome, claim.attempt, recorded=False, replayed=replayed)
         if status == "fenced":
             return await self._result_of_successor(call, claim)
@@ -320,29 +327,8 @@ class CallRunner:
 
     async def _result_of_successor(self, call: InFlightCall, claim: Claim) -> ToolCallResult:
         """The result of the process that took the call over. The local outcome is discarded."""
-        record = await self._wait_for_other(call, claim.key, self.wait)
+        record = await self.claims.wait(call, claim.key, self.wait)
         return call.running(claim) if record is None else call.result_of_record(record)
-
-    async def _release(self, claim: Claim) -> None:
-        await self._end_claim(claim, "release")
-
-    async def _end_claim(self, claim: Claim, operation: Literal["release", "lose"]) -> None:
-        """End a claim without an outcome, now or as soon as the ledger is available."""
-        end = self.ledger.release if operation == "release" else self.ledger.lose
-        try:
-            await end(claim)
-        except Exception as error:
-            self._report_ledger_error(operation, error)
-            self.start_background(self._retry_end(claim, end))
-
-    async def _retry_end(self, claim: Claim, end: Callable[[Claim], Awaitable[None]]) -> None:
-        """Repeat until it succeeds: an abandoned claim would look like a call in progress."""
-        delay = 0.1
-        while True:
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, 10.0)
-            with suppress(Exception):
-                return await end(claim)
 
     async def _probe(
         self, call: InFlightCall, claim: Claim, slot: RunSlot
@@ -363,7 +349,7 @@ class CallRunner:
         except BaseException as error:
             call.cancellable = False
             if isinstance(error, NoEffect):
-                await self._release(claim)
+                await self.claims.release(claim)
                 return None
             if not isinstance(error, LookupError):
                 logger.error(
@@ -397,14 +383,14 @@ class CallRunner:
         except (NoEffect, ExecutorBusy) as error:
             return await self._release_without_effect(call, claim, error)
         except Exception as error:
-            self._report_ledger_error("commit", error)
+            self.claims.report_error("commit", error)
             if outcome is None:
                 slot.release()
         # The commit may have succeeded. If it did, `release` has no effect and the record has the
         # result; otherwise `release` frees the call.
-        await self._release(claim)
+        await self.claims.release(claim)
         with suppress(Exception):
-            record = await self.ledger.get(claim.key)
+            record = await self.claims.ledger.get(claim.key)
             if record is not None and record.state in ("done", "failed"):
                 return call.result_of_record(record)
         return call.unavailable()

@@ -25,7 +25,7 @@ from opentelemetry.trace import Span, TracerProvider
 
 from toolwire.conversation.json import JSON
 from toolwire.execution.call_ids import uuid7
-from toolwire.execution.call_key import fingerprint, key_of
+from toolwire.execution.call_key import BusinessKey, business_key, fingerprint, key_of, tenant
 from toolwire.execution.call_metrics import CallMetrics
 from toolwire.execution.call_runner import CallRunner
 from toolwire.execution.errors import ExecutorClosed, MissingRequirements
@@ -33,7 +33,7 @@ from toolwire.execution.failures import busy_failure
 from toolwire.execution.in_flight import InFlightCall, as_replay
 from toolwire.execution.ledger.base import CallKey, Ledger, Runner
 from toolwire.execution.ledger.memory import MemoryLedger
-from toolwire.execution.log_redaction import redact_logs
+from toolwire.execution.log_redaction import redact_logs, redacting_logger
 from toolwire.execution.telemetry import Telemetry, log_result, set_result_attributes
 from toolwire.execution.tool_call import ToolCall, ToolCallResult, missing_requirements
 from toolwire.tools.errors import InvalidInput, ToolDefinitionError
@@ -41,6 +41,7 @@ from toolwire.tools.function import Function, runnable
 from toolwire.tools.registry import Tools, ToolSource
 from toolwire.tools.runnable import Runnable
 
+logger = redacting_logger("toolwire.execution")
 CLEANUP_SECONDS = 2.0
 """Seconds that cancelled tools have to clean up."""
 AnyTool: TypeAlias = Runnable | Function[..., object] | Callable[..., object] | str
@@ -113,12 +114,13 @@ class ToolExecutor:
             self._is_open = True
             self._is_closed = False
             if self._sweep_interval is not None:
-                self._runner.start_background(self._runner.sweep(self._sweep_interval))
+                claims = self._runner.claims
+                claims.start_background(claims.sweep(self._sweep_interval))
 
     async def close(self) -> None:
         """Stop the calls in progress and close the ledger."""
         await self.drain(0.0)
-        await self._runner.close()
+        await self._runner.claims.close()
         await self.ledger.close()
         self._is_open = False
         self._is_closed = True
@@ -274,6 +276,7 @@ class ToolExecutor:
             call_id=request.call_id,
             key=key if recorded else None,
             fingerprint=digest,
+            business=self._business_key(request, arguments) if recorded else None,
         )
         if (rejection := self._rejection(call)) is not None:
             return rejection
@@ -290,15 +293,17 @@ class ToolExecutor:
         self, request: ToolCall, arguments: Mapping[str, object]
     ) -> ToolCallResult:
         call_id = uuid7()
-        recorded = self._record_calls_without_id and (
-            self._record_reads or not request.tool.read_only
-        )
+        recorded = self._record_reads or not request.tool.read_only
+        business = self._business_key(request, arguments) if recorded else None
+        # The generated id is known to no other call, so a business key needs no record of it
+        recorded = recorded and self._record_calls_without_id and business is None
         call = InFlightCall(
             request,
             arguments,
             call_id=call_id,
             key=key_of(request.principal, request.user_id, call_id) if recorded else None,
             fingerprint=os.urandom(32),  # the id is new, so no other call is compared with it
+            business=business,
         )
         if (rejection := self._rejection(call)) is not None:
             return rejection
@@ -307,6 +312,23 @@ class ToolExecutor:
         except asyncio.CancelledError:
             call.stop("the caller disconnected")
             raise
+
+    def _business_key(
+        self, request: ToolCall, arguments: Mapping[str, object]
+    ) -> BusinessKey | None:
+        """The business key of a call; None if it has none. Raises InvalidInput."""
+        tool = request.tool
+        if tool.key is None:
+            return None
+        try:
+            value = tool.key(arguments)
+            if value is None:
+                return None
+            owner = tenant(request.principal, request.user_id)
+            return business_key(self.ledger.key, owner, tool.id, value)
+        except Exception as error:
+            logger.error("the key of %s raised %s", tool.id, type(error).__name__, exc_info=error)
+            raise InvalidInput({"input": "the tool cannot compute a key of it"}) from error
 
     async def _join(self, call: InFlightCall, request: ToolCall, digest: bytes) -> ToolCallResult:
         """Wait for the call in progress with the same id."""

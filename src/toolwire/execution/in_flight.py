@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from toolwire.execution.call_key import BusinessKey
 from toolwire.execution.ledger.base import CallKey, Claim, Failure, Outcome, Record
 from toolwire.execution.redaction import Redactor, call_redactor
 from toolwire.execution.tool_call import ToolCall, ToolCallResult
@@ -28,12 +29,14 @@ class InFlightCall:
 
     __slots__ = (
         "arguments",
+        "business",
         "call_id",
         "cancellable",
         "fingerprint",
         "key",
         "redactor",
         "registered_key",
+        "released",
         "request",
         "stop_reason",
         "task",
@@ -49,6 +52,7 @@ class InFlightCall:
         call_id: str,
         key: CallKey | None,
         fingerprint: bytes,
+        business: BusinessKey | None = None,
     ) -> None:
         self.request = request
         self.arguments = arguments
@@ -62,6 +66,10 @@ class InFlightCall:
         self.key = key
         """The ledger key; None if the call is not recorded."""
         self.fingerprint = fingerprint
+        self.business = business
+        """The business key of the call; None if its tool has none, or calls are not recorded."""
+        self.released = False
+        """True if the tool ran without effect, so that nothing is recorded."""
         self.task: asyncio.Task[ToolCallResult] | asyncio.Task[object] | None = None
         self.cancellable = False
         """False during ledger operations: a cancelled claim would leave its state unknown."""
@@ -92,8 +100,17 @@ class InFlightCall:
         """The context for the tool, with the credentials that it declares and no others."""
         request = self.request
         needs = request.tool.needs
+        business = self.business
+        idempotency_key = self.call_id if business is None else business.idempotency_key
         if not needs:
-            return ToolContext(self.call_id, self.tool_id, attempt, trace_id=request.trace_id)
+            return ToolContext(
+                self.call_id,
+                self.tool_id,
+                attempt,
+                trace_id=request.trace_id,
+                client=request.client,
+                idempotency_key=idempotency_key,
+            )
         return ToolContext(
             self.call_id,
             self.tool_id,
@@ -102,6 +119,8 @@ class InFlightCall:
             tokens={one.id: request.tokens[one.id] for one in needs.authorization},
             secrets={id: request.secrets[id] for id in needs.secrets},
             trace_id=request.trace_id,
+            client=request.client,
+            idempotency_key=idempotency_key,
         )
 
     def redact(self, failure: Failure) -> Failure:

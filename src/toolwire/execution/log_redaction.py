@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from toolwire.conversation.part_map import PartSet
 from toolwire.execution.redaction import Redactor
 
 _current: ContextVar[Redactor | None] = ContextVar("toolwire_redactor", default=None)
-_active: dict[int, Redactor] = {}
+_active: PartSet[Redactor] = PartSet()
 """The redactors of all running calls, for records of threads and tasks that tools started."""
 _STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -27,11 +28,11 @@ def redact_logs(redactor: Redactor | None) -> Iterator[None]:
         yield
         return
     token = _current.set(redactor)
-    _active[id(redactor)] = redactor
+    _active.add(redactor)
     try:
         yield
     finally:
-        del _active[id(redactor)]
+        _active.discard(redactor)
         _current.reset(token)
 
 
@@ -39,7 +40,7 @@ def _redact(text: str) -> str:
     current = _current.get()
     if current is not None:
         text = current(text)
-    for redactor in list(_active.values()):
+    for redactor in list(_active):
         if redactor is not current:
             text = redactor(text)
     return text

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.execution.ledger.base import Failure, Outcome
+from toolwire.tools.client import CallingClient
 from toolwire.tools.runnable import Requirements, Runnable
 
 
@@ -27,6 +28,8 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     trace_id: str | None = None
     wait: float | None = None
     """Seconds to wait for a call in progress with the same id; None for the executor's default."""
+    client: CallingClient | None = None
+    """The client, for tools that ask it for something while they run."""
 
     def __repr__(self) -> str:
         """The call without tokens and secrets, for logs."""
@@ -54,7 +57,9 @@ class ToolCallResult(Struct, frozen=True, kw_only=True):
     call_id: str
     outcome: Outcome | None = None
     replayed: bool = False
-    """True if the result comes from an earlier call with the same id."""
+    """True if the result comes from an earlier call with the same id or the same business key."""
+    replayed_by_key: bool = False
+    """True if that earlier call had the same business key, whatever its id."""
     recorded: bool = True
     """False if the ledger could not store the outcome yet."""
     attempt: int = 1

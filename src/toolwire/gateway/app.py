@@ -19,16 +19,18 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Protocol, Self
 
-from toolwire.conversation.json import Object, dump
 from toolwire.errors import ConfigError
-from toolwire.gateway.authenticate import authenticate
+from toolwire.gateway.authenticate import authenticate, authenticate_operator
+from toolwire.gateway.balance import Balancer
 from toolwire.gateway.cancel_on_disconnect import DisconnectTimer, DisconnectWatch
+from toolwire.gateway.client_apis.api import OF_STORED_RESPONSES
 from toolwire.gateway.client_apis.routes import RouteTable
 from toolwire.gateway.config.files import ConfigSource
 from toolwire.gateway.config.model_table import ModelTable
 from toolwire.gateway.config.schema import Config, is_demo
 from toolwire.gateway.errors import RequestRejected, UpstreamFailed, raw_headers
 from toolwire.gateway.forward import forward
+from toolwire.gateway.keep_alive import KeepAliveTimer
 from toolwire.gateway.keys import KeyConfig, Keys
 from toolwire.gateway.mock_upstream import MockUpstream
 from toolwire.gateway.observe.metrics import GatewayMetrics
@@ -36,18 +38,24 @@ from toolwire.gateway.observe.observer import Observer
 from toolwire.gateway.observe.request_record import RequestRecord, printable
 from toolwire.gateway.request import ConcurrencyLimits, GatewayRequest, GatewayState, Translators
 from toolwire.gateway.respond import respond
+from toolwire.gateway.responses_state.open_store import build_store
 from toolwire.gateway.route import ClientDisconnected, route
+from toolwire.gateway.service_pages import ServicePages
 from toolwire.gateway.threads import TranslationThreads
 from toolwire.gateway.tools.gateway_tools import GatewayTools, from_python_tools
 from toolwire.gateway.translate import translate
+from toolwire.gateway.usage.limits import KeyUsage
+from toolwire.gateway.usage.meter import UsageMeter
+from toolwire.gateway.usage.store import UsageStore
+from toolwire.gateway.websocket import SocketServer
 from toolwire.providers.api_errors import ApiError, write_error
+from toolwire.providers.http.policy import retry_after
 from toolwire.providers.http.upstream import Upstream
 from toolwire.server.asgi import (
     MIB,
     AllowedHosts,
     BodyLimits,
     BodyReader,
-    RawHeaders,
     Receive,
     Request,
     Scope,
@@ -56,12 +64,13 @@ from toolwire.server.asgi import (
     lifespan,
     request_of,
 )
-from toolwire.server.auth import NOBODY, Auth
+from toolwire.server.auth import NO_AUTH, Auth
+from toolwire.server.cors import CorsPolicy
 from toolwire.tools.registry import ToolSource
 
 _log = logging.getLogger("toolwire.gateway")
-_JSON: RawHeaders = ((b"content-type", b"application/json"),)
-_METRICS: RawHeaders = ((b"content-type", b"text/plain; version=0.0.4; charset=utf-8"),)
+_WITHOUT_MODEL = ("list_models", "get_model", "show_model", "get_version", *OF_STORED_RESPONSES)
+"""Operations that no model takes part in."""
 _CLOSED_MOCK_URL = "http://127.0.0.1:9"
 """Stands for the address of the mock before the gateway is open."""
 _MAX_BUFFERED = 1024 * MIB
@@ -100,7 +109,7 @@ class Gateway:
         self,
         models: ModelTable,
         *,
-        auth: Auth = NOBODY,
+        auth: Auth = NO_AUTH,
         strict: bool | None = None,
         tools: GatewayTools | None = None,
         services: Sequence[Service] = (),
@@ -121,9 +130,10 @@ class Gateway:
         """What kept the gateway from opening."""
         self._services = tuple(services)
         self._routes = RouteTable()
-        self._draining = False
+        self._sockets = SocketServer(self)
         self._opened = AsyncExitStack()
         server = models.config.server
+        self._cors = CorsPolicy(server.cors_origins)
         limits = BodyLimits(body=int(server.max_body_mb * MIB), buffered=_MAX_BUFFERED)
         self._state = GatewayState(
             models=models,
@@ -137,7 +147,13 @@ class Gateway:
             allowed_hosts=AllowedHosts(server.allowed_hosts),
             body_reader=BodyReader(limits),
             disconnect_timer=DisconnectTimer(),
+            keep_alive=KeepAliveTimer(),
+            responses=build_store(models.config.responses),
+            balancer=Balancer(),
         )
+        self._pages = ServicePages(self._state, self.observer, self._routes)
+        store = models.config.usage.store
+        self._meter = UsageMeter(None if store is None else UsageStore(store), self._key_usage)
 
     @classmethod
     def from_config(
@@ -183,12 +199,16 @@ class Gateway:
         demo = _DemoModels(source)
         gateway = demo.gateway = cls(
             loaded.models,
-            auth=NOBODY if loaded.keys is None else Keys(loaded.keys),
+            auth=NO_AUTH if loaded.keys is None else Keys(loaded.keys),
             tools=gateway_tools,
             services=(mock, demo, *services),
             observer=observer,
         )
         return gateway
+
+    def _key_usage(self) -> Mapping[str, KeyUsage]:
+        auth = self._state.auth
+        return auth.usage() if isinstance(auth, Keys) else {}
 
     # --- configuration ---
 
@@ -196,6 +216,11 @@ class Gateway:
     def config(self) -> Config:
         """The configuration in use."""
         return self._state.models.config
+
+    @property
+    def max_message_bytes(self) -> int:
+        """The largest message of a WebSocket."""
+        return int(self.config.server.max_body_mb * MIB)
 
     @property
     def auth(self) -> Auth:
@@ -234,9 +259,12 @@ class Gateway:
         """Open connections, services and tools."""
         self._opened = AsyncExitStack()
         self._state.disconnect_timer = DisconnectTimer()
+        self._state.keep_alive = KeepAliveTimer()
         try:
             self._opened.push_async_callback(self._state.upstream.close)
-            for service in self._services:
+            responses = self._state.responses
+            stores = () if responses is None else (responses,)
+            for service in (self._meter, *stores, *self._services):
                 await service.open()
                 self._opened.push_async_callback(service.close)
             if self._state.tools is not None:
@@ -254,18 +282,26 @@ class Gateway:
 
     def drain(self) -> None:
         """Report on `/health` that the gateway is stopping."""
-        self._draining = True
+        self._pages.draining = True
 
     # --- requests ---
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await lifespan(receive, send, self.open, self.close)
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await lifespan(receive, send, self.open, self.close)
+            else:
+                await self._sockets.serve(scope, receive, send, self._check_handshake)
             return
         http = request_of(scope, receive)
+        if b"origin" in http.headers and self._cors.allows(http):
+            if (headers := self._cors.preflight(http)) is not None:
+                await answer(send, 204, b"", headers)
+                return
+            send = self._cors.share(http, send)
         match = self._routes.find(http.method, http.path)
         if match is None:
-            await self._respond_outside_apis(http, send)
+            await self._pages.respond(http, send)
             return
         record = self.observer.begin(match.api.wire, http.headers)
         request = GatewayRequest(http, send, match, record, self._state)
@@ -279,6 +315,22 @@ class Gateway:
             await _send_error(request, "Internal error; the log of the gateway has details.", 500)
         finally:
             self.observer.end(record)
+            key = None if request.key is None else request.key.usage
+            self._meter.add(record, key, request.models.config.prices)
+
+    def _check_handshake(self, http: Request) -> None:
+        """Check who opens a WebSocket. Raises RequestRejected.
+
+        A browser lets any page open one, without a preflight request.
+        """
+        match = self._routes.find("POST", http.path)
+        if match is None or match.operation != "generate" or not match.api.websocket:
+            raise RequestRejected(f"{http.path[:200]} is not served over WebSocket.", 404)
+        if b"origin" in http.headers and not self._cors.allows(http):
+            raise RequestRejected("This origin is not in [server] cors_origins.", 403)
+        if self._pages.draining:
+            raise RequestRejected("The gateway is stopping.", 503)
+        authenticate_operator(http, self._state)
 
     async def _serve(self, request: GatewayRequest) -> None:
         """Run the stages."""
@@ -286,7 +338,7 @@ class Gateway:
         try:
             authenticate(request)
             await route(request)
-            if request.operation in ("list_models", "get_model", "show_model"):
+            if request.operation in _WITHOUT_MODEL:
                 await respond(request)
                 return
             with DisconnectWatch(request.http.receive, self._state.disconnect_timer) as watch:
@@ -309,23 +361,30 @@ class Gateway:
     async def _try_targets(self, request: GatewayRequest) -> None:
         """Translate, forward and respond with one model after the other until one answers."""
         failures: list[tuple[str, UpstreamFailed]] = []
-        for target in request.targets:
+        balancer = self._state.balancer
+        for target in balancer.order(request.targets):
             request.start_attempt(target)
             try:
-                limit = target.config.concurrency
-                if limit is None:
-                    await _attempt(request)
-                else:
-                    async with self._state.limits.find(target, limit):
-                        await _attempt(request)
+                with balancer.use(target):
+                    await self._attempt(request)
                 return
             except UpstreamFailed as failure:
                 failures.append((request.record.upstream, failure))
                 if not failure.retryable:
                     break
+                balancer.rest(target, retry_after(failure.headers))
             if len(failures) < len(request.targets):
                 self._note_fallback(request.record, *failures[-1])
         await _send_failure(request, failures)
+
+    async def _attempt(self, request: GatewayRequest) -> None:
+        """Ask one model, which may limit its concurrent requests."""
+        limit = request.target.config.concurrency
+        if limit is None:
+            await _ask_model(request)
+        else:
+            async with self._state.limits.find(request.target, limit):
+                await _ask_model(request)
 
     def _note_fallback(self, record: RequestRecord, upstream: str, failure: UpstreamFailed) -> None:
         reason = self.observer.redact(f"{upstream}: {failure.message} ({failure.status})")
@@ -333,23 +392,8 @@ class Gateway:
         self.metrics.add("fallbacks_total", upstream)
         _log.warning("request %s: fallback after %s", record.id, printable(reason))
 
-    async def _respond_outside_apis(self, http: Request, send: Send) -> None:
-        """Answer health checks, metrics, and paths that no API has."""
-        if http.path in ("/health", "/healthz"):
-            status = "draining" if self._draining else "ok"
-            code = 503 if self._draining else 200
-            await answer(send, code, dump({"status": status}), _JSON)
-        elif http.path == "/metrics" and http.method == "GET":
-            await answer(send, 200, self.observer.render_metrics().encode(), _METRICS)
-        else:
-            methods = self._routes.methods(http.path)
-            allow = [(b"allow", ", ".join(methods).encode())] if methods else []
-            message = f"{http.method} {http.path[:200]} is not served here"
-            error: Object = {"error": {"message": message, "type": "invalid_request_error"}}
-            await answer(send, 405 if methods else 404, dump(error), [*_JSON, *allow])
 
-
-async def _attempt(request: GatewayRequest) -> None:
+async def _ask_model(request: GatewayRequest) -> None:
     """Ask one model and respond."""
     try:
         await translate(request)

@@ -68,7 +68,7 @@ def header_value(text: str) -> str:
 
 
 def report_headers(request: UpstreamRequest, losses: Sequence[Loss] = ()) -> dict[str, str]:
-    """Headers that report what was repaired, lost and restored."""
+    """Headers that report what was repaired, lost, paired by order and restored."""
     headers: dict[str, str] = {}
     if request.changes:
         rules = dict.fromkeys(change.name for change in request.changes)
@@ -76,6 +76,10 @@ def report_headers(request: UpstreamRequest, losses: Sequence[Loss] = ()) -> dic
     if request.losses or losses:
         summary = _summarize_losses([*request.losses, *losses])
         headers["x-toolwire-losses"] = header_value(summary)
+    if request.paired_by_order:
+        headers["x-toolwire-paired-by-order"] = header_value(
+            f"{len(request.paired_by_order)}: {', '.join(request.describe_pairs_by_order())}"
+        )
     if request.restored_turns:
         headers["x-toolwire-restored"] = str(request.restored_turns)
     return headers

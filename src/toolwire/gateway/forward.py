@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import quote
 
+from msgspec.structs import replace
+
 from toolwire.conversation.json import dump
 from toolwire.gateway.errors import RequestRejected, UpstreamFailed, header_value, report_headers
 from toolwire.gateway.redaction import redactor
@@ -13,6 +15,7 @@ from toolwire.gateway.request import GatewayRequest
 from toolwire.gateway.token_count import TOKEN_COUNT_ENDPOINTS
 from toolwire.gateway.translation.upstream_request import UpstreamRequest
 from toolwire.lint.explain import explain
+from toolwire.lint.refused_reasoning import refuses_reasoning, repair_refused
 from toolwire.providers.api_errors import read_error_message
 from toolwire.providers.http.response import Response
 from toolwire.providers.http.upstream import CONNECTION_ERRORS
@@ -34,8 +37,13 @@ async def forward(request: GatewayRequest) -> None:
     """
     if request.operation == "count_tokens":
         request.response = await _send_token_count(request)
+    elif request.operation == "embed":
+        request.response = await _send_embeddings(request)
+    elif request.operation == "compact" and request.translator.same_wire:
+        path = f"{request.target.endpoint.provider.path}/compact"
+        request.response = await _send_to_path(request, path)
     else:
-        request.response = await _post(request, _body(request, request.upstream_request))
+        request.response, request.upstream_request = await _ask(request, request.upstream_request)
     if request.response.status >= 300:
         raise await _failure(request, request.response, request.upstream_request)
 
@@ -45,13 +53,57 @@ async def forward_turn(
     request: GatewayRequest, upstream_request: UpstreamRequest
 ) -> AsyncIterator[Response]:
     """Send the next turn of a tool loop. Raises UpstreamFailed."""
-    response = await _post(request, _body(request, upstream_request))
+    response, _ = await _ask(request, upstream_request)
     try:
-        if response.status >= 300:
-            raise await _failure(request, response, upstream_request)
         yield response
     finally:
         response.close()
+
+
+async def _ask(
+    request: GatewayRequest, upstream_request: UpstreamRequest
+) -> tuple[Response, UpstreamRequest]:
+    """Send a request; once more without its reasoning if the server says that it cannot read it.
+
+    Returns the response and the request that it answers.
+
+    Raises:
+        UpstreamFailed: the server refuses the request.
+    """
+    response = await _post(request, _body(request, upstream_request))
+    if response.status < 300:
+        return response, upstream_request
+    failure = await _failure(request, response, upstream_request)
+    again = _without_refused_reasoning(request, upstream_request, failure)
+    if again is None:
+        raise failure
+    response = await _post(request, _body(request, again))
+    if response.status >= 300:
+        raise await _failure(request, response, again)
+    return response, again
+
+
+def _without_refused_reasoning(
+    request: GatewayRequest, upstream_request: UpstreamRequest, failure: UpstreamFailed
+) -> UpstreamRequest | None:
+    """The request without reasoning of another account or region, if the failure is about that."""
+    if failure.status not in _EXPLAINED_STATUS or not refuses_reasoning(failure.message):
+        return None
+    if request.strict:
+        return None
+    target = request.translator.target
+    repaired = repair_refused(upstream_request.body, target, failure.message)
+    if not repaired.changes or not isinstance(repaired.body, dict):
+        return None
+    changes = (*upstream_request.changes, *repaired.changes)
+    request.record.changes = tuple(dict.fromkeys([change.name for change in changes]))
+    return replace(
+        upstream_request,
+        body=repaired.body,
+        raw=None,
+        changes=changes,
+        ids=upstream_request.ids.after_repair(repaired.ids),
+    )
 
 
 def _body(request: GatewayRequest, upstream_request: UpstreamRequest) -> bytes:
@@ -67,6 +119,26 @@ async def _send_token_count(request: GatewayRequest) -> Response:
     path = count.path(endpoint.provider.path).replace("{model}", quote(endpoint.model, safe=""))
     body = count.body(request.upstream_request.body, endpoint.model)
     return await _post(request, dump(body), url=endpoint.base_url.rstrip("/") + path)
+
+
+async def _send_embeddings(request: GatewayRequest) -> Response:
+    endpoint = request.target.endpoint
+    path = endpoint.provider.embeddings_path
+    if not path:
+        name = endpoint.provider.name
+        raise RequestRejected(
+            f"{name} has no embeddings in the form of OpenAI; name a model of another provider.",
+            404,
+        )
+    return await _send_to_path(request, path)
+
+
+async def _send_to_path(request: GatewayRequest, path: str) -> Response:
+    """Send a request that is no request for a message."""
+    endpoint = request.target.endpoint
+    path = path.replace("{model}", quote(endpoint.model, safe=""))
+    data = request.upstream_request.data(lambda body: body)
+    return await _post(request, data, url=endpoint.base_url.rstrip("/") + path)
 
 
 async def _post(request: GatewayRequest, data: bytes, url: str | None = None) -> Response:
@@ -131,7 +203,12 @@ async def _failure(
     if status >= 600:
         return UpstreamFailed(f"{provider} answered with status {status}: {text}", 502)
     if status in _EXPLAINED_STATUS:
-        explanations = explain(text, upstream_request.body, request.translator.target)
+        history = None if request.operation == "embed" else upstream_request.body
+        explanations = [
+            explanation
+            for explanation in explain(text, history, request.translator.target)
+            if explanation.likely
+        ]
         if explanations:
             headers["x-toolwire-explain"] = header_value("; ".join(map(str, explanations)))
             text = f"{text} ({explanations[0].message})"

@@ -1,7 +1,7 @@
 """Virtual keys: which clients may use which models, and how often.
 
-A key is known by its SHA-256 only. Limits are counted in each process and survive a change of the
-key's row. A key that is unknown, expired or revoked gets the same response.
+A key is known by its SHA-256 only. What it has used of its limits survives a change of its row. A
+key that is unknown, expired or revoked gets the same response.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
+from toolwire.gateway.usage.limits import KeyLimits, KeyUsage, LimitReached
 from toolwire.server.auth import Auth
 
 _log = logging.getLogger("toolwire.gateway")
@@ -32,46 +33,16 @@ class KeyConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The models that it may use: names or patterns."""
     rpm: float | None = None
     """Requests per minute; a minute without requests allows a burst of as many."""
+    tpm: float | None = None
+    """Tokens per minute, input and output; a request that starts below the limit is not stopped."""
     concurrency: int | None = None
     """Requests at the same time."""
+    budget_per_day: float | None = None
+    """What its requests may cost on one day (UTC), by `[prices]`; needs `[usage] store`."""
+    budget_per_month: float | None = None
+    """What its requests may cost in one month (UTC)."""
     expires: str | float | None = None
     """The end of its validity: a date, a time, or seconds since 1970."""
-
-
-class KeyUsage:
-    """What a key has used of its limits. Shared by all rows that the key had."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self.in_progress = 0
-        self._clock = clock
-        self._allowance: float | None = None
-        self._updated_at = clock()
-
-    def acquire(self, config: KeyConfig) -> float | None:
-        """Start a request; the seconds to wait if a limit is reached."""
-        if config.concurrency is not None and self.in_progress >= config.concurrency:
-            return 1.0
-        if config.rpm is not None:
-            wait = self._take_from_allowance(config.rpm)
-            if wait is not None:
-                return wait
-        self.in_progress += 1
-        return None
-
-    def _take_from_allowance(self, rpm: float) -> float | None:
-        now, full = self._clock(), max(1.0, rpm)
-        allowance = rpm if self._allowance is None else self._allowance
-        allowance = min(full, allowance + (now - self._updated_at) * rpm / 60.0)
-        self._updated_at = now
-        if allowance < 1.0:
-            self._allowance = allowance
-            return (1.0 - allowance) * 60.0 / rpm if rpm > 0 else 3600.0
-        self._allowance = allowance - 1.0
-        return None
-
-    def release(self) -> None:
-        """End a request."""
-        self.in_progress -= 1
 
 
 class KeyHolder:
@@ -81,6 +52,13 @@ class KeyHolder:
         self.config = config
         self.usage = usage
         self.expires_at = expiry_seconds(config.expires)
+        self._limits = KeyLimits(
+            requests_per_minute=config.rpm,
+            tokens_per_minute=config.tpm,
+            concurrency=config.concurrency,
+            budget_per_day=config.budget_per_day,
+            budget_per_month=config.budget_per_month,
+        )
 
     @property
     def name(self) -> str:
@@ -93,9 +71,9 @@ class KeyHolder:
             model == pattern or fnmatchcase(model, pattern) for pattern in self.config.models
         )
 
-    def acquire(self) -> float | None:
-        """Start a request; the seconds to wait if a limit is reached."""
-        return self.usage.acquire(self.config)
+    def acquire(self) -> LimitReached | None:
+        """Start a request, unless a limit is reached."""
+        return self.usage.acquire(self._limits)
 
     def release(self) -> None:
         """End a request."""
@@ -125,8 +103,12 @@ class Keys(Auth):
         for config in configs:
             sha256 = bytes.fromhex(config.sha256)
             holder = known.get(sha256)
-            usage = KeyUsage(self._clock) if holder is None else holder.usage
+            usage = KeyUsage(self._clock, self._wall_clock) if holder is None else holder.usage
             self._holders[sha256] = KeyHolder(config, usage)
+
+    def usage(self) -> dict[str, KeyUsage]:
+        """What each key has used, by its name."""
+        return {holder.name: holder.usage for holder in self._holders.values()}
 
     @property
     def on(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 
 from toolwire.conversation.json import JSON
 
@@ -33,7 +34,7 @@ def _ollama(name: str) -> JSON:
         "model": name,
         "modified_at": _CREATED_AT,
         "size": 0,
-        "digest": "0" * 64,
+        "digest": sha256(name.encode("utf-8", "replace")).hexdigest(),
         "details": {},
     }
 
@@ -76,3 +77,8 @@ def model_details(name: str) -> JSON:
         "capabilities": ["completion", "tools", "vision", "thinking"],
         "modified_at": _CREATED_AT,
     }
+
+
+def server_version() -> JSON:
+    """The version of the server that clients of Ollama expect, which decides what they ask for."""
+    return {"version": "0.12.6"}

@@ -7,12 +7,15 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from toolwire.gateway.balance import Balancer
 from toolwire.gateway.cancel_on_disconnect import DisconnectTimer
 from toolwire.gateway.client_apis.api import ClientApi, Operation
 from toolwire.gateway.client_apis.routes import RouteMatch
 from toolwire.gateway.config.model_table import ModelTable, ModelTarget
+from toolwire.gateway.keep_alive import KeepAliveTimer
 from toolwire.gateway.keys import KeyHolder
 from toolwire.gateway.observe.request_record import RequestRecord
+from toolwire.gateway.responses_state.store import ResponseStore
 from toolwire.gateway.threads import TranslationThreads
 from toolwire.gateway.tools.gateway_tools import GatewayTools
 from toolwire.gateway.tools.tool_loop import ToolLoop
@@ -32,25 +35,33 @@ class Translators:
     """The translators that were used last."""
 
     def __init__(self) -> None:
-        self._translators: dict[tuple[str, str, str, str], Translator] = {}
+        self._translators: dict[tuple[str, ...], Translator] = {}
 
     def find(self, api: ClientApi, target: ModelTarget) -> Translator:
         """The translator between an API and a model."""
         endpoint = target.endpoint
         settings = repr(target.settings) if target.settings else ""
-        key = (api.wire, endpoint.provider.profile, endpoint.model, settings)
+        breakpoints = target.config.cache_breakpoints
+        provider = endpoint.provider
+        sampling = " ".join(provider.sampling_fields)
+        key = (api.wire, provider.profile, endpoint.model, settings, breakpoints, sampling)
         translator = self._translators.get(key)
         if translator is None:
             if len(self._translators) >= _MAX_TRANSLATORS:
                 self._translators.clear()
             translator = self._translators[key] = Translator(
-                api, endpoint.provider.profile, model=endpoint.model, settings=target.settings
+                api,
+                provider.profile,
+                model=endpoint.model,
+                settings=target.settings,
+                cache_breakpoints=breakpoints,
+                sampling_fields=provider.sampling_fields,
             )
         return translator
 
 
 class ConcurrencyLimits:
-    """The limits of models that accept only so many requests at the same time, by their name or
+    """The limits of concurrent requests of models, by their name or
     pattern in the configuration."""
 
     def __init__(self) -> None:
@@ -76,6 +87,10 @@ class GatewayState(Struct):
     allowed_hosts: AllowedHosts
     body_reader: BodyReader
     disconnect_timer: DisconnectTimer
+    keep_alive: KeepAliveTimer
+    responses: ResponseStore | None
+    """Responses that clients may continue, if they are kept."""
+    balancer: Balancer
 
 
 class GatewayRequest:
@@ -92,6 +107,7 @@ class GatewayRequest:
         "route",
         "send",
         "state",
+        "stores_response",
         "strict",
         "target",
         "targets",
@@ -127,6 +143,9 @@ class GatewayRequest:
     tool_loop: ToolLoop | None
     """The turns of a request whose model may call tools of the gateway."""
 
+    stores_response: bool
+    """True if the response is stored on its way to the client."""
+
     response: Response | None
     """Set by `forward`: the response of the model, of which only the head has arrived."""
 
@@ -152,6 +171,7 @@ class GatewayRequest:
         self.targets = []
         self.tool_loop = None
         self.response = None
+        self.stores_response = False
 
     @property
     def api(self) -> ClientApi:
@@ -176,7 +196,8 @@ class GatewayRequest:
 
     def json_array(self) -> JsonArray | None:
         """The encoder of a stream as one JSON array, if the client reads it so."""
-        wants_array = self.operation == "stream" and b"alt=sse" not in self.query
+        parameter = self.api.sse_query
+        wants_array = parameter and self.operation == "stream" and parameter not in self.query
         return JsonArray() if wants_array else None
 
     def start_attempt(self, target: ModelTarget) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolwire.conversation.json import Object
 from toolwire.errors import DecodeError, ToolwireError
+from toolwire.gateway.client_apis.api import OF_STORED_RESPONSES
 from toolwire.gateway.config.model_table import MAX_MODEL_NAME, ModelTarget
 from toolwire.gateway.errors import RequestRejected
 from toolwire.gateway.request import GatewayRequest
@@ -11,6 +12,7 @@ from toolwire.gateway.translation.same_wire import read_routing_fields
 from toolwire.server.asgi import BodyError
 
 _MAX_LISTED_MODELS = 20
+_WITHOUT_BODY = ("list_models", "get_version", *OF_STORED_RESPONSES)
 _BODY_ERRORS: dict[BodyError, tuple[str, int]] = {
     "large": ("The request body is larger than [server] max_body_mb.", 413),
     "slow": ("The request body arrived too slowly.", 408),
@@ -29,7 +31,7 @@ async def route(request: GatewayRequest) -> None:
         RequestRejected: 400, 403, 404, 408, 413 or 503.
         ClientDisconnected: the body is not complete.
     """
-    if request.operation == "list_models":
+    if request.operation in _WITHOUT_BODY:
         return
     if request.operation == "get_model":
         request.targets = _find_targets(request, request.route.model)

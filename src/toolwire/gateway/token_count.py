@@ -35,11 +35,19 @@ def _gemini(body: Object, model: str) -> Object:
     )
 
 
+def _bedrock(body: Object, model: str) -> Object:
+    fields = ("messages", "system", "toolConfig", "additionalModelRequestFields")
+    return {"input": {"converse": {key: body[key] for key in fields if key in body}}}
+
+
 TOKEN_COUNT_ENDPOINTS = {
     "anthropic": TokenCountEndpoint(
         lambda path: f"{path}/count_tokens",
         "input_tokens",
         _only("model", "messages", "system", "tools", "tool_choice", "thinking"),
+    ),
+    "bedrock": TokenCountEndpoint(
+        lambda path: path.replace("/converse", "/count-tokens"), "inputTokens", _bedrock
     ),
     "gemini": TokenCountEndpoint(
         lambda path: path.replace(":generateContent", ":countTokens"), "totalTokens", _gemini

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
+from toolwire.conversation.json import dump
 from toolwire.errors import InputError
 from toolwire.gateway.errors import RequestRejected, report_headers
 from toolwire.gateway.request import GatewayRequest
+from toolwire.gateway.responses_state.compaction import (
+    expand_summaries,
+    may_contain_summary,
+    summary_request,
+)
+from toolwire.gateway.responses_state.requests import use_stored_responses
 from toolwire.gateway.threads import MIN_BYTES
 from toolwire.gateway.tools.tool_loop import ToolLoop
+from toolwire.gateway.translation.same_wire import rename_request
 from toolwire.gateway.translation.upstream_request import UpstreamRequest
 
 _MAX_LISTED_CHANGES = 5
@@ -17,14 +27,22 @@ async def translate(request: GatewayRequest) -> None:
     `request.tool_loop` if the model may call tools of the gateway.
 
     Raises:
-        RequestRejected: the body is invalid, needs a repair in strict mode, or takes too long.
+        RequestRejected: the body is invalid, needs a repair in strict mode, takes too long, or
+            continues a response that is not stored.
     """
     translator = request.state.translators.find(request.api, request.target)
     request.translator = translator
     request.record.upstream_wire = translator.wire
+    state, responses = request.api.state, request.state.responses
+    if state is not None and may_contain_summary(request.raw):
+        request.raw = expand_summaries(request.raw)
+    if responses is not None and state is not None and not translator.same_wire:
+        await use_stored_responses(request, responses, state)
     with_tools = request.tools is not None and request.operation != "count_tokens"
     try:
-        if len(request.raw) >= MIN_BYTES:
+        if request.operation in ("embed", "compact"):
+            request.upstream_request = _prepare_unusual(request)
+        elif len(request.raw) >= MIN_BYTES:
             run = _start_tool_loop if with_tools else _translate_body
             await request.state.threads.run(lambda: run(request))
         elif with_tools:
@@ -34,7 +52,20 @@ async def translate(request: GatewayRequest) -> None:
     except InputError as error:
         place = f"{error.pointer}: " if error.pointer else ""
         raise RequestRejected(f"{place}{error.why}") from None
-    _note_changes(request, request.upstream_request)
+    upstream_request = request.upstream_request
+    if not upstream_request.passthrough and request.tool_loop is None:
+        info = request.record.info(upstream_request.client_body)
+        upstream_request = request.upstream_request = replace(upstream_request, info=info)
+    _note_changes(request, upstream_request)
+
+
+def _prepare_unusual(request: GatewayRequest) -> UpstreamRequest:
+    """A request that asks for no message: only renamed, or a request for a summary."""
+    translator = request.translator
+    renamed = rename_request(request.raw, translator.wire, translator.model)
+    if request.operation == "embed" or translator.same_wire:
+        return renamed
+    return translator.request(dump(summary_request(renamed.client_body)))
 
 
 def _translate_body(request: GatewayRequest) -> None:
@@ -60,6 +91,7 @@ def _note_changes(request: GatewayRequest, upstream_request: UpstreamRequest) ->
     record.changes = tuple(dict.fromkeys([change.name for change in changes])) if changes else ()
     losses = upstream_request.losses
     record.losses = tuple(map(str, losses)) if losses else ()
+    record.paired_by_order = upstream_request.describe_pairs_by_order()
     if request.strict and changes:
         listed = "; ".join(map(str, changes[:_MAX_LISTED_CHANGES]))
         raise RequestRejected(

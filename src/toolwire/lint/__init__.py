@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from toolwire.codec import decode, resolve
+from toolwire.codec import decode_in_full, resolve
 from toolwire.codec.body_shape import body_as_given, locate
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, Body, dump
@@ -67,7 +67,7 @@ def check(
     """
     if kind == "stream":
         return _stream_findings(stream_facts(body, wire, _own_profile(wire, target)))
-    conversation = decode(body, wire, kind)  # type: ignore[arg-type]
+    conversation = decode_in_full(body, wire, kind)  # type: ignore[arg-type]
     facts = Facts(conversation, resolve(target or wire)[1])
     return locate(find(facts, rules_to_check(facts)), conversation.source)
 
@@ -101,7 +101,7 @@ def repair(
     if kind == "stream":
         stream = stream_facts(body, wire, profile)
         return Repaired(list(stream.events), [], _stream_findings(stream))
-    conversation = decode(body, wire, kind)  # type: ignore[arg-type]
+    conversation = decode_in_full(body, wire, kind)  # type: ignore[arg-type]
     return repair_and_write(conversation, profile, unsafe=unsafe)
 
 

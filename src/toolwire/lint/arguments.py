@@ -7,6 +7,7 @@ module knows no rule and no wire by name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from json import JSONDecodeError, JSONDecoder
@@ -32,6 +33,7 @@ Kind: TypeAlias = Literal["invalid", "empty", "double", "type", "merged"]
 _TRIAL: Object = {"toolwire": 1}
 _FUNCTION_FAMILIES = ("function", "function-legacy")
 """Calls with JSON arguments. Others take free text, or have fields of their own."""
+_TWO_OBJECTS = re.compile(r"\}\s*\{")
 RAW = "_raw"
 """The field in which a fix stores arguments that are not an object."""
 
@@ -99,6 +101,35 @@ def _trial_fields(value: JSON, path: JsonPath) -> Iterator[_ArgumentField]:
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield from _trial_fields(inner, (*path, key))
+
+
+def merged_objects(call: Call) -> tuple[Object, ...]:
+    """The argument objects of several calls that stand one after the other in one call."""
+    text = call.args.content
+    if not isinstance(text, str) or _TWO_OBJECTS.search(text) is None:
+        return ()
+    return _split_objects(text) if call.args.broken else ()
+
+
+@once_per_history
+def accepted_merges(facts: Facts) -> list[ArgumentFault]:
+    """Calls with concatenated arguments on a wire whose server takes any text as arguments."""
+    if facts.profile.arguments_format != "text" or facts.conversation.kind != "request":
+        return []
+    if not facts.own_wire:
+        return []
+    return [
+        ArgumentFault(
+            "merged", call, path=_path_of_arguments(call), raw=None, is_text=True, pieces=pieces
+        )
+        for call in facts.calls
+        if call.family in _FUNCTION_FAMILIES and (pieces := merged_objects(call))
+    ]
+
+
+def _path_of_arguments(call: Call) -> JsonPath:
+    field = _argument_field(call.spec) if isinstance(call.spec, Block) else None
+    return call.path if field is None else (*call.path, *field.path)
 
 
 def argument_faults(facts: Facts, kind: Kind) -> list[ArgumentFault]:

@@ -21,12 +21,13 @@ from toolwire.errors import UsageError, pointer
 from toolwire.lint import all_rules, find_all
 from toolwire.lint.facts import Facts
 from toolwire.lint.provider_errors import (
+    ErrorMatch,
     ErrorPattern,
     References,
-    match_errors,
+    UnrelatedError,
+    match_error,
     match_providers,
     read_references,
-    unescape,
 )
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.translate import detect
@@ -35,6 +36,9 @@ from toolwire.translate import detect
 class Explanation(Struct, frozen=True):
     """One possible cause of an error: the rule, the path if it is known, and a message that says
     what is wrong and what to do.
+
+    An error that is not about tool calls has one explanation with the code `TW000`, and its kind as
+    the name.
     """
 
     code: str
@@ -42,17 +46,29 @@ class Explanation(Struct, frozen=True):
     pointer: str | None
     message: str
     fix: Fix | None = None
+    likely: bool = True
+    """True if the words of the error point to this; False for what `check` finds besides."""
+    command: str = ""
+    """The command that fixes this, or shows it if there is no fix; `FILE` is the file of the
+    body."""
+    line: int | None = None
+    """The line of a session file that the pointer leads into; None for a body."""
 
     def __str__(self) -> str:
         place = self.pointer if self.pointer is not None else "-"
+        if self.line is not None:
+            place = f"{self.line}:{place}"
         return f"{place}: {self.code} {self.name}: {self.message}"
 
 
+UNRELATED_CODE = "TW000"
+"""The code of an error that is not about tool calls."""
 _ADVICE: dict[Fix | None, str] = {
     "safe": "`repair` fixes this and reports each change",
     "unsafe": "`repair` fixes this if unsafe fixes are allowed, which may guess",
-    None: "no automatic fix is possible; edit the history by hand",
+    None: "no automatic fix is possible; edit the request by hand",
 }
+_VERBS: dict[Fix | None, str] = {"safe": "repair FILE", "unsafe": "repair FILE --unsafe"}
 _RESULT_PLACEMENTS = ("", "after", "next", "alone")
 """From the least strict to the strictest."""
 _MAX_DISTANCE = 9
@@ -64,30 +80,34 @@ def explain(
     """Explain the error of a provider: possible causes, the likeliest first.
 
     Args:
-        error_text: The error as text; JSON is fine.
-        body: The request that was refused. With it, explanations have the paths of what is wrong.
+        error_text: The error as text: clipped, wrapped in JSON, or with the lines around it.
+        body: The request that was refused. With it, explanations have the paths of what is wrong,
+            and all that `check` finds is among them.
         wire: The wire, profile or provider of the body; detected if not given.
 
     Returns:
-        The explanations; none if the error is unknown.
+        The explanations; none if the error is unknown and no body shows a cause.
 
     Raises:
         DecodeError: The body is not JSON, or not a body of this wire.
         UsageError: The wire of the body cannot be detected.
     """
-    text = unescape(str(error_text))
-    patterns = match_errors(text)
-    if not patterns:
-        return []
-    references = read_references(text)
-    if body is None:
-        advice = "`check` finds the position in the body"
-        return _explain_by_patterns(patterns, references, advice)
-    return _explain_by_body(patterns, references, body=body, wire=wire)
+    text = str(error_text)
+    match, references = match_error(text), read_references(text)
+    unrelated = [_explain_unrelated(match.unrelated)] if match.unrelated else []
+    if body is not None:
+        return unrelated + _explain_by_body(match, references, body=body, wire=wire)
+    advice = "`check` finds the position in the body"
+    return unrelated + _explain_by_patterns(match.patterns, references, advice)
+
+
+def _explain_unrelated(error: UnrelatedError) -> Explanation:
+    message = f"This error is not about tool calls: {error.meaning}."
+    return Explanation(UNRELATED_CODE, error.kind, pointer=None, message=message, likely=False)
 
 
 def _explain_by_patterns(
-    patterns: list[ErrorPattern], references: References, advice: str
+    patterns: tuple[ErrorPattern, ...], references: References, advice: str, options: str = ""
 ) -> list[Explanation]:
     """The rules to suspect, without a look at a body."""
     rules = {rule.name: rule for rule in all_rules()}
@@ -103,39 +123,42 @@ def _explain_by_patterns(
                 f"The provider says: {meanings[name]}.{ids}"
                 f" Possible cause: {rules[name].title}; {advice}."
             ),
+            command=_command("safe", options),
         )
         for name in _ranks(patterns)
         if name in rules
     ]
 
 
-def _ranks(patterns: list[ErrorPattern]) -> dict[str, int]:
+def _command(fix: Fix | None, options: str) -> str:
+    return f"toolwire {_VERBS.get(fix, 'check FILE')}{options}"
+
+
+def _ranks(patterns: tuple[ErrorPattern, ...]) -> dict[str, int]:
     """The rank of each rule to suspect; 0 is the likeliest."""
     names = dict.fromkeys(name for pattern in patterns for name in pattern.rules)
     return {name: n for n, name in enumerate(names)}
 
 
-def _meanings(patterns: list[ErrorPattern]) -> dict[str, str]:
+def _meanings(patterns: tuple[ErrorPattern, ...]) -> dict[str, str]:
     """What the error means for each rule to suspect, by the first pattern that names the rule."""
     return {name: pattern.meaning for pattern in reversed(patterns) for name in pattern.rules}
 
 
 def _explain_by_body(
-    patterns: list[ErrorPattern], references: References, *, body: Body, wire: str | None
+    match: ErrorMatch, references: References, *, body: Body, wire: str | None
 ) -> list[Explanation]:
-    """The findings in a body: those of the suspected rules first, then other errors."""
-    body_wire, profile = _resolve_profile(references.text, body, wire)
-    facts = Facts(decode(body, body_wire), _with_implied_fields(profile, patterns, references))
-    ranks, meanings = _ranks(patterns), _meanings(patterns)
-    findings = [
-        finding
-        for finding in find_all(facts)
-        if finding.name in ranks or finding.severity == "error"
-    ]
+    """All findings in a body: those of the suspected rules first, then other errors, then infos."""
+    body_wire, given, profile = _resolve_profiles(references.text, body, wire)
+    conversation = decode(body, body_wire)
+    facts = Facts(conversation, _with_implied_fields(profile, match.patterns, references))
+    findings = _merge(find_all(facts), find_all(Facts(conversation, given)))
+    ranks, meanings = _ranks(match.patterns), _meanings(match.patterns)
     names = _names_in_text(references, facts)
     findings.sort(
         key=lambda finding: (
             finding.name not in ranks,
+            finding.severity != "error" and finding.name not in ranks,
             not _mentions(finding, names, facts),
             min(
                 (_distance(finding.path, path) for path in references.paths), default=_MAX_DISTANCE
@@ -143,30 +166,54 @@ def _explain_by_body(
             ranks.get(finding.name, 0),
         )
     )
+    options = f" --from {body_wire}" + (f" --to {profile.name}" * (profile.name != body_wire))
+    found = any(finding.name in ranks for finding in findings)
+    other = _describe_other(match, found)
     explanations = [
-        _explain_finding(finding, meanings.get(finding.name))
-        for finding in locate(findings, facts.conversation.source)
+        _explain_finding(finding, meanings.get(finding.name), other=other, options=options)
+        for finding in locate(findings, conversation.source)
     ]
-    if not any(finding.name in ranks for finding in findings):
+    if not found and not any(finding.severity == "error" for finding in findings):
         advice = "no such violation was found in this body: is it the request that was refused?"
-        explanations += _explain_by_patterns(patterns, references, advice)
+        explanations += _explain_by_patterns(match.patterns, references, advice, options)
     return explanations
 
 
-def _explain_finding(finding: Finding, meaning: str | None) -> Explanation:
-    reason = "The error of the provider is about something else, but this is wrong too."
-    if meaning:
-        reason = f"The provider says: {meaning}."
+def _merge(findings: list[Finding], others: list[Finding]) -> list[Finding]:
+    """The findings, and those others that are not among them."""
+    known = {(finding.name, finding.path) for finding in findings}
+    return findings + [other for other in others if (other.name, other.path) not in known]
+
+
+def _describe_other(match: ErrorMatch, found: bool) -> str:
+    """How a finding of a rule that the error does not point to is related to the error."""
+    if match.unrelated or found:
+        return "The error of the provider is about something else, but this is wrong too."
+    if match.patterns:
+        return "The words of the provider fit other rules better, but this is wrong in the body."
+    return "The words of the error are not known, but this is wrong in the body."
+
+
+def _explain_finding(
+    finding: Finding, meaning: str | None, *, other: str, options: str
+) -> Explanation:
+    reason = f"The provider says: {meaning}." if meaning else other
     text = finding.message.rstrip(".")
     message = f"{text[:1].upper()}{text[1:]}. {reason} What to do: {_ADVICE[finding.fix]}."
     return Explanation(
-        finding.code, finding.name, pointer=finding.pointer, message=message, fix=finding.fix
+        finding.code,
+        finding.name,
+        pointer=finding.pointer,
+        message=message,
+        fix=finding.fix,
+        likely=meaning is not None,
+        command=_command(finding.fix, options),
     )
 
 
-def _resolve_profile(text: str, body: Body, wire: str | None) -> tuple[str, Profile]:
-    """The wire of a body, and the profile whose rules apply: the given one, or one that the text of
-    the error reveals.
+def _resolve_profiles(text: str, body: Body, wire: str | None) -> tuple[str, Profile, Profile]:
+    """The wire of a body, the profile that `check` uses, and the profile whose rules apply: the
+    same one, or one that the text of the error reveals.
     """
     candidates = [PROFILES[name] for name in match_providers(text)]
     if wire is None:
@@ -176,16 +223,17 @@ def _resolve_profile(text: str, body: Body, wire: str | None) -> tuple[str, Prof
             if not candidates:
                 raise
             wire = candidates[0].wire
-    body_wire, profile = resolve(wire)
-    if profile.name == body_wire.name:
+    body_wire, given = resolve(wire)
+    profile = given
+    if given.name == body_wire.name:
         profile = next(
-            (candidate for candidate in candidates if candidate.wire == body_wire.name), profile
+            (candidate for candidate in candidates if candidate.wire == body_wire.name), given
         )
-    return body_wire.name, profile
+    return body_wire.name, given, profile
 
 
 def _with_implied_fields(
-    profile: Profile, patterns: list[ErrorPattern], references: References
+    profile: Profile, patterns: tuple[ErrorPattern, ...], references: References
 ) -> Profile:
     """The profile with the fields that the error implies; stricter fields of the profile stay."""
     for pattern in reversed(patterns):

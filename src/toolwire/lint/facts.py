@@ -7,7 +7,6 @@ observations. This module knows no rule and no wire.
 from __future__ import annotations
 
 from collections import deque
-from functools import cached_property
 
 from msgspec import Struct
 
@@ -15,12 +14,19 @@ from toolwire.conversation.id_rules import invalid_ids
 from toolwire.conversation.observations import SERVER_TOOL_IDS
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Part, Result
+from toolwire.lint.memo import lazy_property
 from toolwire.lint.pair_facts import CallBatch, PairFacts, ToolTurn
 from toolwire.lint.positions import find_position_violations
 
 __all__ = ["AmbiguousGroup", "CallBatch", "Facts", "ToolTurn"]
 
-_SERVER_STATE_FIELDS = ("previous_response_id", "conversation", "cachedContent", "cached_content")
+_SERVER_STATE_FIELDS = (
+    "previous_response_id",
+    "previous_interaction_id",
+    "conversation",
+    "cachedContent",
+    "cached_content",
+)
 """Fields of a request that continues a history which the server stores: calls or results that are
 missing in the request may be in that history."""
 
@@ -35,7 +41,7 @@ class AmbiguousGroup(Struct, frozen=True, eq=False):
 class Facts(PairFacts):
     """A conversation, the profile of its target, and what rules need to know about both."""
 
-    @cached_property
+    @lazy_property
     def invalid_ids(self) -> set[str]:
         """Ids that the target refuses in a request; none for a target on another wire, where ids
         are fitted.
@@ -45,7 +51,7 @@ class Facts(PairFacts):
         ids = [call.id for call in self.calls] + [result.call_id for result in self.results]
         return set(invalid_ids(ids, self.profile.accepted_ids or self.profile.id_rule))
 
-    @cached_property
+    @lazy_property
     def ids_not_text(self) -> list[Call | Result]:
         """The client's calls and results with an id that was absent in the JSON, or may have been a
         number there.
@@ -59,12 +65,12 @@ class Facts(PairFacts):
         ]
         return [*calls, *results]
 
-    @cached_property
+    @lazy_property
     def position_violations(self) -> dict[str, list[CallBatch]]:
         """The batches whose results are in the wrong position, by the name of the violated rule."""
         return find_position_violations(self)
 
-    @cached_property
+    @lazy_property
     def continues_elsewhere(self) -> bool:
         """True if the target stores a part of the history, which may hold calls and results."""
         if not self.own_wire or not isinstance(self.body, dict):
@@ -74,7 +80,7 @@ class Facts(PairFacts):
         parts = (part for message in self.messages for part in message.parts)
         return any(getattr(part, "type", "") == "item_reference" for part in parts)
 
-    @cached_property
+    @lazy_property
     def server_calls_as_client(self) -> list[Call]:
         """Calls in the form of a client's call whose ids show that a provider ran them, and that
         have no result of the client.
@@ -86,7 +92,7 @@ class Facts(PairFacts):
             if (result := self.result_of.get(call)) is None or result.executor == "provider"
         ]
 
-    @cached_property
+    @lazy_property
     def ambiguous_groups(self) -> list[AmbiguousGroup]:
         """Results without ids for which several open calls are possible, or that are more than the
         open calls.
@@ -117,13 +123,13 @@ class Facts(PairFacts):
         )
         return [group for group in groups if _is_ambiguous(group)]
 
-    @cached_property
+    @lazy_property
     def _ambiguous_parts(self) -> PartSet[Part]:
         return PartSet(
             part for group in self.ambiguous_groups for part in (*group.calls, *group.results)
         )
 
-    @cached_property
+    @lazy_property
     def pending_calls(self) -> list[Call]:
         """The open calls at the end of the history, followed by nothing but results: their results
         may still be added.
@@ -143,7 +149,7 @@ class Facts(PairFacts):
             and call not in self._ambiguous_parts
         ]
 
-    @cached_property
+    @lazy_property
     def calls_after_results(self) -> PartMap[Result, Call]:
         """The open call that comes after the result with its id, for each such result."""
         call_of: PartMap[Result, Call] = PartMap()
@@ -162,7 +168,7 @@ class Facts(PairFacts):
                 call_of[result] = calls.popleft()
         return call_of
 
-    @cached_property
+    @lazy_property
     def missing_results(self) -> list[tuple[CallBatch, Call]]:
         """The calls without a result where the conversation continues, each with its batch."""
         if not self.open_calls or self.continues_elsewhere or self.conversation.kind != "request":
@@ -182,7 +188,7 @@ class Facts(PairFacts):
             if call not in self.result_of and call not in explained
         ]
 
-    @cached_property
+    @lazy_property
     def orphans(self) -> list[Result]:
         """The client's results that name no call before them, in order.
 

@@ -8,8 +8,27 @@ from __future__ import annotations
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Result
 from toolwire.lint.facts import Facts
+from toolwire.lint.ids.missing import ids_to_adopt
+from toolwire.lint.ids.output_as_id import results_with_output_as_id
 from toolwire.lint.ids.rewritings import calls_of_rewritten_ids
 from toolwire.lint.memo import once_per_history
+
+
+@once_per_history
+def adopted_orphans(facts: Facts) -> PartSet[Result]:
+    """The orphans whose id a call without an id will get: the rule about its id reports the pair.
+
+    Only on its own wire, whose body shows that the call has none.
+    """
+    if not facts.own_wire or not facts.orphans:
+        return PartSet()
+    ids = set(ids_to_adopt(facts).values())
+    return PartSet(result for result in facts.orphans if result.call_id in ids)
+
+
+def reported_orphans(facts: Facts) -> list[Result]:
+    """The orphans, if the target refuses any: each is reported by the rule for its kind."""
+    return facts.orphans if facts.profile.rejects_orphan_results else []
 
 
 @once_per_history
@@ -35,10 +54,14 @@ def orphans_of_removed_calls(facts: Facts) -> PartMap[Result, Message]:
     The orphan follows the message, which has other calls, an empty list of calls, or no content.
     """
     leading, rewritten = PartSet(leading_orphans(facts)), calls_of_rewritten_ids(facts)
+    if facts.orphans:  # a result whose id is its output still has its call
+        leading = PartSet([*leading, *(found[0] for found in results_with_output_as_id(facts))])
     callers: PartMap[Result, Message] = PartMap()
     last_indexes = _last_indexes_without_results(facts) if facts.orphans else []
     for result in facts.orphans:
         if result in leading or result in rewritten or result.origin == "minted":
+            continue
+        if result in adopted_orphans(facts):
             continue
         index = last_indexes[facts.message_index(result)]
         if index >= 0 and _may_lack_calls(facts.messages[index]):

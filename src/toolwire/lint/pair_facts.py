@@ -6,32 +6,24 @@ observations. This module knows no rule and no wire.
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
 
 from msgspec import Struct, UnsetType
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.observations import Observation, Observations, observe
+from toolwire.conversation.observations import Observation, Observations, is_left_out, observe
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.part_map import PartMap
-from toolwire.conversation.parts import (
-    Call,
-    Media,
-    Message,
-    Opaque,
-    Pair,
-    Part,
-    Reasoning,
-    Result,
-    Text,
-)
+from toolwire.conversation.parts import Call, Media, Message, Pair, Part, Result, Text
+from toolwire.lint.memo import lazy_property
 from toolwire.profiles.table import Profile
+from toolwire.wires.engine.cache_breakpoints import is_cache_mark
 
 _PAIRED_IN_ORDER = (
     Observation.RESULTS_IN_PLACE | Observation.UNIQUE_CALL_IDS | Observation.NO_SERVER_TOOLS
 )
-ITEM_WIRES = ("openai-responses", "azure-foundry")
+ITEM_WIRES = ("openai-responses", "azure-foundry", "gemini-interactions")
 """Wires on which every text, call and result is an item of its own."""
 
 
@@ -61,10 +53,6 @@ class CallBatch(Struct, frozen=True, eq=False):
     """The client's results, in the order of the history."""
 
 
-def _is_left_out(part: Part) -> bool:
-    return isinstance(part, Opaque) or (isinstance(part, Reasoning) and not part.text)
-
-
 class PairFacts:
     """A conversation, the profile of its target, and how calls and results pair up."""
 
@@ -79,23 +67,25 @@ class PairFacts:
         """True if the conversation was read from the wire of the target: then the target gets the
         JSON of its body."""
         self._observations = observations
+        self.computed: dict[Callable[..., object], object] = {}
+        """Values of functions of these facts (`once_per_history`)."""
 
-    @cached_property
+    @lazy_property
     def observations(self) -> Observations:
         """The observations of one cheap pass."""
         return self._observations or observe(self.conversation, self.profile.wire)
 
-    @cached_property
+    @lazy_property
     def calls(self) -> list[Call]:
         """The calls that the client runs, in order."""
         return [call for call in self.observations.calls if call.executor == "client"]
 
-    @cached_property
+    @lazy_property
     def call_numbers(self) -> PartMap[Call, int]:
         """The position of each call among the calls of the client."""
         return PartMap((call, n) for n, call in enumerate(self.calls))
 
-    @cached_property
+    @lazy_property
     def server_calls(self) -> list[Call]:
         """The calls that a provider ran: those of the target's wire, then those of other wires."""
         observations = self.observations
@@ -104,12 +94,12 @@ class PairFacts:
             return observations.native_server_calls
         return [*observations.native_server_calls, *foreign]
 
-    @cached_property
+    @lazy_property
     def results(self) -> list[Result]:
         """All results, in order."""
         return self.observations.results
 
-    @cached_property
+    @lazy_property
     def first_index(self) -> int:
         """The index of the first message that is not a system message."""
         return next(
@@ -117,34 +107,33 @@ class PairFacts:
             len(self.messages),
         )
 
-    @cached_property
+    @lazy_property
     def _message_indexes(self) -> PartMap[Part, int]:
         return PartMap(
-            (part, n)
-            for n, message in enumerate(self.messages)
-            for part in message.parts
-            if part.__class__ is Call or part.__class__ is Result
+            [
+                (part, n)
+                for n, message in enumerate(self.messages)
+                for part in message.parts
+                if part.__class__ is not Text
+            ]
         )
 
     def message_index(self, part: Call | Result) -> int:
         """The index of the message that holds a call or result."""
         return self._message_indexes[part]
 
-    @cached_property
+    @lazy_property
     def visible_indexes(self) -> list[int]:
         """The indexes of the messages that the target gets.
 
-        On the way to another wire, blocks of an unknown type and hidden reasoning are left out, and
-        a message that holds nothing else with them.
+        A message without anything that another wire can hold is left out there.
         """
         if self.own_wire:
             return list(range(len(self.messages)))
         return [
             n
             for n, message in enumerate(self.messages)
-            if message.wire == self.profile.wire
-            or not message.parts
-            or any(not _is_left_out(part) for part in message.parts)
+            if message.wire == self.profile.wire or not is_left_out(message)
         ]
 
     def message_after(self, index: int) -> Message | None:
@@ -152,18 +141,20 @@ class PairFacts:
         return self.messages[index + 1] if index + 1 < len(self.messages) else None
 
     def holds_only_results(self, index: int) -> bool:
-        """True if a message holds results and nothing else."""
+        """True if a message holds results and nothing else but marks for a cache."""
         parts = self.messages[index].parts
-        return bool(parts) and all(part.__class__ is Result for part in parts)
+        return any(part.__class__ is Result for part in parts) and all(
+            part.__class__ is Result or is_cache_mark(part) for part in parts
+        )
 
     # --- pairs ---
 
-    @cached_property
+    @lazy_property
     def pairs(self) -> list[Pair]:
         """Every call with its result, then the results without a call."""
         return pairs(self.messages, ordered=self.conversation.ordered)
 
-    @cached_property
+    @lazy_property
     def are_paired_in_order(self) -> bool:
         """True if the first result belongs to the first call, the second to the second, and so on.
 
@@ -171,7 +162,7 @@ class PairFacts:
         """
         return self.observations.holds(_PAIRED_IN_ORDER)
 
-    @cached_property
+    @lazy_property
     def _pairs_by_id(self) -> tuple[PartMap[Call, Result], PartMap[Result, Call]] | None:
         """Results by call and calls by result if ids alone decide.
 
@@ -198,9 +189,9 @@ class PairFacts:
                     pairs_by_id.append((call, part))
         if len(calls) + len(pairs_by_id) < len(self.calls) + len(self.server_calls):
             return None
-        return PartMap(pairs_by_id), PartMap((result, call) for call, result in pairs_by_id)
+        return PartMap(pairs_by_id), PartMap([(result, call) for call, result in pairs_by_id])
 
-    @cached_property
+    @lazy_property
     def result_of(self) -> PartMap[Call, Result]:
         """The result of each call that has one."""
         if self._pairs_by_id is not None:
@@ -211,7 +202,7 @@ class PairFacts:
             if pair.call is not None and pair.result is not None
         )
 
-    @cached_property
+    @lazy_property
     def call_of(self) -> PartMap[Result, Call]:
         """The call of each result that has one."""
         if self._pairs_by_id is not None:
@@ -222,14 +213,14 @@ class PairFacts:
             if pair.call is not None and pair.result is not None
         )
 
-    @cached_property
+    @lazy_property
     def open_calls(self) -> list[Call]:
         """The client's calls without a result, in order."""
         if self.are_paired_in_order:
             return self.calls[len(self.results) :]
         return [call for call in self.calls if call not in self.result_of]
 
-    @cached_property
+    @lazy_property
     def results_without_call(self) -> list[Result]:
         """The client's results without a call, in order."""
         if self.are_paired_in_order:
@@ -242,7 +233,7 @@ class PairFacts:
 
     # --- turns and batches ---
 
-    @cached_property
+    @lazy_property
     def turns(self) -> list[ToolTurn]:
         """The turns with calls, in order."""
         turns: list[ToolTurn] = []
@@ -259,7 +250,7 @@ class PairFacts:
         turns += self._turn(callers, followers, last=True)
         return turns
 
-    @cached_property
+    @lazy_property
     def _turn_at(self) -> dict[int, ToolTurn]:
         return {
             n: turn for turn in self.turns for n in (*turn.caller_indexes, *turn.follower_indexes)
@@ -280,7 +271,7 @@ class PairFacts:
             return []
         return [ToolTurn(tuple(callers), tuple(followers), calls=calls, last=last)]
 
-    @cached_property
+    @lazy_property
     def batches(self) -> list[CallBatch]:
         """The batches of calls with their results, in order."""
         if self.are_paired_in_order:
@@ -322,9 +313,9 @@ class PairFacts:
             results.sort(key=self._result_positions.__getitem__)
         return CallBatch(tuple(callers), tuple(calls), tuple(results))
 
-    @cached_property
+    @lazy_property
     def _result_positions(self) -> PartMap[Result, int]:
-        return PartMap((result, n) for n, result in enumerate(self.results))
+        return PartMap([(result, n) for n, result in enumerate(self.results)])
 
     def text_after_calls(self, index: int) -> tuple[Part, ...]:
         """Text and media after the first call of a message, on wires where they are separate items

@@ -6,10 +6,14 @@ This module knows no rule and no wire.
 from __future__ import annotations
 
 import re
+from base64 import urlsafe_b64decode
+from binascii import Error as Base64Error
+from functools import lru_cache
 
 from toolwire.conversation.json import get
 from toolwire.conversation.parts import Result
 from toolwire.lint.facts import Facts
+from toolwire.wires.engine.cache_breakpoints import is_cache_mark
 
 _SWITCH_PATHS = (
     ("thinking", "type"),
@@ -41,8 +45,23 @@ def is_reasoning_model(facts: Facts) -> bool:
     return (
         bool(facts.profile.reasoning_models)
         and isinstance(model, str)
-        and re.search(facts.profile.reasoning_models, model) is not None
+        and _names_model(facts.profile.reasoning_models, model)
     )
+
+
+def needs_every_turn(facts: Facts) -> bool:
+    """True if the model of the request must get the reasoning of every turn back."""
+    profile, model = facts.profile, facts.conversation.settings.get("model")
+    if profile.reasoning_needed_in_every_turn:
+        return True
+    pattern = profile.every_turn_models
+    return bool(pattern) and isinstance(model, str) and _names_model(pattern, model)
+
+
+@lru_cache(maxsize=256)
+def _names_model(pattern: str, model: str) -> bool:
+    """True if a pattern matches the name of a model; a program uses few models."""
+    return re.search(pattern, model) is not None
 
 
 def may_be_reasoning_model(facts: Facts) -> bool:
@@ -57,7 +76,43 @@ def current_turn_start(facts: Facts) -> int:
     for n in range(len(facts.messages) - 1, -1, -1):
         message = facts.messages[n]
         if message.role in ("user", "system") and any(
-            part.__class__ is not Result for part in message.parts
+            part.__class__ is not Result and not is_cache_mark(part) for part in message.parts
         ):
             return n + 1
     return 0
+
+
+_HEADER = 400
+"""Characters of a signature that hold the name of its model: the rest is encrypted."""
+_RELEASE = re.compile(r"(?:-latest|[-@]\d{8}|-v\d+)+$")
+"""What names a release or a platform at the end of a model name."""
+
+
+def base_model(name: str, pattern: str) -> str:
+    """The name of a model without its platform and release; empty if it does not match.
+
+    `us.anthropic.claude-sonnet-4-5-20250929-v1:0` and `anthropic/claude-sonnet-4.5` are one model.
+    """
+    found = re.search(pattern, name)
+    return _RELEASE.sub("", found[0].replace(".", "-")) if found else ""
+
+
+def signed_model(signature: str, pattern: str) -> str:
+    """The model that a signature names; empty if it names none.
+
+    A signature is a message in the format of protocol buffers: the name is its string field 6.
+    """
+    header = signature[:_HEADER].replace("+", "-").replace("/", "_")
+    try:
+        data = urlsafe_b64decode(header[: len(header) // 4 * 4])
+    except (Base64Error, ValueError):
+        return ""
+    found = _model_field(pattern).search(data)
+    if found is None:
+        return ""
+    return base_model(found[2][: found[1][0]].decode("latin-1"), pattern)
+
+
+@lru_cache(maxsize=8)
+def _model_field(pattern: str) -> re.Pattern[bytes]:
+    return re.compile(rb"2([\x01-\x7f])(" + pattern.encode() + rb")")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from pathlib import Path
+from pkgutil import iter_modules
 
 from toolwire.conversation.model import Finding
-from toolwire.errors import UsageError
+from toolwire.errors import UsageError, suggest
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Rule
 from toolwire.profiles.table import PROFILES, Profile
@@ -16,8 +16,8 @@ from toolwire.profiles.table import PROFILES, Profile
 @cache
 def all_rules() -> tuple[Rule, ...]:
     """All rules, sorted by code."""
-    folder = Path(__file__).parent / "rules"
-    modules = (f"toolwire.lint.rules.{path.stem}" for path in sorted(folder.glob("[a-z]*.py")))
+    folder = import_module("toolwire.lint.rules")
+    modules = [module.name for module in iter_modules(folder.__path__, f"{folder.__name__}.")]
     rules: list[Rule] = [import_module(module).RULE for module in modules]
     return tuple(sorted(rules, key=lambda rule: (rule.code, rule.name)))
 
@@ -27,7 +27,8 @@ def rule(name: str) -> Rule:
     for candidate in all_rules():
         if name in (candidate.name, candidate.code):
             return candidate
-    raise UsageError(f"no such rule: {name}")
+    names = [candidate.name for candidate in all_rules()]
+    raise UsageError(f"no such rule: {name}{suggest(name, names)}")
 
 
 def rules_to_check(facts: Facts) -> tuple[Rule, ...]:

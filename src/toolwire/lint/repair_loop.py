@@ -50,10 +50,7 @@ def repair_for_translation(
 ) -> RepairedConversation:
     """Apply safe fixes for a target on another wire."""
     facts = Facts(conversation, profile, observations)
-    for rule in rules_for_translation(profile, observations.flags):
-        for _ in rule.check(facts):
-            return Repair(facts).run()
-    return RepairedConversation(conversation, [], [], IdMap(), observations)
+    return _repair(facts, rules_for_translation(profile, observations.flags), unsafe=False)
 
 
 def repair_on_own_wire(
@@ -61,37 +58,48 @@ def repair_on_own_wire(
 ) -> RepairedConversation:
     """Apply the fixes of all rules to a conversation that stays on its wire."""
     facts = Facts(conversation, profile)
-    for rule in rules_to_check(facts):
+    return _repair(facts, rules_to_check(facts), unsafe=unsafe)
+
+
+def _repair(facts: Facts, rules: Sequence[Rule], *, unsafe: bool) -> RepairedConversation:
+    """Check the rules, and start a repair at the first one that is broken: mostly none is."""
+    kept: dict[Rule, list[Problem]] = {}
+    for rule in rules:
         for _ in rule.check(facts):
-            return Repair(facts, unsafe=unsafe).run()
-    return RepairedConversation(conversation, [], [], IdMap())
+            return Repair(facts, kept, unsafe=unsafe).run()
+        kept[rule] = []
+    observations = None if facts.own_wire else facts.observations
+    return RepairedConversation(facts.conversation, [], [], IdMap(), observations)
 
 
 class Repair:
     """A repair in progress."""
 
-    def __init__(self, facts: Facts, *, unsafe: bool = False) -> None:
+    def __init__(
+        self, facts: Facts, problems: dict[Rule, list[Problem]], *, unsafe: bool = False
+    ) -> None:
         self._facts = facts
         self._unsafe = unsafe
         self._changes: list[Change] = []
         self._renames: RenameLog | None = None
         self._fix_count: Counter[str] = Counter()
         """How often the fix of each rule was applied."""
+        self._problems = problems
+        """The violations of each rule that was checked since the last fix."""
 
     def run(self) -> RepairedConversation:
         """Check and fix one rule after the other until a whole round changes nothing.
 
         What such a round finds is what is left.
         """
-        while True:
+        facts = None
+        while facts is not self._facts:
             facts = self._facts
-            findings = [
-                Finding(rule.code, rule.name, rule.severity_for(facts.profile), path, message, fix)
-                for rule in rules_to_check(facts)
-                for path, message, fix in self._fix_rule(rule)
-            ]
-            if self._facts is facts:
-                break
+            findings: list[Finding] = []
+            for rule in rules_to_check(facts):
+                problems = self._fix_rule(rule)
+                if problems:
+                    findings += _findings(rule, facts, problems)
         findings.sort(key=lambda finding: (finding.code, finding.name))
         return RepairedConversation(
             facts.conversation,
@@ -103,12 +111,17 @@ class Repair:
 
     def _fix_rule(self, rule: Rule) -> list[Problem]:
         """Apply the fix of a rule for as long as it helps, and return the violations that stay."""
+        problems = self._problems.get(rule)
+        if problems is not None:
+            return problems
         problems = list(rule.check(self._facts))
         while any(fix == "safe" or (self._unsafe and fix) for _, _, fix in problems):
             left = self._apply_fix(rule, problems)
             if left is None:
-                return [(path, message, None) for path, message, _ in problems]
+                problems = [(path, message, None) for path, message, _ in problems]
+                break
             problems = left
+        self._problems[rule] = problems
         return problems
 
     def _apply_fix(self, rule: Rule, problems: list[Problem]) -> list[Problem] | None:
@@ -127,11 +140,20 @@ class Repair:
             self._renames = RenameLog(self._facts.conversation)
         self._renames.record(conversation)
         self._facts = facts
+        self._problems.clear()
         self._fix_count[rule.name] += 1
         self._changes += [
             Change(rule.code, rule.name, path, message) for path, message in fixed.changes
         ]
         return left
+
+
+def _findings(rule: Rule, facts: Facts, problems: list[Problem]) -> list[Finding]:
+    severity = rule.severity_for(facts.profile)
+    return [
+        Finding(rule.code, rule.name, severity, path, message, fix)
+        for path, message, fix in problems
+    ]
 
 
 def _messages(problems: list[Problem]) -> Counter[str]:

@@ -70,7 +70,7 @@ class Rule(Struct, frozen=True, eq=False):
     scope: Literal["conversation", "body", "stream"] = "conversation"
     """`body`: about the JSON of the target's own wire, which a translation writes from scratch.
     `stream`: about the events of a recorded stream."""
-    handled_by: Literal["", "fit", "write"] = ""
+    handled_by: Literal["", "lower", "fit", "write"] = ""
     """The later stage that takes care of it when a conversation goes to another wire."""
     applies: Callable[[Profile], bool] | None = None
     """Profiles that a translated conversation can break it for; all if not given."""
@@ -86,6 +86,8 @@ class Rule(Struct, frozen=True, eq=False):
 
     def severity_for(self, profile: Profile) -> Severity:
         """How bad a violation is for a target."""
+        if self.name in profile.sometimes_accepted:
+            return "info"
         if self.info_for is not None and self.info_for(profile):
             return "info"
         return self.severity

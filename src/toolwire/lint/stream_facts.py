@@ -8,7 +8,6 @@ all other rules into the folded body. This module knows no rule and no wire.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 
 from msgspec import Struct
 
@@ -18,6 +17,7 @@ from toolwire.conversation.model import BodySource, Conversation
 from toolwire.conversation.parts import Call
 from toolwire.errors import DecodeError, UsageError
 from toolwire.lint.facts import Facts
+from toolwire.lint.memo import lazy_property
 from toolwire.profiles.table import Profile
 from toolwire.streaming.events import (
     Chunk,
@@ -88,14 +88,14 @@ class StreamFacts(Facts):
         self.indexed = indexed
         """True if every fragment of a call has an index on this wire."""
 
-    @cached_property
+    @lazy_property
     def fragments(self) -> list[CallFragment]:
         """The fragments of calls, in order."""
         return [
             fragment for n, event in enumerate(self.events) for fragment in _fragments(event, n)
         ]
 
-    @cached_property
+    @lazy_property
     def calls_of_stream(self) -> list[StreamedCall]:
         """The calls that the client runs, in the order in which they start."""
         calls: list[StreamedCall] = []

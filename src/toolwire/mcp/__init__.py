@@ -5,24 +5,26 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from toolwire.lazy_imports import import_on_first_use
 
 if TYPE_CHECKING:
     from toolwire.mcp.client import McpClient
-    from toolwire.mcp.server import CredentialSource, McpApp, serve_stdio
+    from toolwire.mcp.credentials import CredentialSource
+    from toolwire.mcp.server import McpApp
+    from toolwire.mcp.stdio import serve_stdio
 
 __all__ = ["CredentialSource", "McpApp", "McpClient", "serve_stdio"]
-
-
-def __getattr__(name: str) -> object:
-    """Import a name on first use: the SDK of MCP takes long to import."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"{__name__}.{'client' if name == 'McpClient' else 'server'}")
-    value: object = getattr(module, name)
-    globals()[name] = value
-    return value
+_MODULES = {
+    "toolwire.mcp.client": "McpClient",
+    "toolwire.mcp.credentials": "CredentialSource",
+    "toolwire.mcp.server": "McpApp",
+    "toolwire.mcp.stdio": "serve_stdio",
+}
+"""Imported on first use: the SDK of MCP takes long to import."""
+if not TYPE_CHECKING:  # so that type checkers report unknown names
+    __getattr__ = import_on_first_use(globals(), _MODULES)
 
 
 def __dir__() -> list[str]:

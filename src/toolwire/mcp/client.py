@@ -35,6 +35,7 @@ from toolwire.conversation.fitting import fit_names
 from toolwire.conversation.json import JSON, Object, require_json
 from toolwire.errors import DecodeError, UsageError
 from toolwire.mcp import protocol as mcp
+from toolwire.mcp import results
 from toolwire.mcp.protocol import CallMetadata
 from toolwire.oxp.dialects import TOOL_NAME_RULE
 from toolwire.oxp.transport import Credentials
@@ -212,8 +213,8 @@ class McpClient:
                 attempt += 1
                 await asyncio.sleep(0.2 * attempt)
         if result.get("isError") is True:
-            raise mcp.read_failure(result)
-        return mcp.read_value(result)
+            raise results.read_failure(result)
+        return results.read_value(result)
 
     async def _call_tool(self, name: str, input: Object, meta: Object) -> Object:
         try:

@@ -1,12 +1,13 @@
-"""An MCP server on the official SDK: over stdio, and over streamable HTTP as an ASGI application.
+"""An MCP server on the official SDK, and an ASGI application for MCP over streamable HTTP.
 
-    await serve_stdio([add], SqliteLedger("calls.db"))    # a program that a host starts
-    app = McpApp([add], ledger=SqliteLedger("calls.db"))  # an ASGI application; see also ToolServer
+    app = McpApp([add], ledger=SqliteLedger("calls.db"))  # see also ToolServer
 
-HTTP is stateless: any replica can handle any request. A tool gets its credentials from
-`_meta["toolwire/context"]` (the shape of OXP's `context`). For credentials that are not there, the
-server can provide `tokens` and `secrets`. Over stdio, these are environment variables, where hosts
-put them. Over HTTP there are none by default: every caller would act in the server's name.
+Any replica can handle any request. Only a client that tools can ask for something has a session
+(see `sessions.py`); a replica that does not know the session handles the request without it.
+
+A tool gets its credentials from `_meta["toolwire/context"]` (the shape of OXP's `context`). For
+credentials that are not there, the server can provide `tokens` and `secrets`. There are none by
+default: every caller would act in the server's name.
 
 A cancelled request gets no response. A call with a call id continues and is recorded: repeating it
 returns its result.
@@ -15,8 +16,7 @@ returns its result.
 from __future__ import annotations
 
 import logging
-import os
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import TypeAlias
@@ -24,10 +24,14 @@ from urllib.parse import urlsplit
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, CallToolRequestParams, PaginatedRequestParams
+from mcp_types import (
+    INTERNAL_ERROR,
+    CallToolRequestParams,
+    PaginatedRequestParams,
+    SetLevelRequestParams,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec.structs import replace
 from starlette.requests import Request
@@ -39,24 +43,21 @@ from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import Ledger
 from toolwire.execution.telemetry import use_trace_context
 from toolwire.mcp import protocol as mcp
-from toolwire.mcp.protocol import CallMetadata, McpRejection
-from toolwire.server.asgi import BodyLimits, Receive, Scope, Send, answer, lifespan
+from toolwire.mcp import results
+from toolwire.mcp.calling_client import LogLevels, McpCallingClient
+from toolwire.mcp.credentials import CredentialSource, add_credentials
+from toolwire.mcp.protocol import McpRejection
+from toolwire.mcp.sessions import McpSessions, needs_session
+from toolwire.server.asgi import BodyLimits, Message, Receive, Scope, Send, answer, lifespan
 from toolwire.tools.errors import InvalidInput, UnknownTool
 from toolwire.tools.names import tool_names
 from toolwire.tools.registry import Tools, ToolSource
 from toolwire.tools.runnable import Runnable
 
-CredentialSource: TypeAlias = Mapping[str, str] | Callable[[str], str | None]
-"""Tokens or secrets by id, or a function of the id."""
 STDIO_PRINCIPAL = "stdio"
 """The caller over stdio: the user who started the program."""
-DRAIN_TIMEOUT = 60.0
+_SESSION_ID = "mcp-session-id"
 _log = logging.getLogger("toolwire.server")
-
-
-def environment(id: str) -> str | None:
-    """The environment variable of this name."""
-    return os.environ.get(id)
 
 
 class _ToolList:
@@ -87,6 +88,81 @@ class _ToolList:
         return tool if tool is not None else self._tools.find(name)
 
 
+Context: TypeAlias = ServerRequestContext[dict[str, object]]
+
+
+class _Handlers:
+    """The handlers of the requests of MCP that a tool server answers."""
+
+    def __init__(
+        self,
+        tools: Tools,
+        executor: ToolExecutor,
+        *,
+        tokens: CredentialSource | None,
+        secrets: CredentialSource | None,
+    ) -> None:
+        self._tools = _ToolList(tools)
+        self._executor = executor
+        self._tokens = tokens
+        self._secrets = secrets
+        self._levels = LogLevels()
+
+    async def list_tools(self, ctx: Context, params: PaginatedRequestParams) -> Object:
+        return {
+            "tools": self._tools.entries(),
+            "ttlMs": 0,
+            "cacheScope": "private",
+            "resultType": "complete",
+        }
+
+    async def set_level(self, ctx: Context, params: SetLevelRequestParams) -> Object:
+        session_id = _session_id(_request(ctx))
+        if session_id is not None:
+            self._levels.set(session_id, params.level)
+        return {}
+
+    async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> Object:
+        try:
+            tool = self._tools.find(params.name)
+        except UnknownTool as error:
+            raise MCPError(
+                mcp.INVALID_PARAMS, f"Unknown tool: {error}", {"kind": "unknown_tool"}
+            ) from None
+        try:
+            return await self._run(ctx, tool, params.arguments or {})
+        except McpRejection as error:
+            raise MCPError(error.code, error.message, {"kind": error.kind}) from None
+        except DecodeError as error:
+            raise MCPError(mcp.INVALID_PARAMS, error.why, {"kind": "bad_request"}) from None
+        except InvalidInput as error:
+            return results.invalid_input_result(error)
+        except MissingRequirements as error:
+            return results.missing_requirements_result(error.missing)
+        except Exception:  # the SDK would send the text of the exception to older clients
+            _log.exception("an error while handling a call of %s", tool.id)
+            raise MCPError(INTERNAL_ERROR, "The server failed.") from None
+
+    async def _run(self, ctx: Context, tool: Runnable, arguments: object) -> Object:
+        request = _request(ctx)
+        meta = require_json((ctx.params or {}).get("_meta") or {}, "mcp")
+        input = require_json(arguments, "mcp")
+        assert isinstance(meta, dict) and isinstance(input, dict)
+        key = request.headers.get("idempotency-key") if request is not None else None
+        in_params = require_json((ctx.params or {}).get(mcp.IDEMPOTENCY_KEY), "mcp")
+        metadata = mcp.read_metadata(meta, key, in_params=in_params)
+        metadata = add_credentials(metadata, tool, self._tokens, self._secrets)
+        call = replace(
+            metadata.tool_call(tool, input, _principal(request)),
+            client=McpCallingClient(ctx, self._levels, session_id=_session_id(request)),
+        )
+        with use_trace_context(_trace_context(request, meta)):
+            result = await self._executor.execute(call)
+        return results.write_result(
+            result, any_structured_content=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+        )
+
+
 def sdk_server(
     tools: Tools,
     executor: ToolExecutor,
@@ -96,65 +172,60 @@ def sdk_server(
     secrets: CredentialSource | None = None,
 ) -> Server[dict[str, object]]:
     """A server of the SDK that lists the tools and runs calls with the executor."""
-    tool_list = _ToolList(tools)
-
-    async def list_tools(
-        ctx: ServerRequestContext[dict[str, object]], params: PaginatedRequestParams
-    ) -> Object:
-        return {
-            "tools": tool_list.entries(),
-            "ttlMs": 0,
-            "cacheScope": "private",
-            "resultType": "complete",
-        }
-
-    async def call_tool(
-        ctx: ServerRequestContext[dict[str, object]], params: CallToolRequestParams
-    ) -> Object:
-        request = ctx.request if isinstance(ctx.request, Request) else None
-        try:
-            tool = tool_list.find(params.name)
-        except UnknownTool as error:
-            raise MCPError(
-                mcp.INVALID_PARAMS, f"Unknown tool: {error}", {"kind": "unknown_tool"}
-            ) from None
-        try:
-            meta = require_json((ctx.params or {}).get("_meta") or {}, "mcp")
-            arguments = require_json(params.arguments or {}, "mcp")
-            assert isinstance(meta, dict) and isinstance(arguments, dict)
-            key = request.headers.get("idempotency-key") if request is not None else None
-            metadata = _add_credentials(mcp.read_metadata(meta, key), tool, tokens, secrets)
-            with use_trace_context(_trace_context(request, meta)):
-                result = await executor.execute(
-                    metadata.tool_call(tool, arguments, _principal(request))
-                )
-            return mcp.write_result(
-                result, any_structured_content=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-            )
-        except McpRejection as error:
-            raise MCPError(error.code, error.message, {"kind": error.kind}) from None
-        except DecodeError as error:
-            raise MCPError(mcp.INVALID_PARAMS, error.why, {"kind": "bad_request"}) from None
-        except InvalidInput as error:
-            return mcp.invalid_input_result(error)
-        except MissingRequirements as error:
-            return mcp.missing_requirements_result(error.missing)
-        except Exception:  # the SDK would send the text of the exception to older clients
-            _log.exception("an error while handling a call of %s", tool.id)
-            raise MCPError(INTERNAL_ERROR, "The server failed.") from None
-
+    handlers = _Handlers(tools, executor, tokens=tokens, secrets=secrets)
     server: Server[dict[str, object]] = Server(name, version=version("toolwire"))
-    server.add_request_handler("tools/list", PaginatedRequestParams, list_tools)
-    server.add_request_handler("tools/call", CallToolRequestParams, call_tool)
+    server.add_request_handler("tools/list", PaginatedRequestParams, handlers.list_tools)
+    server.add_request_handler("tools/call", CallToolRequestParams, handlers.call_tool)
+    server.add_request_handler("logging/setLevel", SetLevelRequestParams, handlers.set_level)
     return server
+
+
+def _request(ctx: Context) -> Request | None:
+    """The HTTP request; None over stdio."""
+    return ctx.request if isinstance(ctx.request, Request) else None
+
+
+def _session_id(request: Request | None) -> str | None:
+    """The id of the session, empty over stdio; None for a client without a session."""
+    return "" if request is None else request.headers.get(_SESSION_ID)
 
 
 def _principal(request: Request | None) -> str:
     if request is None:
         return STDIO_PRINCIPAL
-    state = request.scope.get("state")
+    return _principal_of(request.scope)
+
+
+def _principal_of(scope: Scope) -> str:
+    state = scope.get("state")
     principal = state.get("principal") if isinstance(state, dict) else None
     return principal if isinstance(principal, str) else ""
+
+
+def _headers(scope: Scope) -> dict[bytes, bytes]:
+    headers = scope["headers"]
+    assert isinstance(headers, list | tuple)
+    return dict(headers)
+
+
+async def _peek(receive: Receive, limit: int) -> tuple[bytes, Receive]:
+    """Read the body of a request, up to a limit, and return it with a `receive` that repeats it."""
+    messages: list[Message] = []
+    body = b""
+    while len(body) <= limit:
+        message = await receive()
+        messages.append(message)
+        part = message.get("body", b"")
+        assert isinstance(part, bytes)
+        body += part
+        if not message.get("more_body"):
+            break
+    waiting = iter(messages)
+
+    async def repeat() -> Message:
+        return next(waiting, None) or await receive()
+
+    return body, repeat
 
 
 def _trace_context(request: Request | None, meta: Object) -> dict[str, str]:
@@ -166,60 +237,6 @@ def _trace_context(request: Request | None, meta: Object) -> dict[str, str]:
         for name in ("traceparent", "tracestate")
         if name in request.headers
     }
-
-
-def _add_credentials(
-    metadata: CallMetadata,
-    tool: Runnable,
-    tokens: CredentialSource | None,
-    secrets: CredentialSource | None,
-) -> CallMetadata:
-    """Add the server's credentials for requirements that the request does not meet."""
-    if not tool.needs or (tokens is None and secrets is None):
-        return metadata
-    token_ids = [one.id for one in tool.needs.authorization]
-    return replace(
-        metadata,
-        tokens=_with_defaults(metadata.tokens, token_ids, tokens),
-        secrets=_with_defaults(metadata.secrets, tool.needs.secrets, secrets),
-    )
-
-
-def _with_defaults(
-    sent: Mapping[str, str], ids: Collection[str], own: CredentialSource | None
-) -> Mapping[str, str]:
-    if own is None:
-        return sent
-    added: dict[str, str] = {}
-    for id in ids:
-        if not sent.get(id):
-            value = own.get(id) if isinstance(own, Mapping) else own(id)
-            if value:
-                added[id] = value
-    return {**sent, **added}
-
-
-async def serve_stdio(
-    tools: ToolSource | Iterable[ToolSource],
-    ledger: Ledger | None = None,
-    *,
-    executor: ToolExecutor | None = None,
-    name: str = "toolwire",
-    tokens: CredentialSource | None = None,
-    secrets: CredentialSource | None = environment,
-    drain_timeout: float = DRAIN_TIMEOUT,
-) -> None:
-    """Serve the client at stdin and stdout until it disconnects; then finish the calls in
-    progress."""
-    executor = executor or ToolExecutor(ledger)
-    server = sdk_server(Tools.of(tools), executor, name=name, tokens=tokens, secrets=secrets)
-    await executor.open()
-    try:
-        async with stdio_server() as (read, write):
-            await server.run(read, write, server.create_initialization_options())
-        await executor.drain(drain_timeout)
-    finally:
-        await executor.close()
 
 
 class McpApp:
@@ -256,6 +273,7 @@ class McpApp:
         self._limits = limits or BodyLimits()
         self._allowed_origins = frozenset(allowed_origins)
         self._manager: StreamableHTTPSessionManager | None = None
+        self._sessions = McpSessions(self._server, max_body=self._limits.body)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -269,6 +287,7 @@ class McpApp:
                 yield
             finally:
                 self._manager = None
+                await self._sessions.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":  # if it is not mounted in another application
@@ -279,7 +298,31 @@ class McpApp:
         elif not self._allows_origin(scope):
             await answer(send, 403, b"", ())
         else:
-            await self._manager.handle_request(scope, receive, send)
+            await self._handle(self._manager, scope, receive, send)
+
+    async def _handle(
+        self, manager: StreamableHTTPSessionManager, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Handle a request in its session, if it has one, or without."""
+        headers, is_post = _headers(scope), scope["method"] == "POST"
+        session_id = headers.get(_SESSION_ID.encode())
+        if session_id is not None:
+            session = self._sessions.find(session_id.decode("latin-1"), _principal_of(scope))
+            if session is not None:
+                await session.handle(scope, receive, send)
+                return
+            if not is_post:
+                await answer(send, 404, b"", ())
+                return
+        elif is_post and b"mcp-protocol-version" not in headers:
+            body, receive = await _peek(receive, self._limits.body)
+            if needs_session(body):
+                session = await self._sessions.open(_principal_of(scope))
+                if session is not None:
+                    if await session.handle(scope, receive, send) != 200:
+                        self._sessions.end(session)
+                    return
+        await manager.handle_request(scope, receive, send)
 
     async def _open(self, stack: AsyncExitStack) -> None:
         await stack.enter_async_context(self._executor)
@@ -287,11 +330,9 @@ class McpApp:
 
     def _allows_origin(self, scope: Scope) -> bool:
         """Check the Origin header, as MCP requires."""
-        headers = scope["headers"]
-        assert isinstance(headers, list | tuple)
-        by_name: dict[bytes, bytes] = dict(headers)
-        origin = by_name.get(b"origin", b"").decode("latin-1")
-        host = by_name.get(b"host", b"").decode("latin-1")
+        headers = _headers(scope)
+        origin = headers.get(b"origin", b"").decode("latin-1")
+        host = headers.get(b"host", b"").decode("latin-1")
         if not origin or origin in self._allowed_origins:
             return True
         return urlsplit(origin).netloc.lower() == host.lower()

@@ -33,10 +33,12 @@ from toolwire.streaming.events import (
     PartStart,
 )
 from toolwire.streaming.stream_input import resolve_stream
-from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.encode_context import EncodeContext, RequestInfo
 
 CREATED = 1_760_000_000
 """When every answer was made: a mock has no clock."""
+SECONDS = 0.25
+"""How long every answer took."""
 _NAMES = {
     "openai-chat": "chatcmpl-",
     "openai-responses": "resp_",
@@ -44,6 +46,7 @@ _NAMES = {
     "anthropic": "msg_01",
     "mistral": "",
     "gemini": "",
+    "gemini-interactions": "v1_",
     "cohere": "",
     "text": "chatcmpl-",
 }
@@ -55,6 +58,8 @@ _UNSAID = {
     "ollama": ("id",),
 }
 """Settings for which a wire has no field."""
+_EFFORT_WIRES = ("openai-responses", "azure-foundry", "gemini-interactions")
+"""Wires on which an effort switches reasoning on."""
 PIECES = 4
 """The number of pieces of a text or of arguments in a stream, if they are long enough."""
 
@@ -62,11 +67,24 @@ PIECES = 4
 def wants_reasoning(view: Facts) -> bool:
     """Whether the model of a request is one that thinks aloud: the request says so, or the model is
     known for it."""
-    if view.profile.wire in ("openai-responses", "azure-foundry"):
+    if view.profile.wire in _EFFORT_WIRES:
         return view.conversation.settings.get("effort") not in (None, "none")
     return thinking_switch(view) in ("enabled", "adaptive") or (
         is_reasoning_model(view) and view.profile.reasoning_to_return == "reasoning_content"
     )
+
+
+HIDES_REASONING = frozenset({"openai-chat", "openai-chat-legacy", "azure-openai"})
+"""Profiles whose answers have no reasoning, however much the model thinks: OpenAI's chat API has no
+field for it, and refuses one that is sent back."""
+
+
+def with_shown_reasoning(message: Message, view: Facts) -> Message:
+    """The message with the reasoning that the provider shows."""
+    if view.profile.name in HIDES_REASONING:
+        shown = tuple(part for part in message.parts if not isinstance(part, Reasoning))
+        return replace(message, parts=shown)
+    return with_reasoning(message) if wants_reasoning(view) else message
 
 
 def with_reasoning(message: Message) -> Message:
@@ -97,6 +115,12 @@ class MockAnswer:
     ) -> None:
         self.message, self.profile, self.request = message, profile, request
         self._seed = seed
+        self._info = RequestInfo(
+            {"store": True, **request, "model": model},
+            created=CREATED,
+            id=seed,
+            elapsed=lambda: SECONDS,
+        )
         wire = profile.wire
         settings: dict[str, Setting] = {
             "id": _NAMES.get(wire, "") + token(22 if wire == "anthropic" else 24, seed),
@@ -119,31 +143,22 @@ class MockAnswer:
 
     def body(self) -> Object:
         """The whole body."""
-        written = encode(self.conversation, self.profile.wire, "response").body
+        written = encode(self.conversation, self.profile.wire, "response", request=self._info).body
         assert isinstance(written, dict)
-        return self._with_more(self._with_signature(written))
-
-    def _with_more(self, body: Object) -> Object:
-        """A body with what a real server echoes of the request."""
-        if self.profile.wire in ("openai-responses", "azure-foundry"):
-            for key in (
-                "tools",
-                "tool_choice",
-                "parallel_tool_calls",
-                "instructions",
-                "metadata",
-                "previous_response_id",
-                "store",
-            ):
-                if self.request.get(key) is not None:
-                    body[key] = self.request[key]
-        return body
+        return self._with_signature(written)
 
     def events(self, *, cut: bool = False) -> Iterator[Chunk]:
         """The events of the stream; one that is cut ends in the middle of its last part."""
         _, how = resolve_stream(self.profile.wire)
         writer = how.writer(
-            EncodeContext(self.profile.wire, "response", ids=None, names={}, reverse_map=NO_MAP),
+            EncodeContext(
+                self.profile.wire,
+                "response",
+                ids=None,
+                names={},
+                reverse_map=NO_MAP,
+                request=self._info,
+            ),
             None,
         )
         moves: dict[type, Callable[..., list[Chunk]]] = {

@@ -7,10 +7,12 @@ without ids has no form of its own: its calls get an id that is not sent.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from hashlib import blake2b
 
 from toolwire.conversation.ids import mint
+from toolwire.profiles.table import Profile
 
 _SMALL = "0123456789abcdefghijklmnopqrstuvwxyz"
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -41,6 +43,7 @@ def _with_prefix(
     return lambda seed, n, name: prefix + characters(alphabet, length, seed, n, name)
 
 
+GEMINI_3 = re.compile(r"gemini-(?:[3-9]|\d\d)")
 FORMS: dict[str, Callable[[str, int, str], str]] = {
     "": _with_prefix("call_", 24),
     "anthropic": _with_prefix("toolu_01", 22),
@@ -49,6 +52,7 @@ FORMS: dict[str, Callable[[str, int, str], str]] = {
     "bedrock-mistral": _with_prefix("", 9),
     "mistral": _with_prefix("", 9),
     "mistral-legacy": _with_prefix("", 9),
+    "gemini-3": _with_prefix("call_", 7, "123456789"),
     "gemini": mint,
     "vertex-gemini": mint,
     "cohere": lambda seed, n, name: f"{name}_{characters(_SMALL, 12, seed, n, name)}",
@@ -67,7 +71,15 @@ FORMS: dict[str, Callable[[str, int, str], str]] = {
     "lm-studio": _with_prefix("", 9, "0123456789"),
     "gemini-openai": _with_prefix("function-call-", 19, "123456789"),
 }
-"""A profile, or the wire it speaks, and the form of its ids; the first row is everybody else's."""
+"""A profile, or the wire it speaks, and the form of its ids; the first row is everybody else's.
+Since version 3, Gemini models give every call an id:
+https://ai.google.dev/gemini-api/docs/function-calling"""
+
+
+def id_form(profile: Profile, model: str) -> str:
+    """Whose form the ids of a model have."""
+    gives_ids = profile.wire == "gemini" and profile.has_id_field
+    return "gemini-3" if gives_ids and GEMINI_3.search(model) else profile.name
 
 
 def call_id(house: tuple[str, ...], seed: str, n: int, name: str) -> str:

@@ -17,6 +17,7 @@ from toolwire.conversation.ids import assign_ids, first_free
 from toolwire.conversation.json import JSON, Object, parse, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Choice, Conversation, Tool
+from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import (
     Call,
     Message,
@@ -30,6 +31,7 @@ from toolwire.conversation.parts import (
 from toolwire.mock.demo_ids import call_id, token
 from toolwire.mock.demo_questions import QuestionStep, find_calls, steps
 from toolwire.mock.demo_script import DIRECTIVES, Directive, Script, read_directives
+from toolwire.wires.engine.part_lowering import is_marked_text
 from toolwire.wires.text.blocks import RESULT, is_plain, spans_of
 from toolwire.wires.text.tags import find_tools
 
@@ -109,7 +111,7 @@ class _DemoTurn:
         self.words = words
         replaced = replace(conversation, messages=self.messages)
         self.all_calls = replaced.calls()
-        since = {id(part) for message in self.messages[at + 1 :] for part in message.parts}
+        since = PartSet(part for message in self.messages[at + 1 :] for part in message.parts)
         self.pairs = [
             (pair.call, pair.result)
             for pair in replace(
@@ -117,7 +119,7 @@ class _DemoTurn:
                 messages=self.messages,
                 source=replace(conversation.source, ordered=conversation.ordered or tagged),
             ).pairs()
-            if pair.call is not None and pair.call.executor == "client" and id(pair.call) in since
+            if pair.call is not None and pair.call.executor == "client" and pair.call in since
         ]
         self.results = [_value(result) for _, result in self.pairs if result is not None]
 
@@ -323,7 +325,7 @@ def _tools_by_choice(tools: tuple[Tool, ...], choice: object) -> tuple[Tool, ...
 
 def _question(messages: tuple[Message, ...]) -> tuple[int, str]:
     """The last words of a user, and the place of their message. Words around results in tags belong
-    to the results."""
+    to the results; a text that a translation moved there is not the user's."""
     for n in range(len(messages) - 1, -1, -1):
         message = messages[n]
         if message.role != "user":
@@ -336,7 +338,9 @@ def _question(messages: tuple[Message, ...]) -> tuple[int, str]:
         ):
             continue
         text = "\n".join(
-            part.text for part in message.parts[last + 1 :] if isinstance(part, Text)
+            part.text
+            for part in message.parts[last + 1 :]
+            if isinstance(part, Text) and not is_marked_text(part)
         ).strip()
         if text:
             return n, text

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Tool
+from toolwire.conversation.part_map import PartMap
 from toolwire.mock.demo_arguments import Clause, arguments
 
 _THEN = re.compile(
@@ -95,21 +96,19 @@ class _KnownTool:
             for word in one
             if len(names) > 1 and sum(word in other for other in names) == len(names)
         }
-        self._names = {
-            id(tool): {stem(word) for word in one - shared or one}
-            for tool, one in zip(self.tools, names, strict=True)
-        }
-        self._about = {
-            id(tool): (
-                {stem(word) for word in split(tool.description or "")}
-                - {stem(word) for word in _COMMON}
-            )
+        self._names = PartMap(
+            (tool, {stem(word) for word in name - shared or name})
+            for tool, name in zip(self.tools, names, strict=True)
+        )
+        common = {stem(word) for word in _COMMON}
+        self._about = PartMap(
+            (tool, {stem(word) for word in split(tool.description or "")} - common)
             for tool in self.tools
-        }
+        )
 
     def words(self, tool: Tool) -> frozenset[str]:
         """The words that name a tool, so that none of them is taken for an argument."""
-        return frozenset(self._names[id(tool)] | {stem(word) for word in split(tool.name)})
+        return frozenset(self._names[tool] | {stem(word) for word in split(tool.name)})
 
     def by_name(self, text: str) -> Tool | None:
         """The tool that a text names: by its whole name, else by the most words of it, in the order
@@ -128,7 +127,7 @@ class _KnownTool:
         ]
         best, most = None, (0, 0)
         for tool in self.tools:
-            words = self._names[id(tool)]
+            words = self._names[tool]
             hits = [n for n, word in enumerate(said) if word in words]
             score = (len({said[n] for n in hits}), -hits[0]) if hits else (0, 0)
             if hits and (best is None or score > most):
@@ -138,7 +137,7 @@ class _KnownTool:
     def by_description(self, text: str) -> Tool | None:
         """The tool whose description has the most words of a text, two at least."""
         said = {stem(word) for word in split(text)}
-        scores = [(len(said & self._about[id(tool)]), -n) for n, tool in enumerate(self.tools)]
+        scores = [(len(said & self._about[tool]), -n) for n, tool in enumerate(self.tools)]
         many, n = max(scores, default=(0, 0))
         return self.tools[-n] if many > 1 else None
 

@@ -29,7 +29,8 @@ _ROWS = (
     Directive(
         "call",
         "NAME {JSON}",
-        "calls a tool, offered or not; several before the next `[[then]]` are called at once",
+        "calls a tool, defined in the request or not; several before the next `[[then]]` are called"
+        " at once",
         True,
     ),
     Directive(
@@ -47,7 +48,7 @@ _ROWS = (
         "",
         "the arguments stop in the middle; where a wire wants an object, only in a stream",
     ),
-    Directive("repeat-id", "", "all calls have one id, and the next turn's the same again"),
+    Directive("repeat-id", "", "all calls have the same id, also those of the next turn"),
     Directive("never-stop", "", "after every result the same tools are called again"),
     Directive(
         "say-as-text",
@@ -66,7 +67,9 @@ _ROWS = (
         "the request fails with this status, this often; without a number, always",
     ),
     Directive(
-        "slow", "SECONDS", "so long is waited before the answer, and before every event of a stream"
+        "slow",
+        "SECONDS",
+        "the mock waits this long before the answer, and before every event of a stream",
     ),
     Directive("size", "CHARACTERS", "the text of the answer is filled up to this many characters"),
 )

@@ -63,7 +63,11 @@ class BackgroundServer(uvicorn.Server):
 
 def mock_server(app: MockProviders | None = None) -> BackgroundServer:
     """Return a server of the mocks of all providers, which is not started."""
-    return BackgroundServer(config(app or MockProviders(), ConnectionLimits(grace=1)))
+    settings = config(app or MockProviders(), ConnectionLimits(grace=1))
+    # The mocks have nothing to open, and uvicorn would log a cancelled lifespan as an error if a
+    # program ends without closing its model.
+    settings.lifespan = "off"
+    return BackgroundServer(settings)
 
 
 class DemoServer:

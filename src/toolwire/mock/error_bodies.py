@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from toolwire.conversation.json import JSON
+from toolwire.conversation.json import JSON, JsonPath
 
 
 class ErrorResponse(Struct, frozen=True):
@@ -19,6 +19,12 @@ class ErrorResponse(Struct, frozen=True):
     """What the provider calls this fault, where it has a word for it beside the text."""
     rule: str = ""
     """The rule that found it, if one did."""
+    place: JsonPath = ()
+    """Where it is in the body."""
+    path: JsonPath = ()
+    """Where it is as the server says it, for servers that list the steps of a path."""
+    value: JSON = None
+    """What is there, for servers that quote it."""
 
 
 def _lookup(table: dict[int, str], status: int) -> str:
@@ -116,11 +122,21 @@ def _gemini(no: ErrorResponse) -> JSON:
     }
 
 
+def _interactions(no: ErrorResponse) -> JSON:
+    code = no.code or _lookup(_GOOGLE, no.status).lower()
+    return {"error": {"code": code, "message": no.message}}
+
+
 def _mistral(no: ErrorResponse) -> JSON:
     if no.status == 422:
         return {
             "detail": [
-                {"type": "missing", "loc": ["body", no.param or ""], "msg": no.message, "input": {}}
+                {
+                    "type": no.code or "missing",
+                    "loc": ["body", *(no.path or (no.param or "",))],
+                    "msg": no.message,
+                    "input": no.value or {},
+                }
             ]
         }
     return {
@@ -159,6 +175,7 @@ SHAPES: dict[str, Callable[[ErrorResponse], JSON]] = {
     "minimax": _minimax,
     "anthropic": _anthropic,
     "gemini": _gemini,
+    "gemini-interactions": _interactions,
     "bedrock": lambda no: {"message": no.message},
     "mistral": _mistral,
     "cohere": lambda no: {"id": "mock", "message": no.message},
@@ -184,6 +201,8 @@ def write_error(house: tuple[str, ...], no: ErrorResponse) -> tuple[JSON, dict[s
     return shape(no), headers
 
 
+_EXHAUSTED = "Resource has been exhausted (e.g. check quota)."
+_INTERNAL = "An internal error has occurred. Please retry or report the problem."
 _BUSY = {
     "openai-chat": (
         "Rate limit reached for {model} on requests per min (RPM). Please try again later."
@@ -194,7 +213,8 @@ _BUSY = {
     "anthropic": (
         "This request would exceed your organization's rate limit. Please try again later."
     ),
-    "gemini": "Resource has been exhausted (e.g. check quota).",
+    "gemini": _EXHAUSTED,
+    "gemini-interactions": _EXHAUSTED,
     "bedrock": "Too many requests, please wait before trying again.",
     "mistral": "Rate limit exceeded",
     "cohere": "You are past the rate limit of this key. Please wait and try again later.",
@@ -204,7 +224,8 @@ _BROKEN = {
     "openai-chat": "The server had an error while processing your request. Sorry about that!",
     "openai-responses": "The server had an error while processing your request. Sorry about that!",
     "anthropic": "Internal server error",
-    "gemini": "An internal error has occurred. Please retry or report the problem.",
+    "gemini": _INTERNAL,
+    "gemini-interactions": _INTERNAL,
     "bedrock": (
         "The system encountered an unexpected error during processing. Try your request again."
     ),

@@ -1,95 +1,10 @@
-"""What each provider writes when it refuses a history: the symptom of a violated rule, and its
-text.
+"""What each provider writes when it refuses a history, for each symptom.
 
-A provider reports only what it notices, so several rules may share one text. The texts are those
-that `explain` knows, as users reported them; where none was reported, the text follows others of
-the same server. Names in braces are filled in from the history.
+The texts are those that `explain` knows, as users reported them; where none was reported, the text
+follows others of the same server. Names in braces are filled in from the history.
 """
 
 from __future__ import annotations
-
-SYMPTOMS: dict[str, str] = {
-    "id-missing": "no-id",
-    "id-empty": "empty-id",
-    "id-not-string": "id-type",
-    "id-too-long": "shape",
-    "id-wrong-length": "shape",
-    "id-bad-charset": "shape",
-    "id-composite": "shape",
-    "id-carries-payload": "shape",
-    "id-concatenated": "shape",
-    "id-is-result-content": "shape",
-    "id-rewrite-collision": "shape",
-    "id-field-unsupported": "id-field",
-    "id-is-tool-name": "twice",
-    "id-dup-in-turn": "twice",
-    "id-dup-call": "twice",
-    "id-reused-across-turns": "twice",
-    "dup-result": "dup-result",
-    "orphan-result": "unasked",
-    "history-starts-with-result": "unasked",
-    "call-dropped-keep-result": "unasked",
-    "result-before-call": "unasked",
-    "missing-result": "unanswered",
-    "partial-batch": "unanswered",
-    "pending-tail": "unanswered",
-    "result-separated": "parted",
-    "results-split": "parted",
-    "calls-split": "parted",
-    "result-not-first": "parted",
-    "server-tool-as-client": "unanswered",
-    "result-with-extra": "extra",
-    "history-starts-with-call": "opening",
-    "results-out-of-order": "name",
-    "ambiguous-same-name": "count",
-    "result-name-mismatch": "name",
-    "count-mismatch": "count",
-    "server-tool-unpaired": "hosted",
-    "user-after-tool": "user-after-tool",
-    "trailing-assistant": "last",
-    "item-id-as-call-id": "item",
-    "item-id-prefix": "item",
-    "item-id-stale": "stale",
-    "duplicate-item": "item-twice",
-    "wrong-vocabulary": "vocabulary",
-    "wrong-role": "role",
-    "output-not-string": "output",
-    "reasoning-missing": "reasoning",
-    "reasoning-dangling": "dangling",
-    "thinking-missing": "thinking",
-    "signature-missing": "unsigned",
-    "signature-foreign": "signature",
-    "reasoning-content-missing": "reasoning",
-    "args-invalid-json": "arguments",
-    "args-empty-string": "arguments",
-    "args-double-encoded": "arguments",
-    "args-wrong-type": "arguments",
-    "args-merged": "arguments",
-    "name-empty": "empty-name",
-    "name-missing": "no-name",
-    "name-bad-charset": "bad-name",
-    "name-too-long": "long-name",
-    "name-collision": "same-name",
-    "name-unknown": "unknown-name",
-    "tools-undefined": "no-tools",
-    "empty-tool-calls": "bare",
-    "content-shape": "content",
-    "legacy-function-call": "legacy",
-}
-"""Each rule, and what a server notices of it. `shape` is an id that is too long, has other
-characters, or belongs to no call."""
-
-QUIET: dict[str, str] = {
-    "native-id-mangled": "the request is taken; the model calls its tools less well",
-    "results-out-of-order": "taken by servers that look at no names: the answers are mixed up",
-    "ambiguous-same-name": "taken by servers that look at no ids",
-}
-"""Violations that no server, or only some, notice, and their effect. A header field lists them."""
-NOTICED = {
-    "results-out-of-order": "results_need_tool_name",
-    "ambiguous-same-name": "results_need_tool_name",
-}
-"""Of those, what a profile must say for its server to notice."""
 
 _FOLLOWED = (
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
@@ -104,6 +19,7 @@ _PATTERN = (
     "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
 )
 _CHAT = {
+    "late-system": "System message must be at the beginning.",
     "no-id": "Invalid type for '{field}': expected a string, but got null instead.",
     "no-id:result": "Invalid parameter: messages with role 'tool' must have a 'tool_call_id'.",
     "empty-id": f"Invalid '{{field}}': {_EMPTY}",
@@ -236,6 +152,7 @@ _BLOCKS = {
         " `{type_of}`. When `thinking` is enabled, a final `assistant` message must start with a"
         " thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)."
     ),
+    "unsigned": "{where}.thinking.signature: Field required",
     "signature": "{where}: Invalid `signature` in `thinking` block",
     "arguments": "{where}.tool_use.input: Input should be a valid dictionary",
     "output": "{where}.tool_result.content: Input should be a valid list",
@@ -300,6 +217,7 @@ _BEDROCK = {
     "bad-name": f"{_SMITHY}satisfy regular expression pattern: [a-zA-Z0-9_-]+",
     "long-name": f"{_SMITHY}have length less than or equal to 64",
     "signature": "{where}: Invalid `signature` in `thinking` block",
+    "thinking": f"The model returned the following errors: {_BLOCKS['thinking']}",
 }
 _EQUAL = (
     "Please ensure that the number of function response parts is equal to the number of function"
@@ -329,6 +247,10 @@ _GEMINI = {
         " performance. Additional data, function call `default_api:{name}`, position {position}."
     ),
     "signature": "Corrupted thought signature.",
+    "media": (
+        "Unable to submit request because `function_response.parts` is not supported for this"
+        " model."
+    ),
     "arguments": (
         "Invalid value at '{where}.{snake}.args' (type.googleapis.com/google.protobuf.Struct)"
     ),
@@ -351,10 +273,21 @@ _GEMINI = {
     "unknown-name": "Tool choice '{name}' is none of the function declarations.",
     "content": "* GenerateContentRequest.{where}: contents.parts must not be empty.\n",
 }
+_INTERACTIONS = {
+    **{key: text for key, text in _GEMINI.items() if key not in ("id-field", "unsigned", "extra")},
+    "no-id": "Missing required field '{field}'.",
+    "empty-id": "Missing required field '{field}'.",
+    "stranger": _GEMINI["unasked"],
+    "arguments": (
+        "Invalid value at '{where}.arguments' (type.googleapis.com/google.protobuf.Struct)"
+    ),
+    "output": "Invalid value at '{where}.result'.",
+}
 _NINE = "Tool call id was {id} but must be a-z, A-Z, 0-9, with a length of 9."
 _SAME = "Not the same number of function calls and responses"
 _MISTRAL = {
     **_CHAT,
+    "late-system": "Unexpected role 'system' after role 'assistant'",
     "no-id": _NINE.replace("{id}", "null"),
     "no-id:result": _NINE.replace("{id}", "null"),
     "empty-id": _NINE,
@@ -387,16 +320,17 @@ _MINIMAX = {
     ),
 }
 
-WORDS: dict[str, dict[str, str]] = {
+ERROR_TEXTS: dict[str, dict[str, str]] = {
     "openai-chat": _CHAT,
     "openai-responses": _ITEMS,
     "azure-foundry": _ITEMS,
     "anthropic": _BLOCKS,
     "bedrock": _BEDROCK,
     "gemini": _GEMINI,
+    "gemini-interactions": _INTERACTIONS,
     "mistral": _MISTRAL,
     "text": _CHAT,
-    "cohere": _CHAT,
+    "cohere": {symptom: f"invalid request: {text}" for symptom, text in _CHAT.items()},
     "ollama": {
         "arguments": (
             "json: cannot unmarshal string into Go struct field"
@@ -460,10 +394,10 @@ WORDS: dict[str, dict[str, str]] = {
         )
     },
 }
-"""A profile, or the wire it speaks, and its words for each symptom. A profile has only what it says
-otherwise than its wire."""
+"""The texts of a wire by symptom, and those in which a profile differs from its wire. A symptom may
+be that of results or tool definitions only: `no-id:result`."""
 
-LIKE = {
+SIMILAR_SYMPTOM = {
     "role": "unasked",
     "parted": "unanswered",
     "stranger": "unasked",
@@ -480,26 +414,37 @@ LIKE = {
     "tool-calls": "vocabulary",
     "no-role": "vocabulary",
 }
-"""What a server says of a symptom that it has no words of its own for."""
+"""The symptom whose text a server uses if it has none for a symptom."""
 
-STATUS = {"stale": 404}
-"""Symptoms with another status than 400."""
-CODES = {
-    ("mistral", symptom): "3280"
-    for symptom in ("bad-id", "long-id", "no-id", "empty-id", "id-type")
-}
-CODE = {"mistral": "3230"}
-"""What a provider calls a fault beside its text."""
+_STATUS = {"stale": 404}
+_INVALID_ID = frozenset({"bad-id", "long-id", "no-id", "empty-id", "id-type"})
 
 
-def words(house: tuple[str, ...], symptom: str, role: str = "") -> str | None:
-    """The words of the first of these names that has any for a symptom, or for one like it; those
-    of its wire come last."""
-    wanted: str | None = symptom
-    while wanted is not None:
-        for key in (f"{wanted}:{role}", wanted):
-            for one in house:
-                if key in WORDS.get(one, {}):
-                    return WORDS[one][key]
-        wanted = LIKE.get(wanted)
+def error_text(names: tuple[str, ...], symptom: str, role: str = "") -> str | None:
+    """The text for a symptom, or for a similar one, of the first name that has one.
+
+    Args:
+        names: a profile, then its wire.
+        symptom: the symptom.
+        role: `result` or `tool` if the symptom is about one of those.
+    """
+    current: str | None = symptom
+    while current is not None:
+        for key in (f"{current}:{role}", current):
+            for name in names:
+                if key in ERROR_TEXTS.get(name, {}):
+                    return ERROR_TEXTS[name][key]
+        current = SIMILAR_SYMPTOM.get(current)
     return None
+
+
+def error_status(symptom: str) -> int:
+    """The HTTP status with which servers report a symptom."""
+    return _STATUS.get(symptom, 400)
+
+
+def error_code(wire: str, symptom: str) -> str | None:
+    """The number that a provider adds to its text, if it adds one."""
+    if wire != "mistral":
+        return None
+    return "3280" if symptom in _INVALID_ID else "3230"

@@ -8,15 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from msgspec import Struct
+
+from toolwire.conversation.ids import MINTED
 from toolwire.conversation.json import JsonPath, Object, get, text_of
 from toolwire.conversation.model import Conversation, Finding, Tool
 from toolwire.conversation.parts import Call, Result, Traceable
 from toolwire.lint import find_all
 from toolwire.lint.facts import Facts
 from toolwire.mock.error_bodies import ErrorResponse
-from toolwire.mock.error_texts import CODE, CODES, NOTICED, QUIET, STATUS, SYMPTOMS, words
+from toolwire.mock.error_texts import error_code, error_status, error_text
+from toolwire.mock.symptoms import NOTICED_IF, SYMPTOMS, UNNOTICED
 
-_FIRST = frozenset(
+_FIELD_SYMPTOMS = frozenset(
     {
         "no-id",
         "empty-id",
@@ -28,6 +32,8 @@ _FIRST = frozenset(
         "bare",
         "output",
         "vocabulary",
+        "no-role",
+        "tool-calls",
     }
 )
 """Symptoms of a single field: servers look at those before they look at pairs."""
@@ -42,144 +48,162 @@ _TYPES: tuple[tuple[type, str], ...] = (
 _FIELDS = {
     "anthropic": ("tool_use.id", "tool_result.tool_use_id"),
     "gemini": ("function_call.id", "function_response.id"),
+    "gemini-interactions": ("function_call.id", "function_result.call_id"),
     "openai-responses": ("call_id", "call_id"),
     "azure-foundry": ("call_id", "call_id"),
 }
-"""Where the id of a call stands in its block, and that of a result."""
+"""The field of a call that holds its id, and that of a result."""
 _IDS = ("id", "tool_call_id", "call_id", "tool_use_id")
 _PREFIX = {"function_call": "fc", "custom_tool_call": "ctc", "message": "msg", "reasoning": "rs"}
 
 
-def check_history(view: Facts) -> tuple[ErrorResponse | None, list[Finding]]:
-    """The refusal of a history that its provider would not take; and what it would take although it
-    is wrong."""
+class HistoryCheck(Struct, frozen=True):
+    """What is wrong with a history."""
+
+    refusal: ErrorResponse | None
+    """Why its provider would refuse it."""
+    about_field: bool
+    """Whether the refusal is about a single field, which servers look at before pairs."""
+    accepted: list[Finding]
+    """Violations that its provider would accept."""
+    found: list[Finding]
+    """All that was found."""
+
+    def rule_at(self, path: JsonPath) -> str:
+        """The rule that found something at a path or inside it, or around it."""
+        for finding in self.found:
+            shorter = min(len(path), len(finding.path))
+            if finding.path and finding.path[:shorter] == path[:shorter]:
+                return finding.name
+        return ""
+
+
+def check_history(view: Facts) -> HistoryCheck:
+    """Check a history as its provider does."""
+    strict = _is_strict_model(view)
     findings = [
-        one for one in find_all(view) if one.severity == "error" or one.name == "pending-tail"
+        finding
+        for finding in find_all(view)
+        if finding.severity == "error"
+        or finding.name == "pending-tail"
+        or (strict and finding.name in view.profile.sometimes_accepted)
     ]
     refused: list[tuple[bool, int, ErrorResponse]] = []
-    quiet: list[Finding] = []
-    for n, one in enumerate(findings):
-        if one.name == "pending-tail" and not view.profile.rejects_missing_results:
+    accepted: list[Finding] = []
+    for n, finding in enumerate(findings):
+        if finding.name == "pending-tail" and not view.profile.rejects_missing_results:
             continue
-        error = _error_for(one, findings, view)
+        error = _error_for(finding, findings, view)
         if error is None:
-            quiet.append(one)
+            accepted.append(finding)
         else:
             symptom, refusal = error
-            refused.append((symptom not in _FIRST, n, refusal))
-    return min(refused, key=lambda one: one[:2])[2] if refused else None, quiet
+            refused.append((symptom not in _FIELD_SYMPTOMS, n, refusal))
+    if not refused:
+        return HistoryCheck(None, False, accepted, findings)
+    about_pairs, _, refusal = min(refused, key=lambda entry: entry[:2])
+    return HistoryCheck(refusal, not about_pairs, accepted, findings)
+
+
+_STRICT_MODELS = {"cohere": re.compile(r"command-a")}
+"""Of providers that sometimes accept what breaks a rule, the models that do not."""
+
+
+def _is_strict_model(view: Facts) -> bool:
+    pattern = _STRICT_MODELS.get(view.profile.name)
+    model = view.conversation.settings.get("model")
+    return pattern is not None and isinstance(model, str) and pattern.search(model) is not None
 
 
 def _error_for(
     finding: Finding, findings: Sequence[Finding], view: Facts
 ) -> tuple[str, ErrorResponse] | None:
-    spot = _ErrorPosition(finding, view)
-    symptom = _symptom(finding, spot, view)
+    position = _ErrorPosition(finding, view)
+    symptom = _symptom(finding, position, view)
     profile = view.profile
-    house = (profile.name, profile.wire)
-    if finding.name in QUIET and not getattr(profile, NOTICED.get(finding.name, ""), False):
+    if finding.name in UNNOTICED and not getattr(profile, NOTICED_IF.get(finding.name, ""), False):
         return None
-    said = words(house, symptom, spot.role)
-    if said is None:
+    template = error_text((profile.name, profile.wire), symptom, position.role)
+    if template is None:
         return None
-    text = said.format_map(
-        spot.words(
-            [one for one in findings if SYMPTOMS.get(one.name) == SYMPTOMS.get(finding.name)],
-            symptom,
-        )
-    )
-    code = CODES.get((profile.wire, symptom)) or CODE.get(profile.wire)
-    return symptom, ErrorResponse(text, STATUS.get(symptom, 400), spot.param, code, finding.name)
+    group = SYMPTOMS.get(finding.name)
+    similar = [other for other in findings if SYMPTOMS.get(other.name) == group]
+    text = template.format_map(position.placeholders(similar, symptom))
+    code = error_code(profile.wire, symptom)
+    return symptom, ErrorResponse(text, error_status(symptom), position.param, code, finding.name)
 
 
-def _symptom(finding: Finding, spot: _ErrorPosition, view: Facts) -> str:
-    """What a server notices of a fault: of an id of a wrong shape, whichever comes first."""
+def _symptom(finding: Finding, position: _ErrorPosition, view: Facts) -> str:
+    """The symptom by which a server notices a violation; the first one, of an invalid id."""
     symptom = SYMPTOMS.get(finding.name, finding.name)
     rule = view.profile.accepted_ids or view.profile.id_rule
     if symptom == "shape":
         if view.profile.reasoning_to_return == "signature" and finding.name == "id-carries-payload":
             return "unsigned"
-        if rule.longest and not rule.exact and len(spot.id) > rule.longest:
+        if rule.longest and not rule.exact and len(position.id) > rule.longest:
             return "long-id"
-        if not rule.fits(spot.id):
+        if not rule.fits(position.id):
             return "bad-id"
-        symptom = "unanswered" if isinstance(spot.part, Call) else "unasked"
+        symptom = "unanswered" if isinstance(position.part, Call) else "unasked"
     if symptom == "vocabulary":
-        return (
-            "no-role"
-            if not spot.block.get("role")
-            else "tool-calls"
-            if spot.block.get("tool_calls")
-            else symptom
-        )
-    if symptom == "unasked" and spot.follows_calls():
+        if not position.block.get("role"):
+            return "no-role"
+        return "tool-calls" if position.block.get("tool_calls") else symptom
+    if symptom == "unasked" and position.follows_calls():
         return "stranger"
     if symptom == "item":
-        held = spot.value
         if finding.path[-1:] != ("id",):
-            return (
-                "unasked"
-                if isinstance(spot.part, Result) or spot.kind.endswith("output")
-                else "no-id"
-            )
-        odd = not isinstance(held, str) or not re.fullmatch(r"[A-Za-z0-9_]+", held)
-        return "odd-item" if odd else "item"
+            is_result = isinstance(position.part, Result) or position.kind.endswith("output")
+            return "unasked" if is_result else "no-id"
+        item_id = position.value
+        is_valid = isinstance(item_id, str) and re.fullmatch(r"[A-Za-z0-9_]+", item_id)
+        return "item" if is_valid else "odd-item"
     if symptom == "content" and finding.path[-2:-1] == ("messages",):
         return "empty-content"
     return symptom
 
 
 class _ErrorPosition:
-    """The place of a fault, in every way in which a text may speak of it."""
+    """Where a violation is, and the values that an error text can name."""
 
     def __init__(self, finding: Finding, view: Facts) -> None:
         self.finding, self.view = finding, view
         self.path = finding.path
         self.part = _part(view.conversation, finding.path)
         self.value = get(view.body, finding.path)
-        self.role = (
-            "result"
-            if isinstance(self.part, Result)
-            else "tool"
-            if finding.path[:1] == ("tools",)
-            else ""
-        )
+        self.role = ""
+        if isinstance(self.part, Result):
+            self.role = "result"
+        elif finding.path[:1] == ("tools",):
+            self.role = "tool"
 
     @property
     def id(self) -> str:
-        """The id of the call or result, as it stands in the body."""
-        part, own = self.part, self.block.get("call_id")
-        held = (
-            own
-            if isinstance(own, str)
-            else (
-                part.id
-                if isinstance(part, Call)
-                else part.call_id
-                if isinstance(part, Result)
-                else ""
-            )
-        )
-        return "" if held.startswith("tw-") else held
+        """The id of the call or result in the body; empty if it has none."""
+        part, call_id = self.part, self.block.get("call_id")
+        if not isinstance(call_id, str):
+            call_id = ""
+            if isinstance(part, Call):
+                call_id = part.id
+            elif isinstance(part, Result):
+                call_id = part.call_id
+        return "" if call_id.startswith(MINTED) else call_id
 
     @property
     def kind(self) -> str:
         """The type or role of the block."""
-        block = self.block
-        said = block.get("type") or block.get("role")
-        return said if isinstance(said, str) else ""
+        kind = self.block.get("type") or self.block.get("role")
+        return kind if isinstance(kind, str) else ""
 
     @property
     def param(self) -> str | None:
-        """The place as chat servers name it."""
-        return (
-            _bracket_path(self.path)
-            if self.path and self.path[0] in ("messages", "input", "tools")
-            else None
-        )
+        """The path as chat servers write it in the field `param` of an error."""
+        if not self.path or self.path[0] not in ("messages", "input", "tools"):
+            return None
+        return _bracket_path(self.path)
 
     def follows_calls(self) -> bool:
-        """Whether a result stands among the answers to calls, though none of them is its own."""
+        """True if a result follows calls of its turn, none of which is its own."""
         index = _index(self.path)
         messages = get(self.view.body, self.path[:1])
         for message in reversed(messages[:index] if isinstance(messages, list) else []):
@@ -189,26 +213,31 @@ class _ErrorPosition:
 
     @property
     def block(self) -> Object:
-        """The block at fault, or the one that holds it."""
-        block = get(self.view.body, self._where())
+        """The block with the violation, or the one that holds it."""
+        block = get(self.view.body, self._block_path())
         return block if isinstance(block, dict) else {}
 
-    def _where(self) -> JsonPath:
+    def _block_path(self) -> JsonPath:
         """The path of the block: up to its last number."""
         numbers = [n for n, step in enumerate(self.path) if isinstance(step, int)]
         return self.path[: numbers[-1] + 1] if numbers else self.path
 
-    def words(self, alike: Iterable[Finding], symptom: str) -> dict[str, str]:
-        """Everything that a text may speak of."""
-        where = self._where()
+    def placeholders(self, similar: Iterable[Finding], symptom: str) -> dict[str, str]:
+        """The values for the names in braces of an error text.
+
+        Args:
+            similar: the findings with the same symptom.
+            symptom: the symptom that the text is about.
+        """
+        block_path = self._block_path()
         wire = self.view.profile.wire
         write = _bracket_path if wire not in ("anthropic", "bedrock") else _dot_path
         block = self.block
         index = _index(self.path)
         message = self.path[: 2 if len(self.path) > 1 else 1]
-        named = [tool.name for tool in self.view.conversation.tools if tool.path == where]
+        tool_names = [tool.name for tool in self.view.conversation.tools if tool.path == block_path]
         part, rule = self.part, self.view.profile.accepted_ids or self.view.profile.id_rule
-        name = part.name if isinstance(part, Call | Result) else next(iter(named), "")
+        name = part.name if isinstance(part, Call | Result) else next(iter(tool_names), "")
         if symptom == "unknown-name":
             name = self.finding.message.split(" ", 1)[0]
         long = symptom == "long-name"
@@ -216,27 +245,27 @@ class _ErrorPosition:
         result = isinstance(part, Result)
         field = _FIELDS.get(wire, ("id", "tool_call_id"))[result]
         member = "toolResult" if result else "toolUse"
-        smithy = f"{_smithy(where)}.{member}.{'name' if 'name' in symptom else 'toolUseId'}"
+        smithy = f"{_smithy(block_path)}.{member}.{'name' if 'name' in symptom else 'toolUseId'}"
         ids = dict.fromkeys(
-            one.id
-            for found_at in alike
-            if (one := _ErrorPosition(found_at, self.view)).id and one.role != "result"
+            position.id
+            for finding in similar
+            if (position := _ErrorPosition(finding, self.view)).id and position.role != "result"
         )
-        held = block.get("id")
-        first = get(block, ("content", 0, "type"))
-        again = self._again()
-        place = index if index is not None else 0
+        item_id = block.get("id")
+        first_type = get(block, ("content", 0, "type"))
+        result_messages = self._result_messages()
+        position_in_list = index if index is not None else 0
         return {
             "id": self.id,
             "ids": ", ".join(ids) or self.id,
             "name": name or "",
-            "where": write(where),
+            "where": write(block_path),
             "path": write(self.path),
             "message": write(message),
-            "field": f"{write(where)}.{field}",
-            "index": str(place),
-            "position": str(place + 1),
-            "next": _dot_path((*message[:1], place + 1)),
+            "field": f"{write(block_path)}.{field}",
+            "index": str(position_in_list),
+            "position": str(position_in_list + 1),
+            "next": _dot_path((*message[:1], position_in_list + 1)),
             "dotted": _dot_path(message),
             "smithy": smithy,
             "kind": self.kind,
@@ -250,31 +279,30 @@ class _ErrorPosition:
             ),
             "nametype": _type(get(block, ("function", "name"))),
             "value": f"'{self.id}'" if self.id else "null",
-            "type_of": first if isinstance(first, str) else self.kind,
-            "item": held if isinstance(held, str) else "",
+            "type_of": first_type if isinstance(first_type, str) else self.kind,
+            "item": item_id if isinstance(item_id, str) else "",
             "prefix": _PREFIX.get(self.kind, "msg"),
-            "first": again[0],
-            "second": again[-1],
+            "first": result_messages[0],
+            "second": result_messages[-1],
         }
 
-    def _again(self) -> list[str]:
+    def _result_messages(self) -> list[str]:
         """The messages with results under this id."""
-        places = [
-            one.path
-            for one in self.view.results
-            if one.call_id == getattr(self.part, "id", self.id) or one.call_id == self.id
-        ]
-        return [_bracket_path(at[:2]) for at in places] or [_bracket_path(self.path[:2])]
+        call_ids = (getattr(self.part, "id", self.id), self.id)
+        paths = [result.path for result in self.view.results if result.call_id in call_ids]
+        return [_bracket_path(path[:2]) for path in paths or [self.path]]
 
 
 def _part(conversation: Conversation, path: JsonPath) -> Traceable | None:
-    """The innermost part, or tool on offer, at a path or above it."""
-    held: list[Traceable] = [
+    """The innermost part, or tool definition, at a path or above it."""
+    candidates: list[Traceable] = [
         *conversation.parts(),
         *(tool for tool in conversation.tools if isinstance(tool, Tool)),
     ]
-    above = [one for one in held if one.path and path[: len(one.path)] == one.path]
-    return max(above, key=lambda one: (len(one.path), isinstance(one, Call | Result)), default=None)
+    above = [part for part in candidates if part.path and path[: len(part.path)] == part.path]
+    return max(
+        above, key=lambda part: (len(part.path), isinstance(part, Call | Result)), default=None
+    )
 
 
 def _index(path: JsonPath) -> int | None:
@@ -297,13 +325,13 @@ def _smithy(path: JsonPath) -> str:
 
 
 def _type(value: object) -> str:
-    return next((said for kind, said in _TYPES if isinstance(value, kind)), "null")
+    return next((name for kind, name in _TYPES if isinstance(value, kind)), "null")
 
 
 def findings_header(findings: Iterable[Finding]) -> str:
     """What was found and not refused, for a header field."""
     return (
-        "; ".join(f"{one.code} {one.name} {text_of(one.pointer)}" for one in findings)
+        "; ".join(f"{each.code} {each.name} {text_of(each.pointer)}" for each in findings)
         .encode("ascii", "replace")
         .decode()[:1000]
     )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON
 
-Does: TypeAlias = Literal["answer", "stream", "models", "model", "count", "stored"]
+Does: TypeAlias = Literal[
+    "answer", "stream", "models", "model", "count", "stored", "delete", "compact"
+]
 
 
 class MockRoute(Struct, frozen=True):
@@ -27,6 +30,7 @@ _MODELS = (
 )
 _RESPONSES = (
     MockRoute("POST", rf"{_BASE}/responses", "answer"),
+    MockRoute("POST", rf"{_BASE}/responses/compact", "compact"),
     MockRoute("GET", rf"{_BASE}/responses/(?P<id>[\w-]+)", "stored"),
     *_MODELS,
 )
@@ -55,6 +59,12 @@ ROUTES: dict[str, tuple[MockRoute, ...]] = {
         MockRoute("POST", rf"{_MODEL}:countTokens", "count"),
         *_MODELS,
     ),
+    "gemini-interactions": (
+        MockRoute("POST", rf"{_BASE}/interactions", "answer"),
+        MockRoute("GET", rf"{_BASE}/interactions/(?P<id>[\w-]+)", "stored"),
+        MockRoute("DELETE", rf"{_BASE}/interactions/(?P<id>[\w-]+)", "delete"),
+        *_MODELS,
+    ),
     "bedrock": (
         MockRoute("POST", r"/model/(?P<model>.+)/converse", "answer"),
         MockRoute("POST", r"/model/(?P<model>.+)/converse-stream", "stream"),
@@ -72,7 +82,8 @@ HOUSES = {
     "openai-responses": ("openai-responses", "openai-chat"),
     "azure-openai": ("azure-openai", "azure-foundry"),
     "azure-foundry": ("azure-foundry", "azure-openai"),
-    "gemini": ("gemini", "gemini-openai"),
+    "gemini": ("gemini", "gemini-interactions", "gemini-openai"),
+    "gemini-interactions": ("gemini-interactions", "gemini", "gemini-openai"),
     "deepseek": ("deepseek", "deepseek-responses"),
     "deepseek-responses": ("deepseek-responses", "deepseek"),
     "minimax": ("minimax", "minimax-anthropic"),
@@ -108,7 +119,7 @@ def model_list(wire: str, created: int) -> JSON:
         }
     if wire == "bedrock":
         return {"modelSummaries": [model(wire, MODEL, created)]}
-    if wire in ("gemini", "ollama", "cohere"):
+    if wire in ("gemini", "gemini-interactions", "ollama", "cohere"):
         return {"models": [model(wire, MODEL, created)]}
     return {"object": "list", "data": [model(wire, MODEL, created)]}
 
@@ -122,7 +133,7 @@ def model(wire: str, name: str, created: int) -> JSON:
             "display_name": "The offline model",
             "created_at": "2025-10-09T08:53:20Z",
         }
-    if wire == "gemini":
+    if wire in ("gemini", "gemini-interactions"):
         return {
             "name": f"models/{name}",
             "displayName": "The offline model",
@@ -145,7 +156,7 @@ def model(wire: str, name: str, created: int) -> JSON:
             "model": name,
             "modified_at": "2025-10-09T08:53:20Z",
             "size": 0,
-            "digest": "0" * 64,
+            "digest": sha256(name.encode("utf-8", "replace")).hexdigest(),
             "details": {},
         }
     if wire == "cohere":

@@ -6,6 +6,7 @@ here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import pairwise
 from urllib.parse import parse_qs
@@ -67,6 +68,7 @@ KEYS: dict[str, KeyCheck | None] = {
         ("x-api-key", "authorization"), ErrorResponse("x-api-key header is required", 401)
     ),
     "gemini": _GOOGLE,
+    "gemini-interactions": _GOOGLE,
     "bedrock": KeyCheck(
         ("authorization",),
         ErrorResponse(
@@ -144,6 +146,9 @@ NEEDS: dict[str, tuple[FieldCheck, ...]] = {
             ErrorResponse("* GenerateContentRequest.contents: contents is not specified\n"),
             filled=True,
         ),
+    ),
+    "gemini-interactions": (
+        FieldCheck("model", str, ErrorResponse("`model` or `agent` is required."), filled=True),
     ),
     "bedrock": (
         FieldCheck(
@@ -228,6 +233,7 @@ UNREADABLE = {
     ),
     "anthropic": "The request body is not valid JSON: {why}",
     "gemini": "Invalid JSON payload received. {why}",
+    "gemini-interactions": "Invalid JSON payload received. {why}",
     "bedrock": "The request body is not valid JSON: {why}",
     "mistral": "Invalid JSON: {why}",
     "cohere": "invalid json syntax: {why}",
@@ -240,17 +246,19 @@ def unreadable_body(wire: str, why: str) -> ErrorResponse:
     return ErrorResponse(UNREADABLE.get(wire, UNREADABLE["openai-chat"]).format(why=why))
 
 
-def check_fields(body: Object, profile: Profile) -> ErrorResponse | None:
+def check_fields(
+    body: Object, profile: Profile, headers: Mapping[str, str]
+) -> ErrorResponse | None:
     """The refusal of a request that lacks what every request has."""
     for need in NEEDS.get(profile.wire, ()):
         value = body.get(need.name)
         fits = isinstance(value, need.type) and not (need.type is int and isinstance(value, bool))
         if not fits or (need.filled and not value):
             return need.missing
-    return _role(body, profile.wire) or _more(body, profile)
+    return _role(body, profile.wire, headers) or _more(body, profile)
 
 
-def _role(body: Object, wire: str) -> ErrorResponse | None:
+def _role(body: Object, wire: str, headers: Mapping[str, str]) -> ErrorResponse | None:
     roles = ROLES.get(wire)
     messages = body.get(roles.messages) if roles is not None else None
     if roles is None or not isinstance(messages, list):
@@ -261,16 +269,41 @@ def _role(body: Object, wire: str) -> ErrorResponse | None:
             continue
         if role not in roles.known:
             if wire == "anthropic" and role == "system":
-                return ErrorResponse(
-                    'messages: Unexpected role "system". The Messages API accepts a top-level'
-                    ' `system` parameter, not "system" as an input message role.'
-                )
+                if (refusal := _system_role(body, messages[:n], headers)) is None:
+                    continue
+                return refusal
             quoted = [f"'{one}'" for one in roles.known]
             known = f"{', '.join(quoted[:-1])}, and {quoted[-1]}"
             return ErrorResponse(
                 roles.words.format(role=role, n=n, m=n + 1, known=known),
                 param=f"{roles.messages}[{n}].role",
             )
+    return None
+
+
+_NO_SYSTEM_ROLE = re.compile(
+    r"claude-(instant|[1-3]|(sonnet|haiku)-4|opus-4(-[0-7])?(-\d{8})?$)(?!\d)"
+)
+"""Models before Claude Opus 4.8, which introduced system messages in mid-conversation:
+https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages"""
+
+
+_SYSTEM_BETA = "mid-conversation-system-"
+"""Older models take system messages in this beta, as Claude Code sends them: TokenHub#73."""
+
+
+def _system_role(
+    body: Object, before: list[JSON], headers: Mapping[str, str]
+) -> ErrorResponse | None:
+    """The refusal of a system message among the messages of Anthropic's API."""
+    if not before or get(before[-1], ("role",)) != "user":
+        return ErrorResponse(
+            'messages: Unexpected role "system". The Messages API accepts a top-level'
+            ' `system` parameter, not "system" as an input message role.'
+        )
+    beta = _SYSTEM_BETA in headers.get("anthropic-beta", "")
+    if not beta and _NO_SYSTEM_ROLE.match(str(body.get("model"))):
+        return ErrorResponse("role 'system' is not supported on this model")
     return None
 
 
@@ -287,6 +320,9 @@ def _more(body: Object, profile: Profile) -> ErrorResponse | None:
                 " be provided.",
                 code="missing_required_parameter",
             )
+    elif profile.wire == "gemini-interactions":
+        if body.get("input") is None and body.get("previous_interaction_id") is None:
+            return ErrorResponse("`input` is required.", code="invalid_request")
     elif profile.wire == "anthropic":
         budget, most = get(body, ("thinking", "budget_tokens")), body.get("max_tokens")
         if isinstance(budget, int) and isinstance(most, int):
@@ -300,14 +336,9 @@ def _more(body: Object, profile: Profile) -> ErrorResponse | None:
 
 
 def check_turns(body: Object, profile: Profile) -> ErrorResponse | None:
-    """The refusal of messages that are none, or not in turns: looked for after the rules of the
-    history, which say more."""
-    if profile.wire == "gemini":
-        return _parts(body.get("contents"))
-    return _turns(body.get("messages"), profile)
-
-
-def _turns(messages: JSON, profile: Profile) -> ErrorResponse | None:
+    """The refusal of messages that are not in turns: looked for after the rules of the history,
+    which say more."""
+    messages = body.get("messages")
     roles = (
         [message.get("role") for message in messages if isinstance(message, dict)]
         if isinstance(messages, list)
@@ -323,13 +354,4 @@ def _turns(messages: JSON, profile: Profile) -> ErrorResponse | None:
             "A conversation must alternate between user and assistant roles. Make sure the"
             " conversation alternates between user and assistant roles and try again."
         )
-    return None
-
-
-def _parts(contents: JSON) -> ErrorResponse | None:
-    for n, content in enumerate(contents if isinstance(contents, list) else []):
-        if isinstance(content, dict) and not content.get("parts"):
-            return ErrorResponse(
-                f"* GenerateContentRequest.contents[{n}].parts: contents.parts must not be empty.\n"
-            )
     return None

@@ -22,12 +22,17 @@ from toolwire.codec import decode, resolve
 from toolwire.conversation.json import JSON, Object, dump, load
 from toolwire.errors import DecodeError, UsageError
 from toolwire.lint.facts import Facts
-from toolwire.mock.answers import CREATED, MockAnswer, wants_reasoning, with_reasoning
+from toolwire.mock.all_checks import check_request
+from toolwire.mock.answers import CREATED, MockAnswer, with_shown_reasoning
+from toolwire.mock.compaction import compacted
+from toolwire.mock.demo_ids import id_form
 from toolwire.mock.demo_model import DemoAnswer, demo_answer
 from toolwire.mock.error_bodies import ErrorResponse, error_for_status, write_error
-from toolwire.mock.history_checks import check_history, findings_header
+from toolwire.mock.history_checks import findings_header
 from toolwire.mock.paths import HOUSES, ROUTES, MockRoute, find_route, model, model_list
-from toolwire.mock.request_checks import check_fields, check_key, check_turns, unreadable_body
+from toolwire.mock.request_checks import check_fields, check_key, unreadable_body
+from toolwire.mock.schema_errors import check_schema
+from toolwire.mock.stored_answers import STATES
 from toolwire.profiles.table import Profile
 from toolwire.server.asgi import (
     MIB,
@@ -86,7 +91,8 @@ class MockProvider:
         _, asked = resolve(wire)
         if asked.wire not in ROUTES:
             raise UsageError(
-                f"no model's server speaks this wire; these are demo: {', '.join(sorted(ROUTES))}",
+                "no provider has an API of this wire; the mock can have those of"
+                f" {', '.join(sorted(ROUTES))}",
                 wire=wire,
             )
         self.profiles = tuple(resolve(name)[1] for name in HOUSES.get(asked.name, (asked.name,)))
@@ -135,7 +141,7 @@ class MockProvider:
                 raise _RejectedRequest(
                     ErrorResponse("The request is too large, or came too slowly.", 413)
                 )
-            if route.does in ("answer", "stream", "count"):
+            if route.does in ("answer", "stream", "count", "compact"):
                 body = _parse_body(raw, profile)
             reply = self._handle(route, named, body, profile, headers, asked)
         except _RejectedRequest as no:
@@ -176,13 +182,16 @@ class MockProvider:
             return _whole(model_list(profile.wire, CREATED))
         if route.does == "model":
             return _whole(model(profile.wire, named["model"].removeprefix("models/"), CREATED))
-        if route.does == "stored":
+        if route.does in ("stored", "delete"):
             kept = self._stored.get(named["id"])
             if kept is None:
+                noun = STATES[profile.wire].noun
                 raise _RejectedRequest(
-                    ErrorResponse(f"Response with id '{named['id']}' not found.", 404)
+                    ErrorResponse(f"{noun} with id '{named['id']}' not found.", 404)
                 )
-            return _whole(kept[1])
+            if route.does == "delete":
+                del self._stored[named["id"]]
+            return _whole({} if route.does == "delete" else kept[1])
         assert isinstance(body, dict)
         if profile.wire == "anthropic" and "anthropic-version" not in headers:
             raise _RejectedRequest(ErrorResponse("anthropic-version: header is required"))
@@ -194,32 +203,39 @@ class MockProvider:
             raise _RejectedRequest(ErrorResponse("Resource not found", 404, code="404"))
         if "model" in named and profile.wire != "bedrock":
             body = {"model": named["model"], **body}
+        if route.does == "compact":
+            return _whole(compacted(body, STATES[profile.wire].items(body.get("input"))))
         if route.does == "count":
             many = max(1, len(dump(body)) // 4)
             return _whole(
                 {"totalTokens": many} if profile.wire == "gemini" else {"input_tokens": many}
             )
         streams = route.does == "stream" or body.get("stream", profile.wire == "ollama") is True
-        return self._answer(
-            body, profile, named, streams, "alt=sse" in query or profile.wire != "gemini"
-        )
+        framed = "alt=sse" in query or profile.wire != "gemini"
+        return self._answer(body, profile, named, headers, streams=streams, framed=framed)
 
     def _answer(
-        self, body: Object, profile: Profile, named: dict[str, str], streams: bool, framed: bool
+        self,
+        body: Object,
+        profile: Profile,
+        named: dict[str, str],
+        headers: Mapping[str, str],
+        *,
+        streams: bool,
+        framed: bool,
     ) -> _MockReply:
-        view = self._read(body, profile)
+        view = self._read(body, profile, headers)
         quiet: dict[str, str] = {}
+        name = named.get("model") or str(body.get("model") or "")
         if self.strict:
-            refusal, findings = check_history(view)
-            refusal = refusal or check_turns(body, profile)
+            refusal, findings = check_request(view, body, model=name, headers=headers)
             if refusal is not None:
                 raise _RejectedRequest(refusal)
             if findings:
                 quiet["toolwire-findings"] = findings_header(findings)
-        demo = demo_answer(view.conversation, house=profile.name)
-        name = named.get("model") or str(body.get("model") or "")
+        demo = demo_answer(view.conversation, house=id_form(profile, name))
         self._fail(demo, body, profile, name)
-        message = with_reasoning(demo.message) if wants_reasoning(view) else demo.message
+        message = with_shown_reasoning(demo.message, view)
         options = body.get("stream_options")
         counted = (
             not streams
@@ -236,30 +252,26 @@ class MockProvider:
             else _whole_reply(answer, demo, quiet)
         )
 
-    def _read(self, body: Object, profile: Profile) -> Facts:
+    def _read(self, body: Object, profile: Profile, headers: Mapping[str, str]) -> Facts:
         """The history of a request, with what was kept of it here."""
-        lacks = check_fields(body, profile)
+        lacks = check_fields(body, profile, headers)
         if lacks is not None:
             raise _RejectedRequest(lacks)
-        before = body.get("previous_response_id")
-        if isinstance(before, str) and profile.wire in ("openai-responses", "azure-foundry"):
+        whole = body
+        state = STATES.get(profile.wire)
+        before = body.get(state.previous_field) if state is not None else None
+        if state is not None and isinstance(before, str):
             kept = self._stored.get(before)
             if kept is None:
-                raise _RejectedRequest(
-                    ErrorResponse(
-                        f"Previous response with id '{before}' not found.",
-                        400,
-                        "previous_response_id",
-                        "previous_response_not_found",
-                    )
-                )
-            body = {key: value for key, value in body.items() if key != "previous_response_id"}
-            body["input"] = [*kept[0], *_items(body.get("input"))]
+                raise _RejectedRequest(state.not_found(before))
+            body = {key: value for key, value in body.items() if key != state.previous_field}
+            body["input"] = [*kept[0], *state.items(body.get("input"))]
         try:
             return Facts(decode(body, profile.wire), profile)
         except DecodeError as broken:
             raise _RejectedRequest(
-                ErrorResponse(f"Invalid value at '{broken.pointer}': {broken.why}.")
+                check_schema(whole, profile, headers)
+                or ErrorResponse(f"Invalid value at '{broken.pointer}': {broken.why}.")
             ) from None
 
     def _fail(self, demo: DemoAnswer, body: Object, profile: Profile, name: str) -> None:
@@ -274,15 +286,13 @@ class MockProvider:
             raise _RejectedRequest(error_for_status(profile.wire, demo.status, name))
 
     def _keep(self, view: Facts, answer: MockAnswer, body: Object) -> None:
-        if (
-            answer.profile.wire not in ("openai-responses", "azure-foundry")
-            or body.get("store") is False
-        ):
+        state = STATES.get(answer.profile.wire)
+        if state is None or body.get("store") is False:
             return
         whole = answer.body()
-        made, output = whole.get("id"), whole.get("output")
+        made, output = whole.get("id"), whole.get(state.output_field)
         source = view.conversation.source.body
-        so_far = _items(source.get("input")) if isinstance(source, dict) else []
+        so_far = state.items(source.get("input")) if isinstance(source, dict) else []
         self._stored[str(made)] = ([*so_far, *(output if isinstance(output, list) else [])], whole)
         while len(self._stored) > KEPT:
             self._stored.popitem(last=False)
@@ -380,10 +390,3 @@ def _not_found(request: Request, *, known: bool) -> ErrorResponse:
     if known:
         return ErrorResponse(f"Not allowed to {request.method} on {request.path}.", 405)
     return ErrorResponse(f"Invalid URL ({request.method} {request.path})", 404)
-
-
-def _items(given: JSON) -> list[JSON]:
-    """The input of a request as items."""
-    if isinstance(given, str):
-        return [{"role": "user", "content": given}]
-    return given if isinstance(given, list) else []

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from toolwire.lazy_imports import import_on_first_use
 
 if TYPE_CHECKING:
     from toolwire.oxp.client import OxpClient, RequestFormat, Secrets, Tokens
@@ -52,16 +53,13 @@ __all__ = [
 ]
 
 _SERVER = ("Challenges", "OxpHandler")
-
-
-def __getattr__(name: str) -> object:
-    """Import a name on first use: a client needs no server, and a server no HTTP client."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module = import_module(f"{__name__}.{'server' if name in _SERVER else 'client'}")
-    value: object = getattr(module, name)
-    globals()[name] = value
-    return value
+_MODULES = {
+    "toolwire.oxp.client": " ".join(name for name in __all__ if name not in _SERVER),
+    "toolwire.oxp.server": " ".join(_SERVER),
+}
+"""Imported on first use: a client needs no server, and a server no HTTP client."""
+if not TYPE_CHECKING:  # so that type checkers report unknown names
+    __getattr__ = import_on_first_use(globals(), _MODULES)
 
 
 def __dir__() -> list[str]:

@@ -12,14 +12,14 @@ secrets and user id that it declares, and no others.
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal, Self, TypeAlias
 
 from msgspec import Struct
 
-from toolwire.conversation.json import JSON, Object, dump, require_json
+from toolwire.conversation.json import JSON, Object, dump
 from toolwire.execution.call_ids import uuid7
+from toolwire.oxp.call_context import ContextBuilder, Secrets, Tokens
 from toolwire.oxp.dialects import (
     CallResponse,
     RawResponse,
@@ -41,6 +41,7 @@ from toolwire.oxp.errors import (
     ToolNotFound,
 )
 from toolwire.oxp.protocol import HEADER, PATHS, SCHEMA, VERSION, AuthChallenge
+from toolwire.oxp.remote_tools import remote_tool
 from toolwire.oxp.transport import (
     RETRY_POLICY,
     TIMEOUTS,
@@ -51,15 +52,7 @@ from toolwire.oxp.transport import (
     OxpTransport,
 )
 from toolwire.providers.http.policy import RetryPolicy, Timeouts
-from toolwire.tools.errors import NoEffect, RetryableToolError, ToolError
-from toolwire.tools.runnable import (
-    Authorization,
-    Requirements,
-    Runnable,
-    ToolContext,
-    ToolId,
-    Version,
-)
+from toolwire.tools.runnable import Runnable, ToolContext, ToolId, Version
 
 __all__ = [
     "ApiKey",
@@ -75,17 +68,15 @@ __all__ = [
     "MissingRequirements",
     "OxpClient",
     "OxpError",
+    "RequestFormat",
+    "Secrets",
     "ServerUnavailable",
+    "Tokens",
     "ToolCallFailed",
     "ToolDefinition",
     "ToolNotFound",
 ]
 
-Credential: TypeAlias = str | None | Awaitable[str | None]
-Tokens: TypeAlias = Mapping[str, str] | Callable[[Authorization, str | None], Credential]
-"""Tokens by authorization id, or a function of the declared authorization and the user id."""
-Secrets: TypeAlias = Mapping[str, str] | Callable[[str], Credential]
-"""Secrets by id, or a function of the id."""
 RequestFormat: TypeAlias = Literal["enveloped", "without-schema", "bare"]
 """`{"$schema": ..., "request": {...}}`, the same without `$schema`, or the request alone."""
 Runnables: TypeAlias = list[Runnable]
@@ -150,9 +141,7 @@ class OxpClient:
             retry=retry,
             largest=max_response_bytes,
         )
-        self._tokens = tokens
-        self._secrets = secrets
-        self._user_id = user_id
+        self._contexts = ContextBuilder(tokens, secrets, user_id=user_id)
         self._tool_retries = tool_retries
         self._on_challenge = on_challenge
         self._default_toolkit = default_toolkit
@@ -202,10 +191,10 @@ class OxpClient:
             return known[tool_id]
         if len(tool_id) > _MAX_ID_LENGTH or (wanted := ToolId.read(tool_id)) is None:
             return None
-        matches = [one for one in known.values() if one.id.plain == wanted.plain]
+        matches = [tool for tool in known.values() if tool.id.plain == wanted.plain]
         if wanted.version is not None:
-            matches = [one for one in matches if one.id.version == wanted.version]
-        return max(matches, key=lambda one: one.id.version or Version(0), default=None)
+            matches = [tool for tool in matches if tool.id.version == wanted.version]
+        return max(matches, key=lambda tool: tool.id.version or Version(0), default=None)
 
     # --- calls ------------------------------------------------------------------------------------
 
@@ -275,7 +264,8 @@ class OxpClient:
                 if challenged or self._on_challenge is None or not error.challenges:
                     raise
                 challenged = True
-                if not all([await self._request_grant(one) for one in error.challenges]):
+                granted = [await self._request_grant(challenge) for challenge in error.challenges]
+                if not all(granted):
                     raise
 
     async def _send(self, call: _RemoteCall, call_id: str) -> CallResponse:
@@ -307,8 +297,6 @@ class OxpClient:
             return False
         return self._definition(tool_id) is None
 
-    # --- requirements of tools --------------------------------------------------------------------
-
     async def _context(
         self,
         tool_id: str,
@@ -316,48 +304,23 @@ class OxpClient:
         tokens: Mapping[str, str] | None,
         secrets: Mapping[str, str] | None,
     ) -> Object:
-        """Build the `context` of a call from the credentials that the tool declares."""
-        user_id = user_id or self._user_id
-        if not (user_id or tokens or secrets or self._tokens or self._secrets):
+        """Build the `context` of a call. Without any credentials, no tool list is needed for it."""
+        if not (user_id or tokens or secrets or self._contexts.has_credentials):
             return {}
         if self._definitions is None:
             try:
                 await self.list()
             except BadRequest:
                 self._definitions = {}
-        definition = self._definition(tool_id)
-        if definition is None:  # the caller gave these credentials for this call
-            return _context(tokens or {}, secrets or {}, user_id)
-        needs = definition.needs
-        found_tokens = {
-            one.id: (tokens or {}).get(one.id) or await self._token(one, user_id)
-            for one in needs.authorization
-        }
-        found_secrets = {
-            id: (secrets or {}).get(id) or await self._secret(id) for id in needs.secrets
-        }
-        # A missing token is not an error yet: the server may respond with a challenge for it
-        missing = Requirements(
-            secrets=tuple(id for id, value in found_secrets.items() if not value),
-            user_id=needs.user_id and not user_id,
-        )
-        if missing:
-            raise MissingRequirements(f"{tool_id} needs {_describe(missing)}", missing)
-        return _context(
-            {id: token for id, token in found_tokens.items() if token},
-            {id: value for id, value in found_secrets.items() if value},
-            user_id if needs.user_id else None,
+        return await self._contexts.build(
+            tool_id,
+            self._definition(tool_id),
+            user_id=user_id,
+            tokens=tokens or {},
+            secrets=secrets or {},
         )
 
-    async def _token(self, authorization: Authorization, user_id: str | None) -> str | None:
-        if self._tokens is None or isinstance(self._tokens, Mapping):
-            return (self._tokens or {}).get(authorization.id)
-        return await _resolve(self._tokens(authorization, user_id))
-
-    async def _secret(self, id: str) -> str | None:
-        if self._secrets is None or isinstance(self._secrets, Mapping):
-            return (self._secrets or {}).get(id)
-        return await _resolve(self._secrets(id))
+    # --- challenges -------------------------------------------------------------------------------
 
     async def _request_grant(self, challenge: AuthChallenge) -> bool:
         if self._on_challenge is not None:
@@ -404,60 +367,25 @@ class OxpClient:
 
         Each forwards the call id, the user id, and the tokens and secrets that it declares.
         """
-        return [self._runnable(definition) for definition in await self.list()]
-
-    def _runnable(self, definition: ToolDefinition) -> Runnable:
-        async def body(arguments: Mapping[str, object], context: ToolContext) -> JSON:
-            return await self._forward(definition, arguments, context)
-
-        return Runnable(
-            id=definition.id,
-            description=definition.description,
-            input_schema=definition.input_schema,
-            output_schema=definition.output_schema,
-            body=body,
-            decode_arguments=lambda input: input,  # the server validates them
-            encode_result=lambda value: require_json(value, "oxp"),
-            needs=self._unmet(definition.needs),
-            timeout=None,  # each request has its own
-            on_crash="retry",  # the server's ledger makes the same call id run once
-            read_only=definition.read_only,
-            idempotent=definition.idempotent,
-            deprecated=definition.deprecated,
-            remote=True,
-        )
-
-    def _unmet(self, needs: Requirements) -> Requirements:
-        """The requirements that this client does not meet itself."""
-        tokens, secrets = self._tokens, self._secrets
-        return Requirements(
-            tuple(
-                one
-                for one in needs.authorization
-                if not (callable(tokens) or one.id in (tokens or {}))
-            ),
-            tuple(id for id in needs.secrets if not (callable(secrets) or id in (secrets or {}))),
-            needs.user_id and not self._user_id,
-        )
+        return [
+            remote_tool(definition, self._forward, needs=self._contexts.unmet(definition.needs))
+            for definition in await self.list()
+        ]
 
     async def _forward(
-        self, definition: ToolDefinition, arguments: Mapping[str, object], context: ToolContext
+        self, definition: ToolDefinition, input: Object, context: ToolContext
     ) -> JSON:
-        input = require_json(arguments, "oxp")
-        assert isinstance(input, dict)
-        try:
-            response = await self.send_call(
-                definition.server_id,
-                input,
-                call_id=context.call_id,
-                user_id=context.user_id,
-                tokens=context.tokens,
-                secrets=context.secrets,
-                trace_id=context.trace_id,
-                tool_retries=0,  # the local caller decides about retries
-            )
-        except OxpError as error:
-            raise _tool_error(error) from error
+        """Send a call of a local tool. The caller of that tool decides about retries."""
+        response = await self.send_call(
+            definition.server_id,
+            input,
+            call_id=context.call_id,
+            user_id=context.user_id,
+            tokens=context.tokens,
+            secrets=context.secrets,
+            trace_id=context.trace_id,
+            tool_retries=0,
+        )
         return response.value
 
 
@@ -487,72 +415,3 @@ def _may_need_another_format(response: RawResponse) -> bool:
     return type(error) is BadRequest or (
         isinstance(error, InvalidInput) and not error.parameter_errors
     )
-
-
-def _context(tokens: Mapping[str, str], secrets: Mapping[str, str], user_id: str | None) -> Object:
-    context: Object = {}
-    if tokens:
-        context["authorization"] = [{"id": id, "token": token} for id, token in tokens.items()]
-    if secrets:
-        context["secrets"] = [{"id": id, "value": value} for id, value in secrets.items()]
-    if user_id:
-        context["user_id"] = user_id
-    return context
-
-
-def _describe(missing: Requirements) -> str:
-    names = [f"the secret {id}" for id in missing.secrets]
-    if missing.user_id:
-        names.append("a user id")
-    return ", ".join(names)
-
-
-async def _resolve(credential: Credential) -> str | None:
-    return await credential if inspect.isawaitable(credential) else credential
-
-
-def _tool_error(error: OxpError) -> ToolError:
-    """The exception that a local tool raises for an error of the server."""
-    if not isinstance(error, ToolCallFailed):
-        kind, extra = _KINDS.get(type(error), "server_unavailable"), _extra(error)
-        if isinstance(error, InvalidResponse):
-            return ToolError(
-                error.message, developer_message=error.developer_message, kind=kind, extra=extra
-            )
-        # The tool did not run, or the server recorded its result: the same call id is safe
-        return NoEffect(
-            error.message, developer_message=error.developer_message, kind=kind, extra=extra
-        )
-    if not error.can_retry:
-        return ToolError(
-            error.message,
-            developer_message=error.developer_message,
-            kind=error.kind,
-            extra=error.extra,
-        )
-    return RetryableToolError(
-        error.message,
-        developer_message=error.developer_message,
-        additional_prompt_content=error.additional_prompt_content,
-        retry_after_ms=error.retry_after_ms,
-        kind=error.kind,
-        extra=error.extra,
-    )
-
-
-_KINDS: dict[type[OxpError], str] = {
-    BadRequest: "bad_request",
-    InvalidResponse: "invalid_response",
-    InvalidInput: "invalid_input",
-    MissingRequirements: "missing_requirements",
-    ToolNotFound: "tool_not_found",
-    AuthenticationError: "unauthenticated",
-}
-
-
-def _extra(error: OxpError) -> Object:
-    if isinstance(error, InvalidInput):
-        return {"parameter_errors": dict(error.parameter_errors)}
-    if isinstance(error, MissingRequirements):
-        return {"challenges": [one.json() for one in error.challenges]}
-    return {}

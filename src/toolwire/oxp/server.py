@@ -178,7 +178,7 @@ class OxpHandler:
                 if inspect.isawaitable(challenge):
                     challenge = await challenge
             except Exception:
-                _log.exception("no challenge for %s", authorization.id)
+                _log.exception("the challenge for the authorization %s failed", authorization.id)
                 continue
             if challenge is not None:
                 found.append(challenge)

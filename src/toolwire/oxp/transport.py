@@ -74,8 +74,10 @@ class Jwt(Struct, frozen=True):
     lifetime: float = 300.0
 
     def __post_init__(self) -> None:
-        if len(self.secret.encode() if isinstance(self.secret, str) else self.secret) < LEAST:
-            raise UsageError(f"a shared secret needs at least {LEAST} bytes", wire="oxp")
+        secret = self.secret.encode() if isinstance(self.secret, str) else self.secret
+        if len(secret) < LEAST:
+            problem = f"a shared secret needs at least {LEAST} bytes, got {len(secret)}"
+            raise UsageError(problem, wire="oxp")
 
     def headers(self) -> Mapping[str, str]:
         now = int(time.time())
@@ -110,7 +112,9 @@ class OxpTransport:
         try:
             url = parse_url(base_url)
         except ValueError:
-            raise UsageError("expected an http or https address", wire="oxp") from None
+            raise UsageError(
+                "expected an http or https address, such as https://tools.example/v1", wire="oxp"
+            ) from None
         if url.login is not None:
             raise UsageError(
                 "credentials do not belong into the address; pass them as auth=", wire="oxp"

@@ -47,12 +47,17 @@ class Profile(Struct, frozen=True):
     """True if results must precede all other content of their message."""
     results_follow_call_order: bool = False
     """True if results are matched to calls by their order."""
+    results_in_any_order: bool = False
+    """True if results come in the order in which their tools finish, which pairs nothing."""
     rejects_missing_results: bool = True
     """True if a call without a result is rejected once later messages follow."""
     rejects_orphan_results: bool = True
     """True if a result without a call is rejected."""
     rejects_duplicate_results: bool = True
     """True if a second result of a call is rejected."""
+    text_result_models: str = ""
+    """The pattern of the models that reject media inside a result, on a wire whose results hold
+    them; the media follow in a user message."""
     results_need_tool_name: bool = False
     """True if a result must have the tool name of its call."""
     call_needs_preceding_user: bool = False
@@ -88,6 +93,8 @@ class Profile(Struct, frozen=True):
     """True if the deprecated `function_call` and the role `function` are accepted."""
     rejects_blank_text: bool = False
     """True if blank texts and blank error results are rejected."""
+    system_comes_first: bool = False
+    """True if a system message after other messages is rejected."""
     must_start_with_user: bool = False
     """True if a history must start with a user message."""
     item_id_prefixes: dict[str, str] = {}
@@ -96,11 +103,31 @@ class Profile(Struct, frozen=True):
     reasoning_models: str = ""
     """The pattern of the models to which `reasoning_to_return` applies. For other models it applies
     only if the request switches reasoning on."""
+    every_turn_models: str = ""
+    """The pattern of the models to which `reasoning_to_return` applies in every turn."""
     reasoning_needed_in_every_turn: bool = False
     """True if `reasoning_to_return` applies to every turn, not only to the newest."""
     rejects_same_role_twice: bool = False
     """True if two consecutive messages of the same role are rejected."""
     server_results_stay_in_message: bool = False
     """True if a call that the provider ran must be followed by its result in the same message."""
+    signing_models: str = ""
+    """The pattern of the names of models whose reasoning is signed for that model alone. Another
+    model refuses it. Empty if no model is bound to its own reasoning."""
+    skips_others: str = ""
+    """The pattern of the models that skip reasoning of another model instead of refusing it."""
+    sometimes_accepted: tuple[str, ...] = ()
+    """Rules whose violation was refused by some servers and accepted by others of the provider: it
+    is information and no error, and a repair still removes it."""
+    takes_extra_settings: bool = False
+    """True if a request may have settings of the wire that most other servers of the wire do not
+    know: `store`, `metadata`, `service_tier`, `prompt_cache_key`, `safety_identifier`, `verbosity`,
+    `top_logprobs`."""
+    cache_breakpoint_models: str | None = None
+    """The pattern of the models that take cache breakpoints in a prompt; None if no model does. A
+    request that names no model may have them."""
+    web_search_models: str | None = None
+    """The pattern of the models that search the web if a request asks for it; None if no model
+    does."""
     merges_assistant_messages: bool = False
     """True if consecutive assistant messages count as one, so that their calls are one batch."""

@@ -20,6 +20,24 @@ _DOTTED = IdRule("a-zA-Z0-9_.:-", 64, first="[a-zA-Z_]")
 _ITEMS = {"function_call": "fc", "custom_tool_call": "ctc", "message": "msg", "reasoning": "rs"}
 """From error texts: nodetool#4252, free-claude-code#1826, codex#33176, eca#465."""
 
+_BREAKPOINTS_SINCE = r"gpt-5\.(?:[6-9]|\d\d)|gpt-[6-9]|claude"
+"""`prompt_cache_options` of the OpenAPI description: "gpt-5.6 and later models". A request for
+Claude gets breakpoints too: a caller may name the model only after the translation."""
+
+_SIGNING_MODELS = "claude-[a-z0-9.-]+"
+"""llxprt-code#2335, openclaw#107221; the name stands in the signatures of recorded answers."""
+_SKIPS_OTHERS = (
+    r"(?:fable|mythos)-5-[1-9]|(?:opus|sonnet|haiku)-5-[5-9]"
+    r"|(?:fable|mythos|opus|sonnet|haiku)-(?:[6-9]|\d\d)\b"
+)
+"""https://platform.claude.com/docs/en/build-with-claude/preserved-thinking: "If the current model
+can't read a block, the API drops it from that request without an error"."""
+
+
+_GEMINI_BEFORE_3 = r"gemini-[12][.-]"
+"""gemini-cli#19436: "`function_response.parts` is not supported for this model"; bifrost#4202,
+hermes-agent#96466. A part beside the responses of a turn is refused too: gemini-cli#16137."""
+
 
 def _without_checks(profile: Profile) -> Profile:
     """Return the profile of a provider that is not known to check how calls and results pair."""
@@ -42,6 +60,9 @@ _PROFILES = (
     Profile(
         "openai-chat",
         "openai-chat",
+        web_search_models="-search",
+        takes_extra_settings=True,
+        cache_breakpoint_models=_BREAKPOINTS_SINCE,
         id_rule=IdRule(longest=40),
         name_rule=_NAME,
         accepted_ids=IdRule(longest=64),
@@ -72,6 +93,8 @@ _PROFILES = (
     Profile(
         "azure-openai",
         "openai-chat",
+        takes_extra_settings=True,
+        cache_breakpoint_models=_BREAKPOINTS_SINCE,
         id_rule=IdRule(longest=40),
         name_rule=_NAME,
         accepted_ids=IdRule(longest=64),
@@ -130,7 +153,8 @@ _PROFILES = (
         rejects_duplicate_results=False,
         reasoning_to_return="reasoning_content",
         accepted_names=_ANY,
-        reasoning_models="deepseek-reasoner",
+        reasoning_models=r"deepseek-(?:reasoner|v[4-9])",
+        every_turn_models=r"deepseek-v[4-9]",
         rejects_empty_tool_calls=True,
         rejects_duplicate_tool_names=True,
         accepts_function_call=False,
@@ -255,36 +279,45 @@ _PROFILES = (
         Profile(
             "vllm",
             "openai-chat",
+            system_comes_first=True,
             id_rule=_ANY,
             name_rule=_NAME,
             last_seen="2026-08",
             accepted_names=_ANY,
-            source="checks what the model's template checks: vllm#9019, vllm#47734",
+            source=(
+                "checks what the model's template checks: vllm#9019, vllm#47734, and that a system"
+                " message comes first: vllm#41114"
+            ),
         )
     ),
     _without_checks(
         Profile(
             "sglang",
             "openai-chat",
+            system_comes_first=True,
             id_rule=_ANY,
             name_rule=_NAME,
             last_seen="2026-08",
             confidence="medium",
             accepted_names=_ANY,
-            source="null ids in its own streams: sglang#7048, sglang#9606",
+            source=(
+                "null ids in its own streams: sglang#7048, sglang#9606; templates as those of vllm"
+            ),
         )
     ),
     _without_checks(
         Profile(
             "llama.cpp",
             "openai-chat",
+            system_comes_first=True,
             id_rule=_ANY,
             name_rule=_NAME,
             last_seen="2026-08",
             accepted_names=_ANY,
             source=(
                 "returns empty ids and ids that its own template refuses: llama.cpp#12279,"
-                " llama.cpp#26359"
+                " llama.cpp#26359; templates want the system message first: llama.cpp#20733,"
+                " llama.cpp#27367"
             ),
         )
     ),
@@ -292,18 +325,22 @@ _PROFILES = (
         Profile(
             "lm-studio",
             "openai-chat",
+            system_comes_first=True,
             id_rule=_ANY,
             name_rule=_NAME,
             last_seen="2026-08",
             confidence="medium",
             accepted_names=_ANY,
-            source="returns empty ids: lmstudio-bug-tracker#830",
+            source=("returns empty ids: lmstudio-bug-tracker#830; templates as those of llama.cpp"),
         )
     ),
     # --- items ---
     Profile(
         "openai-responses",
         "openai-responses",
+        web_search_models="",
+        takes_extra_settings=True,
+        cache_breakpoint_models=_BREAKPOINTS_SINCE,
         id_rule=IdRule(longest=64),
         name_rule=_NAME,
         last_seen="2026-08",
@@ -321,6 +358,8 @@ _PROFILES = (
     Profile(
         "azure-foundry",
         "azure-foundry",
+        takes_extra_settings=True,
+        cache_breakpoint_models=_BREAKPOINTS_SINCE,
         id_rule=IdRule(longest=64),
         name_rule=_NAME,
         last_seen="2026-08",
@@ -356,6 +395,11 @@ _PROFILES = (
     Profile(
         "anthropic",
         "anthropic",
+        web_search_models="",
+        sometimes_accepted=("id-reused-across-turns",),
+        signing_models=_SIGNING_MODELS,
+        skips_others=_SKIPS_OTHERS,
+        cache_breakpoint_models=".*",
         id_rule=IdRule(_WORD),
         name_rule=IdRule(_WORD, 128),
         ids_unique_in_request=True,
@@ -381,6 +425,11 @@ _PROFILES = (
     Profile(
         "vertex-anthropic",
         "anthropic",
+        web_search_models="",
+        sometimes_accepted=("id-reused-across-turns",),
+        signing_models=_SIGNING_MODELS,
+        skips_others=_SKIPS_OTHERS,
+        cache_breakpoint_models=".*",
         id_rule=IdRule(_WORD),
         name_rule=IdRule(_WORD, 128),
         ids_unique_in_request=True,
@@ -415,6 +464,9 @@ _PROFILES = (
     Profile(
         "bedrock",
         "bedrock",
+        signing_models=_SIGNING_MODELS,
+        skips_others=_SKIPS_OTHERS,
+        cache_breakpoint_models="claude|nova",
         id_rule=IdRule(_WORD, 64),
         name_rule=_NAME,
         accepted_ids=IdRule("a-zA-Z0-9_.:-", 64),
@@ -452,6 +504,8 @@ _PROFILES = (
     Profile(
         "gemini",
         "gemini",
+        web_search_models="",
+        sometimes_accepted=("calls-split", "result-with-extra"),
         id_rule=_ANY,
         name_rule=IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"),
         last_seen="2026-08",
@@ -459,6 +513,7 @@ _PROFILES = (
         result_placement="alone",
         results_share_one_message=True,
         results_follow_call_order=True,
+        text_result_models=_GEMINI_BEFORE_3,
         results_need_tool_name=True,
         call_needs_preceding_user=True,
         arguments_format="object",
@@ -476,6 +531,8 @@ _PROFILES = (
     Profile(
         "vertex-gemini",
         "gemini",
+        web_search_models="",
+        sometimes_accepted=("calls-split", "result-with-extra"),
         id_rule=_ANY,
         name_rule=IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"),
         last_seen="2026-08",
@@ -485,6 +542,7 @@ _PROFILES = (
         result_placement="alone",
         results_share_one_message=True,
         results_follow_call_order=True,
+        text_result_models=_GEMINI_BEFORE_3,
         results_need_tool_name=True,
         call_needs_preceding_user=True,
         arguments_format="object",
@@ -500,6 +558,8 @@ _PROFILES = (
     Profile(
         "vertex-gemini-v1",
         "gemini",
+        web_search_models="",
+        sometimes_accepted=("calls-split", "result-with-extra"),
         id_rule=_ANY,
         name_rule=IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"),
         last_seen="2026-08",
@@ -509,6 +569,7 @@ _PROFILES = (
         result_placement="alone",
         results_share_one_message=True,
         results_follow_call_order=True,
+        text_result_models=_GEMINI_BEFORE_3,
         results_need_tool_name=True,
         call_needs_preceding_user=True,
         arguments_format="object",
@@ -521,10 +582,28 @@ _PROFILES = (
             " else as gemini"
         ),
     ),
+    Profile(
+        "gemini-interactions",
+        "gemini-interactions",
+        id_rule=_ANY,
+        name_rule=IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"),
+        last_seen="2026-09",
+        web_search_models="",
+        confidence="medium",
+        result_placement="after",
+        arguments_format="object",
+        accepted_names=_DOTTED,
+        source=(
+            "`id`, `call_id` and arguments as an object are required: types of google-genai 2.34;"
+            " names and complete pairs as the same models want them at generateContent:"
+            " CLIProxyAPI#218, gemini-cli#9535, gemini-cli#16987"
+        ),
+    ),
     # --- others ---
     Profile(
         "mistral",
         "mistral",
+        system_comes_first=True,
         id_rule=IdRule("a-zA-Z0-9", 9, exact=True),
         name_rule=_NAME,
         last_seen="2026-08",
@@ -532,12 +611,14 @@ _PROFILES = (
         must_end_with_user_or_tool=True,
         source=(
             "error 3280, exactly nine letters or digits: magentic#276, vllm#9019; error 3230,"
-            " counts and roles: client-python#234, pydantic-ai#3733"
+            " counts and roles: client-python#234, pydantic-ai#3733; no system message after an"
+            " assistant's: swarmauri-sdk#162, SillyTavern#1558"
         ),
     ),
     Profile(
         "mistral-legacy",
         "mistral",
+        system_comes_first=True,
         id_rule=IdRule("a-zA-Z0-9", 9, exact=True),
         name_rule=_NAME,
         last_seen="2026-08",
@@ -550,33 +631,47 @@ _PROFILES = (
             " take it"
         ),
     ),
-    _without_checks(
-        Profile(
-            "cohere",
-            "cohere",
-            id_rule=_ANY,
-            name_rule=_NAME,
-            accepted_names=_ANY,
-            last_seen="2026-08",
-            confidence="low",
-            source="no limit documented, no check reported: litellm#6980",
-        )
+    Profile(
+        "cohere",
+        "cohere",
+        id_rule=_ANY,
+        name_rule=_NAME,
+        accepted_names=_ANY,
+        requires_ids=False,
+        rejects_orphan_results=False,
+        sometimes_accepted=("missing-result", "dup-result"),
+        last_seen="2026-11",
+        confidence="low",
+        source=(
+            "no limit of ids documented: litellm#6980; Command A wants one result for each call,"
+            " Command R does not check: langchain-oracle#10, agentdojo#200"
+        ),
     ),
-    _without_checks(
-        Profile(
-            "ollama",
-            "ollama",
-            id_rule=_ANY,
-            name_rule=_NAME,
-            accepted_names=_ANY,
-            last_seen="2026-08",
-            results_follow_call_order=True,
-            arguments_format="object",
-            source=(
-                "ids ignored by most templates: ollama#11417; none before 0.12.10:"
-                " haystack-integrations#3321"
-            ),
-        )
+    Profile(
+        "ollama",
+        "ollama",
+        id_rule=_ANY,
+        name_rule=_NAME,
+        accepted_names=_ANY,
+        requires_ids=False,
+        rejects_missing_results=False,
+        sometimes_accepted=(
+            "dup-result",
+            "orphan-result",
+            "history-starts-with-result",
+            "call-dropped-keep-result",
+            "count-mismatch",
+            "result-before-call",
+        ),
+        last_seen="2026-11",
+        results_follow_call_order=True,
+        arguments_format="object",
+        source=(
+            "ids ignored by most templates, which number results by their order, so that a second"
+            " result, or one without a call, takes the place of the next one: ollama#11417; none"
+            " before 0.12.10:"
+            " haystack-integrations#3321"
+        ),
     ),
     # --- frameworks and protocols, which check little themselves ---
     _without_checks(
@@ -612,6 +707,7 @@ _PROFILES = (
         Profile(
             "genkit",
             "genkit",
+            results_in_any_order=True,
             last_seen="2026-08",
             confidence="medium",
             source="refs are optional: genkit#4112, genkit#5830",

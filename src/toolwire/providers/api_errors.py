@@ -65,6 +65,20 @@ _GOOGLE = {
 }
 
 
+_AWS = {
+    400: "ValidationException",
+    401: "UnrecognizedClientException",
+    403: "AccessDeniedException",
+    404: "ResourceNotFoundException",
+    408: "ModelTimeoutException",
+    429: "ThrottlingException",
+    500: "InternalServerException",
+    503: "ServiceUnavailableException",
+    504: "ModelTimeoutException",
+    529: "ServiceUnavailableException",
+}
+
+
 def _openai(error: ApiError) -> JSON:
     code: JSON = error.code or _CODES.get(error.status)
     return {
@@ -94,11 +108,21 @@ def _gemini(error: ApiError) -> JSON:
     }
 
 
+def _interactions(error: ApiError) -> JSON:
+    code = error.code or _lookup(_GOOGLE, error.status).lower()
+    return {"error": {"code": code, "message": error.message}}
+
+
 SHAPES: dict[str, Callable[[ApiError], JSON]] = {
     "openai-chat": _openai,
     "openai-responses": _openai,
     "anthropic": _anthropic,
     "gemini": _gemini,
+    "gemini-interactions": _interactions,
+    # The type of an AWS error may stand in the body instead of a header field:
+    # https://smithy.io/2.0/aws/protocols/aws-restjson1-protocol.html#operation-error-serialization
+    "bedrock": lambda error: {"__type": _lookup(_AWS, error.status), "message": error.message},
+    "cohere": lambda error: {"message": error.message},
     "ollama": lambda error: {"error": error.message},
 }
 """The error body of each wire. Clients of the others show the text of the response."""

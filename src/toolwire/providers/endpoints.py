@@ -6,6 +6,7 @@ server, the provider or profile whose API it has, and a model. Opens no connecti
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from urllib.parse import quote
 
@@ -17,6 +18,9 @@ from toolwire.errors import UsageError, suggest
 from toolwire.profiles.table import find_profile
 from toolwire.providers.table import BY_NAME, PROVIDERS, Provider
 
+_VERSIONLESS_PATHS = ("/chat/completions", "/responses")
+"""Paths of APIs whose version is part of the address."""
+_VERSION = re.compile(r"v\d+(?:alpha|beta)?\d*")
 _SIGNING_ENVS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
 
@@ -114,10 +118,30 @@ def find_endpoint(
     )
 
 
+def complete_base_url(provider: Provider, base_url: str) -> str:
+    """An address with the version that a provider's paths need, whether it was written or not.
+
+    `http://host:8000` and `http://host:8000/v1` are the same server of a provider with
+    `/chat/completions`, and so are `https://host` and `https://host/v1` of one with `/v1/messages`.
+    A final slash keeps a server at the root: `http://host:8000/`. The whole path of the API may be
+    part of the address too.
+    """
+    base_url = base_url.removesuffix(provider.path)
+    scheme, _, rest = base_url.partition("://")
+    host, slash, path = rest.partition("/")
+    if provider.path in _VERSIONLESS_PATHS:
+        usual = provider.base_url.partition("://")[2].partition("/")[2]
+        return base_url if slash or not usual else f"{scheme}://{host}/{usual}"
+    before, _, last = path.rstrip("/").rpartition("/")
+    if not _VERSION.fullmatch(last):
+        return base_url
+    return f"{scheme}://{host}/{before}".rstrip("/")
+
+
 def _split_name(model: str) -> tuple[Provider, str]:
     """The provider and the model of `PROVIDER:MODEL`."""
     name, colon, rest = model.partition(":")
-    provider = _find_provider(name)
+    provider = find_provider(name)
     if provider is not None:
         return provider, rest
     if not colon:
@@ -132,7 +156,7 @@ def _split_url(model: str) -> tuple[str, Provider, str]:
     """The address, the provider and the model of `URL#PROVIDER:MODEL`."""
     base_url, _, rest = model.partition("#")
     name, _, named_model = rest.partition(":")
-    provider = _find_provider(name)
+    provider = find_provider(name)
     if provider is None or not named_model:
         raise UsageError(
             f"{model}: say whose API it has and which model, as in {base_url}#vllm:some-model"
@@ -140,7 +164,7 @@ def _split_url(model: str) -> tuple[str, Provider, str]:
     return base_url, provider, named_model
 
 
-def _find_provider(name: str) -> Provider | None:
+def find_provider(name: str) -> Provider | None:
     """The provider of a name; for a profile without an own address, one with the same wire."""
     if name in BY_NAME:
         return BY_NAME[name]

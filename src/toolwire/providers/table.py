@@ -30,12 +30,17 @@ class Provider(Struct, frozen=True, kw_only=True):
     """Appended to the address; `{model}` stands for the model."""
     stream_path: str = ""
     """The path for streams, if it differs."""
+    embeddings_path: str = ""
+    """The path of embeddings in the form of OpenAI's API; empty if there are none."""
     key_envs: tuple[str, ...] = ()
     """Environment variables that may hold the key; the first that is set is used."""
     auth: AuthScheme = "bearer"
     """The header field of the key."""
     headers: tuple[tuple[str, str], ...] = ()
     """Further header fields of every request."""
+    sampling_fields: tuple[str, ...] = ()
+    """Sampling settings that the version of the API in `headers` takes, although the current one
+    refuses them."""
     stream_fields: Fields = (("stream", True),)
     """Fields of the body that ask for a stream."""
     whole_fields: Fields = ()
@@ -61,6 +66,7 @@ def _chat(
     profile: str = "",
     base_url_env: str = "",
     start_command: str = "",
+    embeddings: bool = True,
 ) -> Provider:
     """A provider with the API of OpenAI's chat completions."""
     return Provider(
@@ -68,6 +74,7 @@ def _chat(
         profile=profile or name,
         base_url=base_url,
         base_url_env=base_url_env,
+        embeddings_path="/embeddings" if embeddings else "",
         key_envs=(key_env,) if key_env else (),
         stream_fields=_STREAM_WITH_USAGE,
         keyless=bool(start_command),
@@ -89,6 +96,7 @@ PROVIDERS: tuple[Provider, ...] = (
         base_url="https://api.openai.com/v1",
         base_url_env="OPENAI_BASE_URL",
         path="/responses",
+        embeddings_path="/embeddings",
         key_envs=("OPENAI_API_KEY",),
     ),
     Provider(
@@ -97,6 +105,7 @@ PROVIDERS: tuple[Provider, ...] = (
         base_url_env="AZURE_OPENAI_ENDPOINT",
         key_envs=("AZURE_OPENAI_API_KEY",),
         path="/openai/deployments/{model}/chat/completions?api-version=2025-04-01-preview",
+        embeddings_path="/openai/deployments/{model}/embeddings?api-version=2025-04-01-preview",
         auth="api-key",
         stream_fields=_STREAM_WITH_USAGE,
     ),
@@ -106,6 +115,7 @@ PROVIDERS: tuple[Provider, ...] = (
         base_url_env="AZURE_AI_ENDPOINT",
         key_envs=("AZURE_AI_API_KEY",),
         path="/openai/v1/responses",
+        embeddings_path="/openai/v1/embeddings",
         auth="api-key",
     ),
     Provider(
@@ -117,6 +127,7 @@ PROVIDERS: tuple[Provider, ...] = (
         key_envs=("ANTHROPIC_API_KEY",),
         auth="x-api-key",
         headers=(("anthropic-version", "2023-06-01"),),
+        sampling_fields=("temperature", "top_p", "top_k"),
     ),
     Provider(
         name="minimax-anthropic",
@@ -126,6 +137,7 @@ PROVIDERS: tuple[Provider, ...] = (
         key_envs=("MINIMAX_API_KEY",),
         auth="x-api-key",
         headers=(("anthropic-version", "2023-06-01"),),
+        sampling_fields=("temperature", "top_p", "top_k"),
     ),
     Provider(
         name="gemini",
@@ -138,6 +150,16 @@ PROVIDERS: tuple[Provider, ...] = (
         auth="x-goog-api-key",
         stream_fields=(),
         path_fields=("model",),
+    ),
+    Provider(
+        name="gemini-interactions",
+        profile="gemini-interactions",
+        base_url="https://generativelanguage.googleapis.com",
+        base_url_env="GEMINI_BASE_URL",
+        path="/v1beta/interactions",
+        stream_path="/v1beta/interactions?alt=sse",
+        key_envs=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        auth="x-goog-api-key",
     ),
     Provider(
         name="vertex-gemini",
@@ -165,6 +187,7 @@ PROVIDERS: tuple[Provider, ...] = (
         name="mistral",
         profile="mistral",
         base_url="https://api.mistral.ai/v1",
+        embeddings_path="/embeddings",
         base_url_env="MISTRAL_BASE_URL",
         key_envs=("MISTRAL_API_KEY",),
     ),
@@ -174,6 +197,7 @@ PROVIDERS: tuple[Provider, ...] = (
         base_url="https://api.cohere.com",
         base_url_env="CO_API_URL",
         path="/v2/chat",
+        embeddings_path="/compatibility/v1/embeddings",
         key_envs=("CO_API_KEY", "COHERE_API_KEY"),
     ),
     Provider(
@@ -182,6 +206,7 @@ PROVIDERS: tuple[Provider, ...] = (
         base_url="http://localhost:11434",
         base_url_env="OLLAMA_HOST",
         path="/api/chat",
+        embeddings_path="/v1/embeddings",
         key_envs=("OLLAMA_API_KEY",),
         whole_fields=(("stream", False),),
         keyless=True,
@@ -190,14 +215,14 @@ PROVIDERS: tuple[Provider, ...] = (
     _chat(
         "gemini-openai", "https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"
     ),
-    _chat("kimi", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
-    _chat("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY"),
-    _chat("minimax", "https://api.minimax.io/v1", "MINIMAX_API_KEY"),
+    _chat("kimi", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", embeddings=False),
+    _chat("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", embeddings=False),
+    _chat("minimax", "https://api.minimax.io/v1", "MINIMAX_API_KEY", embeddings=False),
     _chat("qwen", "https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY"),
     _chat("glm", "https://api.z.ai/api/paas/v4", "ZAI_API_KEY"),
-    _chat("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    _chat("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
-    _chat("xai", "https://api.x.ai/v1", "XAI_API_KEY"),
+    _chat("groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY", embeddings=False),
+    _chat("cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY", embeddings=False),
+    _chat("xai", "https://api.x.ai/v1", "XAI_API_KEY", embeddings=False),
     _chat("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
     _chat("fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
     _chat(

@@ -193,5 +193,5 @@ def _check_strength(secret: str | bytes, what: str) -> bytes:
     return value
 
 
-NOBODY = Auth()
+NO_AUTH = Auth()
 """Accepts everyone."""

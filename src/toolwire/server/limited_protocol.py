@@ -84,6 +84,12 @@ class LimitedProtocol(HttpToolsProtocol):
             and (cycle.response_started or not cycle.more_body)
         )
 
+    def handle_websocket_upgrade(self) -> None:
+        """Hand the connection over; its limits are those of the application from now on."""
+        if self._timer is not None:
+            self._timer.cancel()
+        super().handle_websocket_upgrade()
+
     def connection_lost(self, exc: Exception | None) -> None:
         if self._timer is not None:
             self._timer.cancel()
@@ -111,7 +117,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._in_headers = False
         self._unparsed = 0
         super().on_headers_complete()
-        self.headers = []  # Trailers are not headers.
+        if not self.parser.should_upgrade():  # uvicorn reads them again
+            self.headers = []  # Trailers are not headers.
 
     def on_body(self, body: bytes) -> None:
         self._unparsed = 0
@@ -139,6 +146,8 @@ class LimitedProtocol(HttpToolsProtocol):
             self._request_started = self._idle_since
         if self.pipeline or self.transport.is_closing():
             super().on_response_complete()
+            if self.pipeline:  # uvicorn reads on after each response, so the queue only grows
+                self.flow.pause_reading()
             return
         self.server_state.total_requests += 1
         self.flow.resume_reading()
@@ -195,6 +204,14 @@ class CoalescingTransport(asyncio.Transport):
         self._head = b""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send data, unless the connection is closed: uvloop raises an error then."""
+        try:
+            self._write(data)
+        except RuntimeError:
+            if not self._inner.is_closing():
+                raise
+
+    def _write(self, data: bytes | bytearray | memoryview) -> None:
         if self._head:
             head, self._head = self._head, b""
             if len(data) < SMALL_WRITE:

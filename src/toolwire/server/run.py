@@ -42,6 +42,8 @@ __all__ = [
 PORT = 8765
 POLL = 0.1
 """Seconds between two checks for a second signal."""
+WEBSOCKETS = "toolwire.server.websocket_protocol:WebSocketProtocol"
+"""uvicorn imports it if the application accepts WebSockets."""
 
 
 @runtime_checkable
@@ -64,6 +66,14 @@ class GuardedServer(Protocol):
 
     @property
     def auth(self) -> Auth: ...
+
+
+@runtime_checkable
+class SocketApp(Protocol):
+    """An application that also accepts WebSockets."""
+
+    @property
+    def max_message_bytes(self) -> int: ...
 
 
 def check_bind(app: App, host: str, *, allow_anyone: bool) -> None:
@@ -125,11 +135,14 @@ def serve(
 
 def config(app: App, limits: ConnectionLimits) -> uvicorn.Config:
     """Return the settings of uvicorn for these limits."""
+    message_bytes = app.max_message_bytes if isinstance(app, SocketApp) else 0
     return uvicorn.Config(
         app,
         http=protocol(limits),
         loop="asyncio" if sys.platform == "win32" else "uvloop",
-        ws="none",
+        ws=WEBSOCKETS if message_bytes else "none",
+        ws_max_size=message_bytes,
+        ws_per_message_deflate=False,
         lifespan="on",
         interface="asgi3",
         log_config=None,

@@ -120,6 +120,11 @@ class DeltaCache:
         return None
 
     @property
+    def empty(self) -> bool:
+        """True if there is no template."""
+        return not self._count
+
+    @property
     def full(self) -> bool:
         """True if no template can be added: the events of this stream hardly repeat."""
         return self._count >= _MAX_TEMPLATES

@@ -8,12 +8,12 @@ written as soon as the grammar of the target allows. Knows wires only through th
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from msgspec.structs import replace
 
 from toolwire.codec import IdMapInput
-from toolwire.conversation.id_map import IdMap
+from toolwire.conversation.id_map import CUSTOM_CALL, RAW_ARGUMENTS, IdMap
 from toolwire.conversation.model import SIGNATURE_LOST, Loss, Usage
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
 from toolwire.streaming.accumulate import complete_part, text_to_stream, without_text
@@ -32,27 +32,18 @@ from toolwire.streaming.events import (
     Unsupported,
 )
 from toolwire.streaming.executed_calls import ExecutedCalls
+from toolwire.streaming.finish_reasons import FinishReasons
 from toolwire.streaming.open_part import CLOSE_WRAPPER, Mode, OpenPart, open_wrapper, wrap_delta
+from toolwire.streaming.stream_edits import StreamEdits
 from toolwire.streaming.target_stream import TargetStream
+from toolwire.wires.engine.encode_context import NO_REQUEST, UNKNOWN_FIELD, RequestInfo
+from toolwire.wires.engine.part_lowering import ONE_CALL
 from toolwire.wires.engine.server_tools import ServerToolPolicy, form_of, require_policy
 from toolwire.wires.engine.specs import Wire
 
 Out = TypeVar("Out")
 
 ONE_CANDIDATE = "an answer here is one message; the other candidates stay behind"
-
-
-class StreamEdits(Protocol):
-    """What the owner of a translator changes in its stream."""
-
-    def edit_events(self, events: list[Event]) -> list[Event]:
-        """Neutral events before they are translated, without deltas from the cache."""
-
-    def edit_chunks(self, chunks: list[Chunk]) -> list[Chunk]:
-        """Events of the target before they are encoded, without deltas from the cache."""
-
-    def edit_last_chunks(self, chunks: list[Chunk]) -> list[Chunk]:
-        """The events that end a stream of the target."""
 
 
 class EventTranslator(Generic[Out]):
@@ -73,6 +64,7 @@ class EventTranslator(Generic[Out]):
         server_tools: ServerToolPolicy = "auto",
         version: int | None = None,
         edits: StreamEdits | None = None,
+        request: RequestInfo = NO_REQUEST,
     ) -> None:
         """Prepare the target.
 
@@ -85,13 +77,16 @@ class EventTranslator(Generic[Out]):
             server_tools: what becomes of server tools that the target cannot hold.
             version: the version of the target wire, for wires that have several.
             edits: changes that the caller makes in the stream.
+            request: what is known about the request of the answer.
 
         Raises:
             UsageError: if the target does not stream, or an option has no such value.
         """
         require_policy(server_tools, target)
         self._edits = edits
-        self._target = TargetStream(target, source=source, ids=ids, version=version)
+        self._target = TargetStream(
+            target, source=source, ids=ids, version=version, request=request
+        )
         self.target_spec = self._target.spec
         self._context = self._target.context
         self._writer = self._target.writer
@@ -107,10 +102,7 @@ class EventTranslator(Generic[Out]):
         self._begun = False
         self._parts: dict[int, OpenPart] = {}
         """The open parts by slot."""
-        self._unanswered: dict[str, int] = {}
-        """The candidate of each client call that has no result, by the id that was sent."""
-        self._finishes: dict[int, Finish] = {}
-        """The last finish reason of each candidate."""
+        self._finish_reasons = FinishReasons()
         self._next_slot = -1
         """The slot for the next complete part that is written in pieces; counts down, so that it
         never equals a slot of the source."""
@@ -151,7 +143,7 @@ class EventTranslator(Generic[Out]):
         """The output items that end the stream."""
         if self.fault is not None:
             return []
-        return self._encode([*self._release_calls(), *self._finish()])
+        return [*self._encode(self._release_calls()), *self._encode(self._finish())]
 
     # --- steps that a subclass uses or extends ---
 
@@ -185,8 +177,8 @@ class EventTranslator(Generic[Out]):
     def _finish(self) -> list[Chunk]:
         """Write the finish reasons and the end of the stream."""
         out: list[Chunk] = []
-        for finish in self._finishes.values() or (Finish(None),):
-            out += self._writer.finish(self._finish_reason(finish))
+        for finish in self._finish_reasons.finishes():
+            out += self._writer.finish(finish)
         out += self._writer.close()
         return out if self._edits is None else self._edits.edit_last_chunks(out)
 
@@ -237,7 +229,7 @@ class EventTranslator(Generic[Out]):
         self._context.report_loss(
             call, "the arguments are not a JSON object; they are sent under `_raw`"
         )
-        self._context.forms[call.id] = "raw"
+        self._context.call_forms[call.id] = RAW_ARGUMENTS
         part.mode = Mode.WRAP
         return [
             *self._writer.delta(PartDelta(event.slot, open_wrapper("_raw"))),
@@ -284,16 +276,20 @@ class EventTranslator(Generic[Out]):
         if self._executed.must_buffer(call):
             self._parts[slot] = OpenPart(event, Mode.BUFFER)
             return []
+        if writer.writes_one_call and self._finish_reasons.has_call(choice):
+            self._parts[slot] = OpenPart(event, Mode.DROP)
+            self._context.report_loss(call, ONE_CALL)
+            return []
         self._target.report_unknown_fields(call)
         call = self._target.fit_call(call)
         if call.runs_on_client:
-            self._unanswered[call.id] = choice
+            self._finish_reasons.add_call(choice)
         mode = Mode.CHECK if writer.requires_object_arguments else Mode.PASS
         if call.family == "custom" and not writer.supports_custom_calls:
             self._context.report_loss(
                 call, "a custom call is sent as a function call with one field, `input`"
             )
-            self._context.forms[call.id] = "custom"
+            self._context.call_forms[call.id] = CUSTOM_CALL
             mode = Mode.WRAP
             call = replace(call, family="function")
         start = PartStart(slot, call, choice)
@@ -306,8 +302,9 @@ class EventTranslator(Generic[Out]):
 
     def _on_part_end(self, event: PartEnd) -> list[Chunk]:
         part = self._parts.pop(event.slot, None)
-        if event.signature is not None:
+        if event.signature is not None and not self._keeps_signature(part, event.signature):
             self._context.report_loss((self._position(),), SIGNATURE_LOST)
+            event = replace(event, signature=None)
         if part is not None and part.mode is Mode.DROP:
             return []
         if part is None:
@@ -315,6 +312,8 @@ class EventTranslator(Generic[Out]):
         if event.alias is not None and part.minted_id is not None:
             self._target.fitter.sent[part.minted_id] = event.alias
         match part.mode:
+            case Mode.DELAY if event.signature is not None:
+                return [*self._writer.start(part.start), *self._writer.end(event)]
             case Mode.DELAY:
                 lowered = self._target.lower(part.start.part)
                 if lowered is None:
@@ -329,6 +328,12 @@ class EventTranslator(Generic[Out]):
                 closing = self._writer.delta(PartDelta(event.slot, CLOSE_WRAPPER))
                 return [*closing, *self._writer.end(end)]
         return self._writer.end(event)
+
+    def _keeps_signature(self, part: OpenPart | None, signature: str) -> bool:
+        """True if the target can hold the signature of a part that ends."""
+        if part is None or part.mode is Mode.DROP:
+            return False
+        return self._target.takes_signature(replace(part.start.part, signature=signature))
 
     def _end_buffered_call(self, part: OpenPart, event: PartEnd) -> list[Chunk]:
         call, choice = complete_part(part.start.part, part.texts, event), part.start.choice
@@ -389,8 +394,6 @@ class EventTranslator(Generic[Out]):
             return []
         self._target.report_unknown_fields(result)
         result = self._target.fitter.result(result)
-        if not result.preliminary:
-            self._unanswered.pop(result.call_id, None)
         lowered = self._target.lower(result) or result
         return self._writer.complete(PartComplete(lowered, choice))
 
@@ -409,24 +412,18 @@ class EventTranslator(Generic[Out]):
         return [*self._begin(), *self._writer.metadata(Metadata(settings))]
 
     def _on_finish(self, event: Finish) -> list[Chunk]:
-        """Keep the reason until the stream ends: some servers send more parts after it."""
         if not event.choice or self._writer.supports_candidates:
-            self._finishes.pop(event.choice, None)  # a later reason also moves to the end
-            self._finishes[event.choice] = event
+            self._finish_reasons.add(event)
         return self._begin()
-
-    def _finish_reason(self, event: Finish) -> Finish:
-        """The finish with a reason that agrees with the calls: some sources send `stop`, or none,
-        after a call."""
-        if event.choice in self._unanswered.values() and event.stop in (None, "stop"):
-            return Finish("tool", event.choice)
-        return Finish(event.stop or "stop", event.choice)
 
     def _on_error(self, event: StreamError) -> list[Chunk]:
         return [*self._begin(), *self._release_calls(), *self._write_error(event)]
 
     def _on_unsupported(self, event: Unsupported) -> list[Chunk]:
-        self._context.report_loss(event.path, event.reason)
+        if event.reason == UNKNOWN_FIELD:
+            self._context.report_unknown_field(event.path)
+        else:
+            self._context.report_loss(event.path, event.reason)
         return []
 
 

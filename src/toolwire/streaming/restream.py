@@ -27,6 +27,7 @@ from toolwire.errors import DecodeError, UsageError
 from toolwire.streaming.events import Chunk, StreamError
 from toolwire.streaming.stream_input import BYTES, EventInput, Item, resolve_stream
 from toolwire.streaming.stream_translator import StreamTranslator
+from toolwire.wires.engine.encode_context import NO_REQUEST, RequestInfo
 from toolwire.wires.engine.server_tools import ServerToolPolicy
 from toolwire.wires.engine.stream import StreamReader
 
@@ -229,6 +230,7 @@ def restream(  # type: ignore[overload-overlap]
     ids: IdMapInput = None,
     server_tools: ServerToolPolicy = "auto",
     version: int | None = None,
+    request: RequestInfo = NO_REQUEST,
 ) -> AsyncTranslatedStream[bytes]: ...
 @overload
 def restream(  # type: ignore[overload-overlap]
@@ -240,6 +242,7 @@ def restream(  # type: ignore[overload-overlap]
     ids: IdMapInput = None,
     server_tools: ServerToolPolicy = "auto",
     version: int | None = None,
+    request: RequestInfo = NO_REQUEST,
 ) -> AsyncTranslatedStream[Chunk]: ...
 @overload
 def restream(
@@ -251,6 +254,7 @@ def restream(
     ids: IdMapInput = None,
     server_tools: ServerToolPolicy = "auto",
     version: int | None = None,
+    request: RequestInfo = NO_REQUEST,
 ) -> TranslatedStream[bytes]: ...
 @overload
 def restream(
@@ -262,6 +266,7 @@ def restream(
     ids: IdMapInput = None,
     server_tools: ServerToolPolicy = "auto",
     version: int | None = None,
+    request: RequestInfo = NO_REQUEST,
 ) -> TranslatedStream[Chunk]: ...
 def restream(
     stream: Source,
@@ -272,6 +277,7 @@ def restream(
     ids: IdMapInput = None,
     server_tools: ServerToolPolicy = "auto",
     version: int | None = None,
+    request: RequestInfo = NO_REQUEST,
 ) -> (
     TranslatedStream[bytes]
     | TranslatedStream[Chunk]
@@ -293,6 +299,8 @@ def restream(
             `text` or `drop`. A stream cannot hold them as a call and its result, so `call` is
             treated as `text`.
         version: the version of the target wire, for wires that have several.
+        request: what is known about the request: its body in the target wire and the time, for
+            fields that every response of the target has and the source does not.
 
     Returns:
         An iterator, asynchronous if `stream` is, with the reports `losses`, `ids` and `fault`, and
@@ -306,13 +314,19 @@ def restream(
     """
     if not framed:
         events: StreamTranslator[Chunk] = StreamTranslator(
-            source, target, _return_chunk, ids=ids, server_tools=server_tools, version=version
+            source,
+            target,
+            _return_chunk,
+            ids=ids,
+            server_tools=server_tools,
+            version=version,
+            request=request,
         )
         if isinstance(stream, AsyncIterable):
             return AsyncTranslatedStream(events, stream, list)
         return TranslatedStream(events, stream, list)
     translator: StreamTranslator[bytes] = StreamTranslator(
-        source, target, ids=ids, server_tools=server_tools, version=version
+        source, target, ids=ids, server_tools=server_tools, version=version, request=request
     )
 
     def trailer() -> list[bytes]:

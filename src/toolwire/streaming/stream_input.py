@@ -55,6 +55,11 @@ class EventInput:
         """Whether the bytes so far are complete events."""
         return self._decoder.at_frame_start
 
+    @property
+    def has_checksums(self) -> bool:
+        """Whether no two events have the same bytes around their texts."""
+        return self._decoder.has_checksums
+
     def read(self, item: Item) -> list[Chunk | StreamError]:
         """The events that an item completes."""
         if not isinstance(item, BYTES):

@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from toolwire.codec import IdMapInput, resolve
+from toolwire.conversation.ids import digest
+from toolwire.conversation.json import dump
 from toolwire.errors import DecodeError
 from toolwire.streaming.delta_cache import DeltaCache
-from toolwire.streaming.event_translator import EventTranslator, Out, StreamEdits
-from toolwire.streaming.events import Chunk, Event, PartDelta, PartEnd, StreamError
+from toolwire.streaming.event_translator import EventTranslator, Out
+from toolwire.streaming.events import Chunk, Event, MessageStart, PartDelta, PartEnd, StreamError
 from toolwire.streaming.open_part import Mode
+from toolwire.streaming.stream_edits import StreamEdits
 from toolwire.streaming.stream_input import BYTES, EventInput, Item, resolve_stream
+from toolwire.wires.engine.encode_context import NO_REQUEST, RequestInfo
 from toolwire.wires.engine.server_tools import ServerToolPolicy
 from toolwire.wires.engine.stream import StreamReader
 
@@ -33,6 +37,7 @@ class StreamTranslator(EventTranslator[Out]):
         server_tools: ServerToolPolicy = "text",
         version: int | None = None,
         edits: StreamEdits | None = None,
+        request: RequestInfo = NO_REQUEST,
     ) -> None:
         """Prepare source and target; the arguments are those of `EventTranslator`.
 
@@ -50,6 +55,7 @@ class StreamTranslator(EventTranslator[Out]):
             server_tools=server_tools,
             version=version,
             edits=edits,
+            request=request,
         )
         target_wire, profile = resolve(target)
         self._input = EventInput(source_wire.name, source_spec)
@@ -71,6 +77,10 @@ class StreamTranslator(EventTranslator[Out]):
         """Whether the next bytes start an event and can be looked up in the cache."""
         self._last_events: list[Event] = []
         """The neutral events of the last source event."""
+        self._needs_opening = not request.id and not self.passthrough
+        """Whether the first events of the source distinguish its answer from others."""
+        self._start: MessageStart | None = None
+        """The start of an answer without an id, until its first content."""
 
     def feed(self, item: Item) -> list[Out]:
         """Translate one item of the source: bytes, text or an event.
@@ -105,9 +115,11 @@ class StreamTranslator(EventTranslator[Out]):
         if not self.passthrough:
             if self.fault is None:
                 self._reader.done = self._input.done
-                out += self._translate(self._reader.end())
+                out += self._translate([*self._take_start(), *self._reader.end()])
             if self.fault is None:
-                out += [*self._release_calls(), *self._finish()]
+                # The last chunks are edited after those before them were.
+                encoded = self._encode([*out, *self._release_calls()])
+                return [*encoded, *self._encode(self._finish())]
         return self._encode(out)
 
     def report_source_failure(self, error: Exception) -> list[Out]:
@@ -149,7 +161,7 @@ class StreamTranslator(EventTranslator[Out]):
                 event = StreamError(error.why)
             if event is not None:
                 encoded = self._encode(self._translate_source(event))
-                if self._use_cache:
+                if self._use_cache and not self._input.has_checksums:
                     self._cache_delta(piece, encoded)
                 out += encoded
         return out
@@ -162,6 +174,9 @@ class StreamTranslator(EventTranslator[Out]):
             cache.clear()
             return
         slot = events[0].slot
+        on_read = self._reader.text_appender(slot)
+        if on_read is None and cache.empty:
+            return
         output = encoded[0] if encoded else None
         write = self._writer.text_appender if encoded else self._writer.text_buffer
         on_write = write(slot)
@@ -171,7 +186,6 @@ class StreamTranslator(EventTranslator[Out]):
         part = self._parts.get(slot)
         if cache.full or (part is not None and part.mode is not Mode.PASS):
             return
-        on_read = self._reader.text_appender(slot)
         if on_read is not None and on_write is not None and isinstance(output, bytes | None):
             cache.add(piece, events[0].text, output, on_read=on_read, on_write=on_write)
 
@@ -188,15 +202,37 @@ class StreamTranslator(EventTranslator[Out]):
             closing: list[Event] = [
                 last for last in reader.end() if isinstance(last, PartDelta | PartEnd)
             ]
-            return [] if self.fault is not None else self._translate([*closing, event])
+            if self.fault is not None:
+                return []
+            return self._translate([*self._take_start(), *closing, event])
         if self.passthrough:
             return [event] if self._version is None else self._adapt(event, self._version)
         if self.fault is not None:
             return []
         self._last_events = events = reader.read(event)
+        if not self._begun and self._needs_opening:
+            events = self._open(event, events)
         out = self._translate(events)
         reader.count += 1
         return out
+
+    def _open(self, event: Chunk, events: list[Event]) -> list[Event]:
+        """Note what distinguishes this stream from others before its answer starts: nothing else
+        does if neither the source nor the request has an id.
+
+        The start waits for the first content: some wires start every answer with the same event.
+        """
+        self._context.opening = digest(self._context.opening, dump(event).decode())
+        start = events[0] if len(events) == 1 else None
+        if isinstance(start, MessageStart) and not start.settings.get("id"):
+            self._start = start
+            return []
+        return [*self._take_start(), *events]
+
+    def _take_start(self) -> list[Event]:
+        """The start of the answer, if it waits for the first content."""
+        start, self._start = self._start, None
+        return [] if start is None else [start]
 
     def _adapt(self, event: Chunk, version: int) -> list[Chunk]:
         """Reduce an event of this wire to what a version of the wire has."""

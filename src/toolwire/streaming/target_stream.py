@@ -16,8 +16,8 @@ from toolwire.errors import UsageError
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.streaming.stream_input import resolve_stream
 from toolwire.wires.engine.capabilities import EVERYTHING
-from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.part_lowering import lower_opening, lower_part
+from toolwire.wires.engine.encode_context import EncodeContext, RequestInfo
+from toolwire.wires.engine.part_lowering import lower_opening, lower_part, takes_signature
 from toolwire.wires.engine.settings_lowering import lower_settings
 from toolwire.wires.engine.specs import Wire
 from toolwire.wires.engine.stream import StreamWriter
@@ -27,7 +27,13 @@ class TargetStream:
     """The writer of one stream, and what a part becomes before it is written."""
 
     def __init__(
-        self, name: str, *, source: Wire | None, ids: IdMapInput, version: int | None
+        self,
+        name: str,
+        *,
+        source: Wire | None,
+        ids: IdMapInput,
+        version: int | None,
+        request: RequestInfo,
     ) -> None:
         """Prepare the wire, profile or provider `name`; the arguments are those of
         `EventTranslator`."""
@@ -50,7 +56,12 @@ class TargetStream:
             source_rules=(source_profile.id_rule, source_profile.name_rule),
         )
         self.context = EncodeContext(
-            self.wire.name, "response", ids=None, names={}, reverse_map=self.reverse_map
+            self.wire.name,
+            "response",
+            ids=None,
+            names={},
+            reverse_map=self.reverse_map,
+            request=request,
         )
         self.writer: StreamWriter = self.spec.writer(self.context, version)
 
@@ -59,7 +70,12 @@ class TargetStream:
         """The id map so far, from what was sent to what the source had."""
         sent = self.fitter.sent
         unsent = {new: sent.get(old, old) for new, old in self.context.sent_ids.items()}
-        return IdMap({**sent, **unsent}, dict(self.fitter.names), dict(self.context.forms))
+        return IdMap(
+            {**sent, **unsent},
+            dict(self.fitter.names),
+            dict(self.context.call_forms),
+            dict(self.context.result_forms),
+        )
 
     def fit_call(self, call: Call) -> Call:
         """The call with the id and name to send, and the id under which the call that it asks
@@ -75,7 +91,7 @@ class TargetStream:
     def is_known_call(self, call: Call) -> bool:
         """Whether the reader of the target has the call from an earlier stream."""
         original = replace(call, id=self.reverse_map.ids.get(call.id, call.id))
-        return self.writer.can_skip_call(original, self.context.forms_of(call))
+        return self.writer.can_skip_call(original, self.context.call_form(call).approval)
 
     def lower(self, part: Part) -> Part | None:
         """A complete part as the target can hold it; None if it cannot."""
@@ -97,4 +113,9 @@ class TargetStream:
     def report_unknown_fields(self, part: Part) -> None:
         """Report what the part has beside its neutral fields, which only its own wire can carry."""
         if part.signature is not None or not (part.spec is None or part.spec.clean(part.raw)):
-            self.context.report_unknown_fields(part)
+            keeps_signature = self.takes_signature(part)
+            self.context.report_unknown_fields(part, keeps_signature=keeps_signature)
+
+    def takes_signature(self, part: Part) -> bool:
+        """True if the maker of the target's models signed the part."""
+        return takes_signature(part, self._capabilities)

@@ -6,6 +6,7 @@ finds those of a module.
 
 from __future__ import annotations
 
+from toolwire.tools.client import CallingClient, ClientUnsupported, Elicitation, LogLevel
 from toolwire.tools.discovery import collect
 from toolwire.tools.errors import (
     InvalidInput,
@@ -37,11 +38,15 @@ __all__ = [
     "Authorization",
     "Behaviour",
     "Body",
+    "CallingClient",
+    "ClientUnsupported",
+    "Elicitation",
     "ExportedTools",
     "FromSchema",
     "Function",
     "InvalidInput",
     "InvalidResult",
+    "LogLevel",
     "NoEffect",
     "OnCrash",
     "Options",

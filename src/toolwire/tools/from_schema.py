@@ -12,9 +12,11 @@ from typing import Unpack
 from jsonschema_rs import ValidationError, Validator, validator_for
 
 from toolwire.conversation.json import JSON, Object, kind_of
+from toolwire.tools.business_key import key_of_arguments
 from toolwire.tools.errors import InvalidInput, InvalidResult, ToolDefinitionError
 from toolwire.tools.options import (
     Behaviour,
+    ToolSettings,
     check_options,
     name_as_words,
     report_missing_descriptions,
@@ -42,7 +44,7 @@ def from_schema(
         description: text for models.
         input_schema: JSON Schema of an object. Servers list it as it is, with its `$defs`.
         fn: called with the arguments as one mapping, and with the ToolContext if it has a second
-            parameter. The same holds for `probe`.
+            parameter. The same holds for `probe`; `key` gets the arguments alone.
         output_schema: JSON Schema of the result: `{}` for any value, None for no value.
         remote: the tool runs on another server.
 
@@ -83,6 +85,7 @@ def from_schema(
         concurrency=settings.concurrency,
         on_crash=settings.on_crash,
         probe=None if settings.probe is None else _body(label, settings.probe),
+        key=_business_key(settings, inlined),
         read_only=settings.read_only,
         idempotent=settings.idempotent,
         deprecated=settings.deprecated,
@@ -168,6 +171,26 @@ def _result_encoder(validator: Validator) -> Callable[[object], JSON]:
 
 def _encode_nothing(value: object) -> JSON:
     return None
+
+
+def _business_key(
+    settings: ToolSettings, schema: Object
+) -> Callable[[Mapping[str, object]], JSON] | None:
+    label, key = str(settings.id), settings.key
+    if isinstance(key, tuple):
+        properties = schema["properties"]
+        assert isinstance(properties, dict)
+        defaults = {
+            name: property["default"]
+            for name, property in properties.items()
+            if isinstance(property, dict) and "default" in property
+        }
+        return key_of_arguments(label, key, properties, defaults)
+    if key is None:
+        return None
+    function = _body(label, key)
+    no_context = ToolContext("", label)
+    return lambda arguments: to_json(function(arguments, no_context))
 
 
 def _body(tool: str, fn: Callable[..., object]) -> Body:

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import (
     Annotated,
     Generic,
+    Literal,
     ParamSpec,
     Protocol,
     TypeVar,
@@ -27,6 +28,7 @@ from msgspec import UNSET
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.tools.argument_codec import Parameter, argument_decoder, result_encoder
+from toolwire.tools.business_key import key_of_arguments
 from toolwire.tools.docstrings import read_docstring
 from toolwire.tools.errors import InvalidResult, ToolDefinitionError
 from toolwire.tools.options import (
@@ -192,7 +194,8 @@ def runnable(function: Callable[..., object], options: Options, *, stacklevel: i
         timeout=settings.timeout,
         concurrency=settings.concurrency,
         on_crash=settings.on_crash,
-        probe=_probe(settings, parameters),
+        probe=_of_arguments(settings, "probe", parameters),
+        key=_business_key(settings, parameters),
         read_only=settings.read_only,
         idempotent=settings.idempotent,
         deprecated=settings.deprecated,
@@ -352,28 +355,45 @@ def _body(function: Callable[..., object], context_name: str | None) -> Body:
     return lambda arguments, context: function(**arguments, **{context_name: context})
 
 
-def _probe(settings: ToolSettings, parameters: list[Parameter]) -> Body | None:
-    """The probe as a function of the tool's arguments: it gets those that it names."""
-    probe = settings.probe
-    if probe is None:
+def _of_arguments(
+    settings: ToolSettings, option: Literal["probe", "key"], parameters: list[Parameter]
+) -> Body | None:
+    """The function of an option as a function of the tool's arguments: it gets those that it
+    names, and a probe also the context."""
+    function = settings.probe if option == "probe" else settings.key
+    if function is None or isinstance(function, tuple):
         return None
     label = str(settings.id)
-    hints = _hints(label, _inner(probe))
-    names = inspect.signature(probe).parameters
-    context_names = [name for name in names if hints.get(name) is ToolContext]
+    hints = _hints(label, _inner(function))
+    names = inspect.signature(function).parameters
+    context_names = [name for name in names if option == "probe" and hints.get(name) is ToolContext]
     known = {one.name for one in parameters}
     unknown = [name for name in names if name not in known and name not in context_names]
     if unknown:
         raise ToolDefinitionError(
             label,
-            f"the probe takes {', '.join(unknown)}, which the tool does not: it gets the tool's own"
-            " arguments",
+            f"the {option} takes {', '.join(unknown)}, which the tool does not: it gets the tool's"
+            " own arguments",
         )
     defaults = {one.name: one.default for one in parameters if not one.required}
 
-    def run_probe(arguments: Mapping[str, object], context: ToolContext) -> object:
+    def run(arguments: Mapping[str, object], context: ToolContext) -> object:
         values = {**defaults, **arguments}
         chosen = {name: values[name] for name in names if name in values}
-        return probe(**chosen, **dict.fromkeys(context_names, context))
+        return function(**chosen, **dict.fromkeys(context_names, context))
 
-    return run_probe
+    return run
+
+
+def _business_key(
+    settings: ToolSettings, parameters: list[Parameter]
+) -> Callable[[Mapping[str, object]], JSON] | None:
+    label, key = str(settings.id), settings.key
+    if isinstance(key, tuple):
+        defaults = {one.name: one.default for one in parameters if one.default is not UNSET}
+        return key_of_arguments(label, key, {one.name for one in parameters}, defaults)
+    function = _of_arguments(settings, "key", parameters)
+    if function is None:
+        return None
+    no_context = ToolContext("", label)
+    return lambda arguments: to_json(function(arguments, no_context))

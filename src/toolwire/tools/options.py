@@ -5,9 +5,10 @@ A mistake raises ToolDefinitionError when the tool is defined, with a text that 
 
 from __future__ import annotations
 
+import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypedDict
 
 from msgspec import Struct
@@ -42,6 +43,8 @@ class Behaviour(TypedDict, total=False):
     timeout: float | None
     on_crash: OnCrash
     probe: Callable[..., object]
+    key: Callable[..., object] | Sequence[str]
+    """The business key: a function of the arguments, or the names of arguments."""
     read_only: bool
     idempotent: bool
     authorization: Iterable[str | Authorization]
@@ -72,6 +75,7 @@ class ToolSettings(Struct, frozen=True, kw_only=True):
     timeout: float | None
     on_crash: OnCrash
     probe: Callable[..., object] | None
+    key: Callable[..., object] | tuple[str, ...] | None
     read_only: bool
     idempotent: bool
     concurrency: int | None
@@ -125,6 +129,7 @@ def check_options(id: ToolId, options: Behaviour) -> ToolSettings:
         timeout=timeout,
         on_crash=on_crash,
         probe=probe,
+        key=_business_key(tool, options),
         read_only=options.get("read_only", False),
         idempotent=options.get("idempotent", False),
         concurrency=concurrency,
@@ -181,6 +186,25 @@ def _make_id(label: str, *, toolkit: str, name: str, version: str) -> ToolId:
             " shorten it",
         )
     return id
+
+
+def _business_key(tool: str, options: Behaviour) -> Callable[..., object] | tuple[str, ...] | None:
+    key = options.get("key")
+    if key is None:
+        return None
+    if options.get("read_only"):
+        raise ToolDefinitionError(
+            tool, "calls of a read-only tool are not recorded: remove key or read_only"
+        )
+    if callable(key):
+        if inspect.iscoroutinefunction(key):
+            raise ToolDefinitionError(tool, "key is computed before the call: it cannot be async")
+        return key
+    if isinstance(key, str) or not key or not all(isinstance(name, str) for name in key):
+        raise ToolDefinitionError(
+            tool, "key is a function of the arguments, or a list of their names: [...]"
+        )
+    return tuple(key)
 
 
 def _requirements(tool: str, options: Behaviour) -> Requirements:

@@ -7,13 +7,14 @@ of another server.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Tool
+from toolwire.tools.client import CallingClient, ClientUnsupported, Elicitation, LogLevel
 
 OnCrash: TypeAlias = Literal["report", "retry", "transactional", "probe", "resume"]
 ON_CRASH: tuple[OnCrash, ...] = ("report", "retry", "transactional", "probe")
@@ -105,6 +106,11 @@ class ToolContext(Struct, frozen=True):
     secrets: Mapping[str, str] = {}
     trace_id: str | None = None
     transaction: Transaction | None = None
+    client: CallingClient | None = None
+    """The client that called the tool; None if its protocol cannot talk back to it."""
+    idempotency_key: str = ""
+    """The idempotency key for a service that the tool calls: the same for every attempt. It is the
+    call id, or stands for the business key if the tool has one."""
 
     def token(self, id: str) -> str:
         """The token of a declared authorization."""
@@ -113,6 +119,66 @@ class ToolContext(Struct, frozen=True):
     def secret(self, id: str) -> str:
         """The value of a declared secret."""
         return self.secrets[id]
+
+    async def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Report progress to the client. Nothing happens if it did not ask for it."""
+        if self.client is not None:
+            await self.client.report_progress(progress, total, message)
+
+    async def log(self, level: LogLevel, data: JSON, *, logger: str | None = None) -> None:
+        """Send a log message to the client. Nothing happens if it wants none of this level."""
+        if self.client is not None:
+            await self.client.log(level, data, logger)
+
+    async def elicit(self, message: str, schema: Object) -> Elicitation:
+        """Ask the user of the client for input.
+
+        Args:
+            message: what the user reads.
+            schema: JSON Schema of an object whose properties are strings, numbers, booleans or
+                choices.
+
+        Raises:
+            ClientUnsupported: the client cannot ask its user.
+        """
+        if self.client is None:
+            raise ClientUnsupported("This tool asks the user for input, which the client cannot.")
+        return await self.client.elicit(message, schema)
+
+    async def sample(
+        self,
+        messages: str | Sequence[Object],
+        *,
+        max_tokens: int = 1024,
+        system_prompt: str | None = None,
+        temperature: float | None = None,
+    ) -> Object:
+        """Ask the model of the client for a completion.
+
+        Args:
+            messages: the text of a user message, or messages of MCP (`role` and `content`).
+            max_tokens: the maximum length of the completion.
+            system_prompt: the system prompt for the model.
+            temperature: the sampling temperature.
+
+        Returns:
+            The message of the model, as MCP writes it: `role`, `content`, `model`.
+
+        Raises:
+            ClientUnsupported: the client has no model for tools.
+        """
+        if self.client is None:
+            raise ClientUnsupported("This tool asks a model of the client, which has none.")
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": {"type": "text", "text": messages}}]
+        options: Object = {}
+        if system_prompt is not None:
+            options["systemPrompt"] = system_prompt
+        if temperature is not None:
+            options["temperature"] = temperature
+        return await self.client.sample(messages, max_tokens, options)
 
     def __repr__(self) -> str:
         """The context without tokens and secrets, for logs."""
@@ -152,6 +218,9 @@ class Runnable(Struct, frozen=True, eq=False, kw_only=True):
     probe: Body | None = None
     """Called after a crash to learn how the call ended: returns the result, raises NoEffect if the
     call never happened, or LookupError if that is unknown. It may return an awaitable."""
+    key: Callable[[Mapping[str, object]], JSON] | None = None
+    """The business key of a call, from its decoded arguments: of calls with the same key, one runs,
+    whatever their ids. None for a call without a key."""
     read_only: bool = False
     idempotent: bool = False
     deprecated: str | None = None

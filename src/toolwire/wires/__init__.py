@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from pathlib import Path
+from pkgutil import iter_modules
 
 from toolwire.errors import UsageError
 from toolwire.wires.engine.specs import Wire
@@ -20,8 +20,8 @@ SHARED = ("engine", "families")
 @cache
 def names() -> tuple[str, ...]:
     """The names of all wires, sorted."""
-    folders = (init.parent.name for init in Path(__file__).parent.glob("[a-z]*/__init__.py"))
-    return tuple(sorted(name.replace("_", "-") for name in folders if name not in SHARED))
+    packages = (module.name for module in iter_modules(__path__) if module.ispkg)
+    return tuple(sorted(name.replace("_", "-") for name in packages if name not in SHARED))
 
 
 def wire(name: str) -> Wire:

@@ -11,7 +11,7 @@ Extra: TypeAlias = Literal["tools", "server", "postgres", "temporal"]
 
 MODULES: dict[Extra, tuple[str, ...]] = {
     "tools": ("jsonschema_rs", "httptools", "aiohappyeyeballs", "jwt", "opentelemetry"),
-    "server": ("uvicorn", "uvloop", "mcp"),
+    "server": ("uvicorn", "uvloop", "websockets", "mcp"),
     "postgres": ("psycopg",),
     "temporal": ("temporalio",),
 }

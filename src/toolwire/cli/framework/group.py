@@ -19,7 +19,9 @@ from click.exceptions import Exit
 
 from toolwire.cli.framework.errors import CommandError, describe_error, describe_os_error
 from toolwire.cli.framework.extras import error_for_missing_module
+from toolwire.cli.framework.sections import COMPLETION, EXAMPLES, SECTIONS
 from toolwire.cli.framework.signals import CTRL_C, PIPE_CLOSED, exit_on_ctrl_c
+from toolwire.cli.framework.version import print_version
 from toolwire.cli.output.printable import discard_stdout
 from toolwire.errors import InputError
 
@@ -53,7 +55,21 @@ class CommandGroup(click.Group):
         with exit_on_ctrl_c():
             command: object = import_module(f"toolwire.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
+        if cmd_name in EXAMPLES:
+            command.epilog = f"\b\nExample:\n  $ {EXAMPLES[cmd_name]}"
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by section, with whole summaries and an example of the first one."""
+        for section, examples in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name, self._summary(ctx, name)) for name in examples])
+                example = next(iter(examples.values()))
+                formatter.write(f"\n{'':>{formatter.current_indent}}$ {example}\n")
+
+    def _summary(self, ctx: click.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        return command.get_short_help_str(limit=1000) if command is not None else ""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -102,9 +118,20 @@ class CommandGroup(click.Group):
 
 
 @click.command(
-    "toolwire", cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]}
+    "toolwire",
+    cls=CommandGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=COMPLETION,
 )
-@click.version_option(package_name="toolwire", message="toolwire %(version)s")
+@click.option(
+    "-V",
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=print_version,
+    help="Show the version and the commit, and exit.",
+)
 def commands() -> None:
     """Tool calls that keep their identity on every LLM wire: every result finds its call."""
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from toolwire.tools.runnable import Runnable
 
 YES, NO, EDIT, ALL = ("y", "yes"), ("n", "no"), ("e", "edit"), ("a", "all")
-STDIN_ENDED = "nobody can approve this call: stdin has ended"
+STDIN_ENDED = "no one can approve this call: stdin has ended"
 
 
 class ApprovalPrompt:

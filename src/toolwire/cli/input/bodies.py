@@ -1,6 +1,6 @@
 """Bodies and recorded streams in files, folders and stdin, and their wire and kind.
 
-A file holds one body, one body on each line, or one stream.
+A file holds one body, one body on each line, one session spread over its lines, or one stream.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ from toolwire.codec import decode, resolve
 from toolwire.conversation.json import load
 from toolwire.conversation.model import Kind
 from toolwire.errors import DecodeError, InputError, UsageError
-from toolwire.translate import detect
+from toolwire.sessions.documents import find_in_document
+from toolwire.sessions.find import find_transcript, starts_transcript
+from toolwire.sessions.history import History
+from toolwire.sessions.lines import Line, split_lines
 from toolwire.wires import names, wire
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".sse")
@@ -55,6 +58,8 @@ class InputBody(Struct, frozen=True):
     text: bytes
     line: int | None = None
     is_stream: bool = False
+    transcript: History | None = None
+    """The history that is spread over the lines of the text."""
 
 
 def list_files(arguments: tuple[str, ...]) -> list[InputFile]:
@@ -81,15 +86,18 @@ def _is_input(path: Path, folder: Path) -> bool:
     return path.suffix.lower() in SUFFIXES and not hidden and path.is_file()
 
 
-def read_bodies(file: str, *, is_stream: bool = False) -> Iterator[InputBody]:
-    """Yield the bodies of a file, read one at a time.
+def read_bodies(
+    file: str, *, is_stream: bool = False, wire: str | None = None
+) -> Iterator[InputBody]:
+    """Yield the bodies of a file, read one at a time. A session of an agent is one body.
 
     `is_stream` says that the file holds one stream, whatever it looks like.
     """
     try:
         with _open(file) as source:
             suffix = Path(file).suffix.lower()
-            yield from _split(source, suffix, is_stream=is_stream or suffix == STREAM_SUFFIX)
+            is_stream = is_stream or suffix == STREAM_SUFFIX
+            yield from _split(source, suffix, is_stream=is_stream, wire=wire)
     except OSError as error:
         raise CommandError(f"{file}: {describe_os_error(error)}") from None
 
@@ -98,7 +106,9 @@ def _open(file: str) -> AbstractContextManager[BinaryIO]:
     return nullcontext(stdin()) if file == "-" else Path(file).open("rb")
 
 
-def _split(source: BinaryIO, suffix: str, *, is_stream: bool) -> Iterator[InputBody]:
+def _split(
+    source: BinaryIO, suffix: str, *, is_stream: bool, wire: str | None
+) -> Iterator[InputBody]:
     """Split a file into bodies; its first two lines tell whether each line is one."""
     lines = iter(source.readline, b"")
     head: list[bytes] = []
@@ -112,6 +122,14 @@ def _split(source: BinaryIO, suffix: str, *, is_stream: bool) -> Iterator[InputB
     first = first_two[0] if first_two else b""
     line_is_body = len(first_two) == 2 and first[:1] + first[-1:] in BRACKETS
     if not is_stream and (suffix in LINE_SUFFIXES or line_is_body):
+        if first and not _is_body(first, wire):
+            text = b"".join([*head, source.read()])
+            all_lines = split_lines(text)
+            transcript = find_transcript(all_lines, source=wire)
+            if transcript is not None:
+                yield InputBody(text, transcript=transcript)
+                return
+            head = [one.text for one in all_lines]
         for number, line in enumerate(chain(head, lines), start=1):
             if line.strip(BLANK):
                 yield InputBody(line, number)
@@ -121,42 +139,63 @@ def _split(source: BinaryIO, suffix: str, *, is_stream: bool) -> Iterator[InputB
     )
 
 
-def kind_of(body: InputBody, kind: Kind | None, wire: str) -> Kind:
+def _is_body(text: bytes, wire: str | None) -> bool:
+    """True if a line holds a whole body, and is no line of a session."""
+    try:
+        value, _ = load(text, "")
+        return not starts_transcript(value) and bool(find_in_document(text, value, source=wire))
+    except InputError:
+        return False
+
+
+def histories_of(body: InputBody, source: str | None, target: str | None) -> list[History]:
+    """Return the histories in a body, each with its wire: the given one, else the detected one.
+    The target decides between several wires.
+
+    Raises UsageError if the body is of no wire, or of several.
+    """
+    if body.transcript is not None:
+        return [body.transcript]
+    value, _ = load(body.text, source or "")
+    line = None if body.line is None else Line(body.line, body.text, value)
+    try:
+        if line is None and starts_transcript(value):
+            transcript = find_transcript([Line(1, body.text, value)], source=source)
+            if transcript is not None:
+                return [transcript]
+        return find_in_document(body.text, value, source=source, line=line)
+    except UsageError as error:
+        if source is not None:
+            raise
+        if target is not None:
+            target_wire = resolve(target)[0]
+            if target_wire.match_score(value) > 0:
+                return find_in_document(body.text, value, source=target_wire.name, line=line)
+        raise UsageError(f"{describe_error(error)}; name the wire with --from WIRE") from None
+
+
+def kind_of(history: History, kind: Kind | None) -> Kind:
     """Return the given kind; else a request if the body can be read as one, else a response."""
-    if body.is_stream:
-        return "stream"
     if kind is not None:
         return kind
     try:
-        decode(body.text, wire, "request")
+        decode(history.body, history.wire, "request")
     except DecodeError as error:
         try:
-            decode(body.text, wire, "response")
+            decode(history.body, history.wire, "response")
         except InputError:
             raise error from None
         return "response"
     return "request"
 
 
-def wire_of(body: InputBody, source: str | None, target: str | None) -> str:
-    """Return the given wire; else the detected one. The target decides between several.
-
-    Raises UsageError if the body is of no wire, or of several.
-    """
+def wire_of_stream(source: str | None, target: str | None) -> str:
+    """Return the given wire; else that of the target."""
     if source is not None:
         return source
-    if body.is_stream:
-        if target is None:
-            raise CommandError("the wire of a stream cannot be detected; name it with --from WIRE")
-        return resolve(target)[0].name
-    try:
-        return detect(body.text)
-    except UsageError as error:
-        if target is not None:
-            target_wire = resolve(target)[0]
-            if target_wire.match_score(load(body.text, "")[0]) > 0:
-                return target_wire.name
-        raise UsageError(f"{describe_error(error)}; name the wire with --from WIRE") from None
+    if target is None:
+        raise CommandError("the wire of a stream cannot be detected; name it with --from WIRE")
+    return resolve(target)[0].name
 
 
 def resembles_a_wire(body: InputBody) -> bool:

@@ -45,7 +45,7 @@ def require_stdout() -> None:
 
 
 def exit_with_help_at_terminal(ctx: click.Context) -> None:
-    """Show the help and exit with 2 if stdin is a terminal: nobody pipes any input."""
+    """Show the help and exit with 2 if stdin is a terminal, so that there is no input to read."""
     if sys.stdin is not None and sys.stdin.isatty():
         click.echo(ctx.get_help(), err=True)
         ctx.exit(2)

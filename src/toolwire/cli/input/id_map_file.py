@@ -5,31 +5,25 @@ from __future__ import annotations
 from toolwire.cli.framework.errors import CommandError
 from toolwire.cli.input.files import read_input, write_file
 from toolwire.conversation.id_map import IdMap
-from toolwire.conversation.json import JSON, dump, load
-from toolwire.errors import DecodeError
+from toolwire.conversation.json import dump, load
+from toolwire.errors import DecodeError, UsageError
 
-FIELDS = ("ids", "names", "forms")
+FIELDS = IdMap.__struct_fields__
 """The objects of an id map; a file has at least one of them."""
 
 
 def read_id_map(file: str) -> IdMap:
-    """Read an id map: objects whose values are strings."""
+    """Read an id map from a file."""
     try:
         value, _ = load(read_input(file), "")
     except DecodeError as error:
         raise CommandError(f"{file}: {error.why}") from None
     if not isinstance(value, dict) or not any(field in value for field in FIELDS):
         raise _not_an_id_map(file)
-    return IdMap(*(_strings(value.get(field, {}), file) for field in FIELDS))
-
-
-def _strings(value: JSON, file: str) -> dict[str, str]:
-    if not isinstance(value, dict):
-        raise _not_an_id_map(file)
-    strings = {key: text for key, text in value.items() if isinstance(text, str)}
-    if len(strings) != len(value):
-        raise _not_an_id_map(file)
-    return strings
+    try:
+        return IdMap.of(value)
+    except UsageError:
+        raise _not_an_id_map(file) from None
 
 
 def _not_an_id_map(file: str) -> CommandError:
@@ -38,5 +32,4 @@ def _not_an_id_map(file: str) -> CommandError:
 
 def save_id_map(file: str, ids: IdMap) -> None:
     """Write an id map to a file."""
-    fields: JSON = {key: dict(value) for key, value in ids.to_dict().items()}
-    write_file(file, dump(fields) + b"\n")
+    write_file(file, dump(ids.to_dict()) + b"\n")

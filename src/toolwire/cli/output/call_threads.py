@@ -8,6 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from toolwire.conversation.model import Conversation
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Result, describe
 
 
@@ -55,7 +56,7 @@ def draw_threads(conversation: Conversation, glyphs: ThreadGlyphs = UNICODE) -> 
     for message in conversation.messages:
         role: str = message.role
         for part in message.parts:
-            thread, is_pair = threads.get(id(part), (None, False))
+            thread, is_pair = threads.get(part, (None, False))
             gutter = _draw_gutter(open_columns, thread, is_pair=is_pair, glyphs=glyphs)
             drawn.append((gutter, thread, role, part))
             role = ""
@@ -68,13 +69,13 @@ def draw_threads(conversation: Conversation, glyphs: ThreadGlyphs = UNICODE) -> 
     ]
 
 
-def _threads_of_parts(conversation: Conversation) -> dict[int, tuple[int, bool]]:
-    """Return thread number and "has both ends" for each call and result, by identity."""
-    threads: dict[int, tuple[int, bool]] = {}
+def _threads_of_parts(conversation: Conversation) -> PartMap[Part, tuple[int, bool]]:
+    """Return thread number and "has both ends" for each call and result."""
+    threads: PartMap[Part, tuple[int, bool]] = PartMap()
     for number, pair in enumerate(conversation.pairs()):
         for part in (pair.call, pair.result):
             if part is not None:
-                threads[id(part)] = (number, pair.how is not None)
+                threads[part] = (number, pair.how is not None)
     return threads
 
 

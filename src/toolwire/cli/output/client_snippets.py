@@ -32,6 +32,9 @@ def client_programs(url: str, model: str, *, key: bool = False) -> dict[str, str
     messages = f'[{{"role": "user", "content": "{QUESTION}"}}]'
     bearer = f', headers={{"authorization": "Bearer " + {secret}}}' if key else ""
     js_headers = ', headers: { authorization: "Bearer " + process.env.TOOLWIRE_KEY }' if key else ""
+    bearer_env = 'os.environ["AWS_BEARER_TOKEN_BEDROCK"] = os.environ["TOOLWIRE_KEY"]\n'
+    aws_imports = f"import os\n{bearer_env}" if key else ""
+    aws_keys = "" if key else ', aws_access_key_id="none", aws_secret_access_key="none"'
     return {
         "openai": (
             f"""{imports}from openai import OpenAI
@@ -49,6 +52,18 @@ print(response.content[0].text)"""
             f"""{imports}from google import genai
 client = genai.Client(api_key={secret}, http_options={{"base_url": "{url}"}})
 print(client.models.generate_content(model="{model}", contents="{QUESTION}").text)"""
+        ),
+        "boto3": (
+            f"""{aws_imports}import boto3
+client = boto3.client("bedrock-runtime", endpoint_url="{url}", region_name="us-east-1"{aws_keys})
+messages = [{{"role": "user", "content": [{{"text": "{QUESTION}"}}]}}]
+response = client.converse(modelId="{model}", messages=messages)
+print(response["output"]["message"]["content"][0]["text"])"""
+        ),
+        "cohere": (
+            f"""{imports}from cohere import ClientV2
+client = ClientV2(base_url="{url}", api_key={secret})
+print(client.chat(model="{model}", messages={messages}).message.content[0].text)"""
         ),
         "ollama": (
             f"""{imports}from ollama import Client

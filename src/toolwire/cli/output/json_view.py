@@ -9,7 +9,7 @@ import click
 from toolwire.cli.output.printable import to_printable
 from toolwire.cli.output.view import WHOLE_BODY
 from toolwire.conversation.json import JSON, dump
-from toolwire.conversation.model import Change, Finding, Loss
+from toolwire.conversation.model import Change, Finding, Loss, position
 
 
 class JsonView:
@@ -20,8 +20,8 @@ class JsonView:
 
     def losses(self, losses: Sequence[Loss]) -> None:
         for loss in losses:
-            pointer = to_printable(loss.pointer) or WHOLE_BODY
-            click.echo(f"loss {pointer}: {to_printable(loss.reason)}", err=True)
+            pointer = to_printable(position(loss.line, loss.path)) or WHOLE_BODY
+            click.echo(f"{loss.severity} {pointer}: {to_printable(loss.reason)}", err=True)
 
     def repairs(self, changes: Sequence[Change]) -> None:
         for change in changes:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import click
 from msgspec import Struct
 
-from toolwire.cli.input.source_positions import Position
+from toolwire.cli.input.source_positions import Excerpt, Position
 from toolwire.cli.output.printable import to_printable
 from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.conversation.model import Finding, Kind
@@ -31,7 +31,7 @@ class LocatedFinding(Struct, frozen=True):
     """A finding and where it is.
 
     `line` is the line of the body if its file has a body on each line. `position` is the place as
-    an editor counts, if the format wants it.
+    an editor counts, and `excerpt` what stands there, if the format wants them.
     """
 
     file: str
@@ -41,15 +41,15 @@ class LocatedFinding(Struct, frozen=True):
     kind: Kind
     finding: Finding
     position: Position | None = None
+    excerpt: Excerpt | None = None
 
     @property
     def location(self) -> str:
-        """The file, the line if there is one, and the JSON pointer."""
-        parts = (
-            STDIN if self.file == "-" else self.file,
-            str(self.line or ""),
-            self.finding.pointer,
-        )
+        """The file with line and column; without a position, with the JSON pointer."""
+        name = STDIN if self.file == "-" else self.file
+        if self.position is not None:
+            return f"{name}:{self.position.line}:{self.position.column}"
+        parts = (name, str(self.line or ""), self.finding.pointer)
         return ":".join(part for part in parts if part)
 
 
@@ -73,8 +73,23 @@ Unreadable = Sequence[UnreadableInput]
 
 
 def format_text(findings: Findings, unreadable: Unreadable) -> str:
-    """Return one line per finding, in colours at a terminal."""
-    return "\n".join(map(_text_line, findings))
+    """Return each finding with the place where it is, in colours at a terminal."""
+    return "\n".join(line for found in findings for line in _text_lines(found))
+
+
+def _text_lines(found: LocatedFinding) -> list[str]:
+    if found.excerpt is None or found.position is None:
+        return [_text_line(found)]
+    number = str(found.position.line)
+    bar = click.style("|", fg="blue")
+    caret = click.style("^", fg="red", bold=True)
+    pointer = to_printable(found.finding.pointer)
+    indent = " " * len(to_printable(found.excerpt.text[: found.excerpt.offset]))
+    return [
+        _text_line(found),
+        f"  {number} {bar} {to_printable(found.excerpt.text)}",
+        f"  {' ' * len(number)} {bar} {indent}{caret} {pointer}",
+    ]
 
 
 def _text_line(found: LocatedFinding) -> str:
@@ -226,5 +241,5 @@ FORMATS: dict[str, Callable[[Findings, Unreadable], str]] = {
     "github": format_github,
     "sarif": format_sarif,
 }
-FORMATS_WITH_POSITIONS = ("github", "sarif")
+FORMATS_WITH_POSITIONS = ("text", "github", "sarif")
 """The formats that show lines and columns."""

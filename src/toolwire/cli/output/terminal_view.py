@@ -16,7 +16,7 @@ from toolwire.cli.output.json_view import JsonView
 from toolwire.cli.output.printable import to_printable
 from toolwire.cli.output.view import WHOLE_BODY
 from toolwire.conversation.json import JSON
-from toolwire.conversation.model import Change, Finding, Loss
+from toolwire.conversation.model import Change, Finding, Loss, position, real_losses
 
 MAX_COLOURED = 200_000
 """Longer bodies are shown without colours: highlighting them takes seconds."""
@@ -34,14 +34,19 @@ class TerminalView:
             PipeSafeConsole().print(JSONHighlighter()(shown), soft_wrap=True)
 
     def losses(self, losses: Sequence[Loss]) -> None:
-        cells = [(loss.pointer or WHOLE_BODY, loss.reason) for loss in losses]
+        cells = [
+            (position(loss.line, loss.path) or WHOLE_BODY, loss.reason)
+            for loss in real_losses(losses)
+        ]
         if not sys.stderr.isatty():
             JsonView().losses(losses)
         elif cells:
             _print_report(_count(len(cells), "loss", "losses"), ("pointer", "reason"), cells)
 
     def findings(self, findings: Sequence[Finding]) -> None:
-        cells = [(one.pointer or WHOLE_BODY, one.name, one.message) for one in findings]
+        cells = [
+            (position(one.line, one.path) or WHOLE_BODY, one.name, one.message) for one in findings
+        ]
         if not sys.stderr.isatty():
             JsonView().findings(findings)
         elif cells:
@@ -49,7 +54,9 @@ class TerminalView:
             _print_report(title, ("pointer", "rule", "what is wrong"), cells)
 
     def repairs(self, changes: Sequence[Change]) -> None:
-        cells = [(one.pointer or WHOLE_BODY, one.name, one.message) for one in changes]
+        cells = [
+            (position(one.line, one.path) or WHOLE_BODY, one.name, one.message) for one in changes
+        ]
         if not sys.stderr.isatty():
             JsonView().repairs(changes)
         elif cells:

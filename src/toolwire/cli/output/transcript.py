@@ -13,6 +13,7 @@ from toolwire.agent.events import ModelRequest, Retry, RunResult, ToolFinished, 
 from toolwire.agent.phases import Phase
 from toolwire.cli.output.printable import to_printable
 from toolwire.conversation.json import JSON, text_of
+from toolwire.conversation.model import real_losses
 from toolwire.conversation.parts import Call, Reasoning, Text
 from toolwire.streaming import events
 
@@ -147,7 +148,7 @@ def _row(event: AgentEvent) -> JSON:
                 "turn": turn,
                 "model": model,
                 "changes": list(map(str, changes)),
-                "losses": list(map(str, losses)),
+                "losses": list(map(str, real_losses(losses))),
             }
         case Retry(why=why, wait=wait):
             return {"type": "retry", "why": why, "wait": wait}

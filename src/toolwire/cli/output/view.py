@@ -23,7 +23,7 @@ class View(Protocol):
         """Write a JSON body to stdout."""
 
     def losses(self, losses: Sequence[Loss]) -> None:
-        """Write losses to stderr."""
+        """Write losses to stderr; at a terminal without those that change no meaning."""
 
     def repairs(self, changes: Sequence[Change]) -> None:
         """Write the changes of a repair to stderr."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from toolwire.cli.services.ledger_url import open_ledger
-from toolwire.cli.services.tool_sources import load_all_tools
+from toolwire.cli.services.tool_sources import ServerCredentials, load_all_tools
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -68,8 +68,8 @@ def build_gateway(options: GatewayOptions, metrics_folder: Path | None) -> Gatew
     from toolwire.gateway.mock_upstream import MockUpstream
     from toolwire.gateway.observe.observer import Observer
     from toolwire.gateway.observe.recorder import Recorder
-    from toolwire.gateway.workers import WorkerMetrics, is_alive
-    from toolwire.server.auth import NOBODY
+    from toolwire.gateway.worker_metrics import WorkerMetrics, is_alive
+    from toolwire.server.auth import NO_AUTH
 
     offline = MockUpstream()
     source = _config_source(options, offline.url)
@@ -96,7 +96,7 @@ def build_gateway(options: GatewayOptions, metrics_folder: Path | None) -> Gatew
         services.append(WorkerMetrics(observer))
     gateway = Gateway(
         loaded.models,
-        auth=NOBODY if loaded.keys is None else Keys(loaded.keys),
+        auth=NO_AUTH if loaded.keys is None else Keys(loaded.keys),
         strict=True if options.strict else None,
         tools=_gateway_tools(config.tools),
         services=services,
@@ -115,11 +115,27 @@ def _gateway_tools(row: ToolsConfig) -> GatewayTools | None:
     from toolwire.gateway.tools.gateway_tools import GatewayTools
 
     async def load(stack: AsyncExitStack) -> list[Tools]:
-        return [await load_all_tools(row.sources, stack)]
+        return [await load_all_tools(row.sources, stack, _server_credentials(row))]
 
-    secrets = {name: os.environ[name] for name in row.secrets if name in os.environ}
+    secrets = _environment_values(row.secrets)
     redact_all_logs()
     return GatewayTools(load, lambda: ToolExecutor(open_ledger(row.ledger)), row, secrets=secrets)
+
+
+def _server_credentials(row: ToolsConfig) -> dict[str, ServerCredentials]:
+    """Return what each tool server of the configuration gets."""
+    return {
+        source: ServerCredentials(
+            key=os.environ.get(server.key_env or "", ""),
+            token=os.environ.get(server.token_env or "", ""),
+            secrets=_environment_values(server.secrets),
+        )
+        for source, server in row.servers.items()
+    }
+
+
+def _environment_values(names: tuple[str, ...]) -> dict[str, str]:
+    return {name: os.environ[name] for name in names if name in os.environ}
 
 
 # --- logs -----------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def listen(
         freeze_startup_objects()
         try:
             click.echo(announce(url))
-        except OSError as error:  # Nobody can know the address: stop as after SIGTERM.
+        except OSError as error:  # The address cannot be printed: stop as after SIGTERM.
             write_error = error
             signal.raise_signal(signal.SIGTERM)
 

@@ -26,20 +26,20 @@ async def serve_stdio(tools: Tools, executor: ToolExecutor) -> None:
 
     SIGINT and SIGTERM finish the running calls and exit with 0; a second signal exits at once.
     """
-    from toolwire.mcp import server
+    from toolwire.mcp import stdio
 
     shutdowns: list[asyncio.Task[None]] = []
 
     def stop() -> None:
         if shutdowns:
             os._exit(CTRL_C)
-        shutdowns.append(asyncio.create_task(_shut_down(executor, server.DRAIN_TIMEOUT)))
+        shutdowns.append(asyncio.create_task(_shut_down(executor, stdio.DRAIN_TIMEOUT)))
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, stop)
-    await server.serve_stdio(tools, executor=executor)
+    await stdio.serve_stdio(tools, executor=executor)
 
 
 async def _shut_down(executor: ToolExecutor, seconds: float) -> None:

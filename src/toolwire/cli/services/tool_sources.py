@@ -7,9 +7,15 @@ that is started here and speaks over stdio.
 from __future__ import annotations
 
 import os
+import re
 import shlex
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import click
+from msgspec import Struct
 
 from toolwire.cli.framework.errors import CommandError, describe_os_error
 from toolwire.cli.output.redact_url import redact_url
@@ -25,6 +31,31 @@ TOKEN = "TOOLWIRE_TOKEN"
 SERVER_SCHEMES = ("http://", "https://", "mcp:", "mcp+http://", "mcp+https://")
 
 
+class ServerCredentials(Struct, frozen=True, kw_only=True):
+    """What one tool server gets."""
+
+    key: str = ""
+    token: str = ""
+    """A signed token; it goes before a key."""
+    secrets: Mapping[str, str] = {}
+    """Values of the secrets that its tools declare."""
+
+    def auth(self) -> ApiKey | Bearer | None:
+        """The credentials of an OXP server."""
+        from toolwire.oxp.client import ApiKey, Bearer
+
+        if self.token:
+            return Bearer(self.token)
+        return ApiKey(self.key) if self.key else None
+
+    def bearer(self) -> Bearer | None:
+        """The credentials of an MCP server, which takes a key as a token."""
+        from toolwire.oxp.client import Bearer
+
+        value = self.token or self.key
+        return Bearer(value) if value else None
+
+
 def load_local_tools(sources: tuple[str, ...]) -> Tools:
     """Return the tools of those sources that are files and packages.
 
@@ -33,17 +64,33 @@ def load_local_tools(sources: tuple[str, ...]) -> Tools:
     return load_tools(tuple(source for source in sources if not _is_server(source)))
 
 
-async def add_server_tools(tools: Tools, sources: tuple[str, ...], stack: AsyncExitStack) -> None:
-    """Add the tools of those sources that are servers. The stack closes the connections."""
-    for source in sources:
-        if _is_server(source):
-            await _add_tools_of_server(tools, source, stack)
+async def add_server_tools(
+    tools: Tools,
+    sources: tuple[str, ...],
+    stack: AsyncExitStack,
+    credentials: Mapping[str, ServerCredentials] | None = None,
+) -> None:
+    """Add the tools of those sources that are servers. The stack closes the connections.
+
+    Args:
+        credentials: what each server gets, by its source; others get the credentials in
+            environment variables.
+    """
+    servers = [source for source in sources if _is_server(source)]
+    for source in servers:
+        given = (credentials or {}).get(source)
+        found = given or _credentials_in_environment(source, alone=len(servers) == 1)
+        await _add_tools_of_server(tools, source, stack, found)
 
 
-async def load_all_tools(sources: tuple[str, ...], stack: AsyncExitStack) -> Tools:
-    """Return the tools of all sources."""
+async def load_all_tools(
+    sources: tuple[str, ...],
+    stack: AsyncExitStack,
+    credentials: Mapping[str, ServerCredentials] | None = None,
+) -> Tools:
+    """Return the tools of all sources; `credentials` are those of servers, by source."""
     tools = load_local_tools(sources)
-    await add_server_tools(tools, sources, stack)
+    await add_server_tools(tools, sources, stack, credentials)
     return tools
 
 
@@ -51,7 +98,9 @@ def _is_server(source: str) -> bool:
     return source.startswith(SERVER_SCHEMES)
 
 
-async def _add_tools_of_server(tools: Tools, source: str, stack: AsyncExitStack) -> None:
+async def _add_tools_of_server(
+    tools: Tools, source: str, stack: AsyncExitStack, credentials: ServerCredentials
+) -> None:
     try:
         if source.startswith("mcp"):
             from toolwire.mcp.client import McpClient
@@ -59,13 +108,14 @@ async def _add_tools_of_server(tools: Tools, source: str, stack: AsyncExitStack)
             if source.startswith("mcp:"):
                 mcp = McpClient(_parse_command(source))
             else:
-                mcp = McpClient(source.removeprefix("mcp+"), auth=_credentials(bearer=True))
+                auth = credentials.bearer()
+                mcp = McpClient(source.removeprefix("mcp+"), auth=auth)
             await stack.enter_async_context(mcp)
             tools.add(*await mcp.tools())
         else:
             from toolwire.oxp.client import OxpClient
 
-            oxp = OxpClient(source, auth=_credentials())
+            oxp = OxpClient(source, auth=credentials.auth(), secrets=credentials.secrets)
             await stack.enter_async_context(oxp)
             tools.add(*await oxp.tools())
     except (CommandError, KeyboardInterrupt, ModuleNotFoundError):
@@ -85,15 +135,34 @@ def _parse_command(source: str) -> list[str]:
     return words
 
 
-def _credentials(*, bearer: bool = False) -> ApiKey | Bearer | None:
-    """Return the credentials that environment variables hold: a signed token, or a key."""
-    from toolwire.oxp.client import ApiKey, Bearer
+def _credentials_in_environment(source: str, *, alone: bool) -> ServerCredentials:
+    """Return what environment variables hold for a server.
 
-    key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
-    token = os.environ.get(TOKEN) or (key if bearer else None)
-    if token:
-        return Bearer(token)
-    return ApiKey(key) if key else None
+    A server gets `TOOLWIRE_API_KEY` or `TOOLWIRE_TOKEN` only if no other server is named: a key
+    must not reach servers that it is not meant for. `TOOLWIRE_API_KEY_HOST` is for the server HOST.
+    """
+    suffix = _variable_suffix(source)
+    if not suffix:  # a program that is started here
+        return ServerCredentials()
+    names = [f"{name}{suffix}" for name in (*KEYS, TOKEN)]
+    if alone:
+        names += [*KEYS, TOKEN]
+    key = next(
+        (os.environ[name] for name in names if TOKEN not in name and os.environ.get(name)), ""
+    )
+    token = next((os.environ[name] for name in names if TOKEN in name and os.environ.get(name)), "")
+    if not (key or token or alone) and any(map(os.environ.get, (*KEYS, TOKEN))):
+        click.echo(
+            f"{redact_url(source)} gets no key: several servers are named; set {KEYS[0]}{suffix}",
+            err=True,
+        )
+    return ServerCredentials(key=key, token=token)
+
+
+def _variable_suffix(source: str) -> str:
+    """The end of the variables for a server: `_TOOLS_EXAMPLE_8765` for tools.example:8765."""
+    host = urlsplit(source.removeprefix("mcp+")).netloc.rpartition("@")[2]
+    return "_" + re.sub(r"[^A-Z0-9]+", "_", host.upper()).strip("_") if host else ""
 
 
 def _reason(error: BaseException) -> str:

@@ -25,9 +25,12 @@ from toolwire.execution.ledger.base import (
 from toolwire.execution.ledger.outcome_codec import pack, unpack
 from toolwire.tools.runnable import OnCrash
 
+_START = time.time_ns() - time.monotonic_ns()
+
 
 def _now() -> int:
-    return time.time_ns() // 1_000_000
+    """The time by a clock that never jumps: an id that is forgotten early may run again."""
+    return (_START + time.monotonic_ns()) // 1_000_000
 
 
 class _MemoryRow:
@@ -56,7 +59,7 @@ class MemoryLedger:
         max_calls: beyond this number, the oldest ids are deleted, and such a call may run again.
             A claim fails if all calls are in progress.
         max_bytes: beyond this size, the oldest results are deleted: their calls are `gone`.
-        clock: milliseconds since 1970.
+        clock: milliseconds since 1970, by a clock that never jumps.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class MemoryLedger:
 
     @property
     def key(self) -> bytes:
+        """The key of the fingerprints, available while the ledger is open."""
         return self._key
 
     async def open(self) -> None: ...
@@ -115,6 +119,7 @@ class MemoryLedger:
         return Claim(row.state, key, row.token, row.attempt, _record(key, row))
 
     async def finish(self, claim: Claim, outcome: Outcome) -> Literal["recorded", "fenced"]:
+        """Record the outcome of a call; see `Ledger.finish`."""
         row = self._running.get(claim.key)
         if row is None or row.token != claim.token:
             earlier = self._finished.get(claim.key)
@@ -129,6 +134,7 @@ class MemoryLedger:
         return "recorded"
 
     async def release(self, claim: Claim) -> None:
+        """End a claim without effect: the same id may run again."""
         row = self._running.get(claim.key)
         if row is None or row.token != claim.token:
             return
@@ -138,6 +144,7 @@ class MemoryLedger:
         self._end(row)
 
     async def lose(self, claim: Claim) -> None:
+        """Mark a call whose outcome will never be known as `lost`."""
         row = self._running.get(claim.key)
         if row is None or row.token != claim.token:
             return
@@ -156,6 +163,7 @@ class MemoryLedger:
             self._drop_oldest()
 
     async def wait(self, key: CallKey, timeout: float) -> Record | None:
+        """Wait until a call has ended; None after `timeout` seconds."""
         row = self._find(key)
         if row is not None and row.state == "running":
             waiter = asyncio.get_running_loop().create_future()
@@ -166,11 +174,13 @@ class MemoryLedger:
         return None if row is None or row.state in (None, "running") else _record(key, row)
 
     async def get(self, key: CallKey) -> Record | None:
+        """Return the record of a call; None if there is none."""
         self._expire(self._clock())
         row = self._find(key)
         return None if row is None else _record(key, row)
 
     async def sweep(self) -> Sweep:
+        """Mark calls of dead owners, and delete old results and ids."""
         return self._expire(self._clock())
 
     def _expire(self, now: int) -> Sweep:

@@ -46,6 +46,7 @@ def encode_call(arguments: Object, context: ToolContext) -> bytes:
             "tokens": dict(context.tokens),
             "secrets": dict(context.secrets),
             "trace_id": context.trace_id,
+            "idempotency_key": context.idempotency_key,
         }
     )
 
@@ -62,6 +63,7 @@ def decode_call(data: bytes, tool: str) -> tuple[Object, ToolContext]:
                 "tokens": dict(tokens),
                 "secrets": dict(secrets),
                 "trace_id": str() | None as trace_id,
+                "idempotency_key": str(idempotency_key),
             } if _all_strings(tokens) and _all_strings(secrets):
                 return arguments, ToolContext(
                     call_id,
@@ -71,6 +73,7 @@ def decode_call(data: bytes, tool: str) -> tuple[Object, ToolContext]:
                     tokens=tokens,
                     secrets=secrets,
                     trace_id=trace_id,
+                    idempotency_key=idempotency_key,
                 )
     except ValueError as error:
         raise PayloadError(f"expected a call, got {len(data)} bytes: not JSON: {error}") from None

@@ -2,8 +2,8 @@
 
 The activity id is made from the key and the attempt of the call, and Temporal rejects a second
 activity with that id. A process that finds a call of a dead owner can therefore start it again: it
-gets the same run (`docs/temporal.md`). A run that Temporal may have forgotten is never started
-again.
+gets the same run (`docs/how-to/temporal.md`). A run that Temporal may have forgotten is never
+started again.
 """
 
 from __future__ import annotations

@@ -37,13 +37,13 @@ def _shift_block(chunk: Chunk, count: int) -> Chunk:
 
 API = ClientApi(
     wire="anthropic",
-    id_prefix="msg_",
+    ping={"type": "ping"},
     add_token=_add_token,
     add_token_chunks=_add_token_chunks,
     shift_block=_shift_block,
     token_may_come_last=False,
     signs_reasoning=True,
-    forwarded_headers=("anthropic-beta",),
+    forwarded_headers=("anthropic-beta", "anthropic-version"),
     counted_chunk="content_block_start",
     paths=(
         ApiPath("POST", r"(?:/anthropic)?/v1/messages", "generate"),

@@ -11,18 +11,33 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from toolwire.conversation.json import Object
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.streaming.events import Chunk
 
 Operation: TypeAlias = Literal[
-    "generate", "stream", "count_tokens", "list_models", "get_model", "show_model"
+    "generate",
+    "stream",
+    "count_tokens",
+    "embed",
+    "compact",
+    "list_models",
+    "get_model",
+    "show_model",
+    "get_version",
+    "get_response",
+    "delete_response",
+    "list_input_items",
 ]
+
+OF_STORED_RESPONSES: tuple[Operation, ...] = ("get_response", "delete_response", "list_input_items")
+"""The operations on one stored response: they have no body, and no model takes part in them."""
 
 
 class ApiPath(Struct, frozen=True):
     """A method, a path as a regular expression, and the operation behind it.
 
-    A group named `model` in the path is the name of the model.
+    A group named `model` in the path is the name of the model, one named `response` the id of a
+    stored response.
     """
 
     method: str
@@ -32,6 +47,31 @@ class ApiPath(Struct, frozen=True):
 
 def _wants_stream(body: Object) -> bool:
     return body.get("stream") is True
+
+
+class ResponseState(Struct, frozen=True, kw_only=True):
+    """How a request of an API continues an earlier response, which the server has stored."""
+
+    previous_field: str
+    """The field of a request that has the id of the response."""
+    output_field: str
+    """The field of a response that has its items."""
+    input_items: Callable[[JSON], list[JSON]]
+    """The input of a request as a list of items."""
+    response_field: str
+    """The field of the last event of a stream that has the response."""
+    final_events: tuple[str, ...]
+    """The types of that event."""
+    event_field: str = "type"
+    """The field of an event that has its type."""
+    repeats_output: bool = True
+    """True if the last event of a stream has the whole output; if not, the events are folded."""
+    noun: str = "Response"
+    """What the API calls a response, in messages."""
+    not_found_code: str = "previous_response_not_found"
+    """The error code for an id that a request continues and that is unknown."""
+    deleted: Callable[[str], Object] = lambda response_id: {}
+    """The answer to the deletion of a response."""
 
 
 class ClientApi(Struct, frozen=True, kw_only=True):
@@ -46,20 +86,33 @@ class ClientApi(Struct, frozen=True, kw_only=True):
     blocks before. Without chunks: those of the token alone."""
     wants_stream: Callable[[Object], bool] = _wants_stream
     """True if a body asks for a stream, where the path does not decide."""
+    sse_query: bytes = b""
+    """The query parameter that asks for server-sent events; without it a stream is a JSON array."""
+    call_paths: Callable[[Object], list[JsonPath]] = lambda body: []
+    """Where the calls of a response, or of a chunk, are, if a call may lack its `id`."""
+    call_marks: tuple[bytes, ...] = ()
+    """One of these texts is in the bytes of every response that has such calls."""
     forwarded_headers: tuple[str, ...] = ()
     """Request headers that belong to the body, and go with it to a model of the same wire."""
+    websocket: bool = False
+    """True if clients may send requests as messages of a WebSocket."""
+    state: ResponseState | None = None
+    """How a request continues an earlier response by its id; None if it cannot."""
     signs_reasoning: bool = False
     """True if reasoning is signed. Its clients return reasoning only with a response that has an id
     and names the model that they asked for."""
-    id_prefix: str = ""
-    """The prefix of the id of a response whose provider gave none; without one, none is made."""
     token_may_come_last: bool = True
     """True if a token may end a response that calls nothing. If not, such a response streams
     without one, and tokens stand between the responses of a tool loop."""
     shift_block: Callable[[Chunk, int], Chunk] = lambda chunk, count: chunk
-    """A chunk whose block comes after so many tokens, where blocks are numbered."""
+    """A chunk whose block comes after a number of tokens, where blocks are numbered."""
+    ping: Chunk | None = None
+    """The event that keeps a stream alive, where the API has one; others get a comment."""
+    type_field: str = "type"
+    """The field of a chunk that has its type."""
     counted_chunk: str = ""
-    """The type of the chunk that opens a block, where blocks are counted, or the response."""
+    """The type of the chunk that opens a block, where blocks are counted, or the response; the key
+    of a chunk that closes one, where chunks have a key instead of a type."""
     edit_counted_chunk: Callable[[Chunk, Object], Chunk] = lambda chunk, body: chunk
     """That chunk as the request body wants it."""
     edit_last_chunks: Callable[[list[Chunk], Object], list[Chunk]] = lambda chunks, body: chunks

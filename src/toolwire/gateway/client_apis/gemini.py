@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 
-from toolwire.conversation.json import Object
+from toolwire.conversation.json import JsonPath, Object, get
 from toolwire.gateway.client_apis.api import ApiPath, ClientApi
 from toolwire.streaming.events import Chunk
 
@@ -38,11 +38,29 @@ def _add_token_chunks(last: list[Chunk], token: str, blocks: int) -> list[Chunk]
     return [*last[:index], end, *last[index + 1 :]]
 
 
+_CALL_FIELDS = ("functionCall", "function_call")
+
+
+def _call_paths(body: Object) -> list[JsonPath]:
+    candidates = body.get("candidates")
+    paths: list[JsonPath] = []
+    for i, candidate in enumerate(candidates if isinstance(candidates, list) else ()):
+        parts = get(candidate, ("content", "parts"))
+        for j, part in enumerate(parts if isinstance(parts, list) else ()):
+            if isinstance(part, dict):
+                place: JsonPath = ("candidates", i, "content", "parts", j)
+                paths += [(*place, field) for field in _CALL_FIELDS if field in part]
+    return paths
+
+
 API = ClientApi(
     wire="gemini",
+    call_paths=_call_paths,
+    call_marks=tuple(field.encode() for field in _CALL_FIELDS),
     add_token=_add_token,
     add_token_chunks=_add_token_chunks,
     wants_stream=lambda body: False,
+    sse_query=b"alt=sse",
     token_count=lambda count: {"totalTokens": count},
     paths=(
         ApiPath("POST", rf"{_MODEL_PATH}:generateContent", "generate"),

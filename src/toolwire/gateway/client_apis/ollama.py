@@ -33,5 +33,6 @@ API = ClientApi(
         ApiPath("POST", r"/api/chat", "generate"),
         ApiPath("GET", r"/api/tags", "list_models"),
         ApiPath("POST", r"/api/show", "show_model"),
+        ApiPath("GET", r"/api/version", "get_version"),
     ),
 )

@@ -56,13 +56,14 @@ def _edit_last_chunks(last: list[Chunk], body: Object) -> list[Chunk]:
 
 API = ClientApi(
     wire="openai-chat",
-    id_prefix="chatcmpl-",
     add_token=_add_token,
     add_token_chunks=_add_token_chunks,
     edit_last_chunks=_edit_last_chunks,
     paths=(
         ApiPath("POST", r"(?:/v1|/openai/v1)?/chat/completions", "generate"),
         ApiPath("POST", r"/openai/deployments/(?P<model>[^/]+)/chat/completions", "generate"),
+        ApiPath("POST", r"(?:/v1|/openai/v1)?/embeddings", "embed"),
+        ApiPath("POST", r"/openai/deployments/(?P<model>[^/]+)/embeddings", "embed"),
         ApiPath("GET", r"(?:/openai)?/v1/models", "list_models"),
         ApiPath("GET", r"(?:/openai)?/v1/models/(?P<model>.+)", "get_model"),
     ),

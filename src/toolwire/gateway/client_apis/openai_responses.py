@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from toolwire.conversation.ids import digest
-from toolwire.conversation.json import Object
-from toolwire.gateway.client_apis.api import ApiPath, ClientApi
+from toolwire.conversation.json import JSON, Object
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseState
 from toolwire.streaming.events import Chunk
 
+_RESPONSE_PATH = r"(?:/v1|/openai/v1)?/responses/(?P<response>[^/]+)"
 _LAST_EVENTS = ("response.completed", "response.incomplete")
 _STORED_BY_PROVIDER = {
     "previous_response_id": (
-        "a response that is stored with the provider; send the whole conversation as `input`"
+        "a response that is stored with the provider; send the whole conversation as `input`, or"
+        " set [responses] store in the configuration of the gateway"
     ),
     "conversation": "a conversation that is stored with the provider; send it as `input`",
     "prompt": "a prompt that is stored with the provider; send it as `instructions` and `input`",
@@ -64,9 +66,25 @@ def _provider_only(body: Object) -> str | None:
     return None if field is None else f"`{field}` needs {_STORED_BY_PROVIDER[field]}"
 
 
+def input_items(value: JSON) -> list[JSON]:
+    """The input of a request as a list of items."""
+    if isinstance(value, list):
+        return value
+    return [{"role": "user", "content": value}] if isinstance(value, str) else []
+
+
+STATE = ResponseState(
+    previous_field="previous_response_id",
+    output_field="output",
+    input_items=input_items,
+    response_field="response",
+    final_events=_LAST_EVENTS,
+    deleted=lambda response_id: {"id": response_id, "object": "response", "deleted": True},
+)
 API = ClientApi(
     wire="openai-responses",
-    id_prefix="resp_",
+    websocket=True,
+    state=STATE,
     add_token=_add_token,
     add_token_chunks=_add_token_chunks,
     provider_only=_provider_only,
@@ -74,5 +92,9 @@ API = ClientApi(
     paths=(
         ApiPath("POST", r"(?:/v1|/openai/v1)?/responses", "generate"),
         ApiPath("POST", r"(?:/v1|/openai/v1)?/responses/input_tokens", "count_tokens"),
+        ApiPath("POST", r"(?:/v1|/openai/v1)?/responses/compact", "compact"),
+        ApiPath("GET", _RESPONSE_PATH, "get_response"),
+        ApiPath("DELETE", _RESPONSE_PATH, "delete_response"),
+        ApiPath("GET", rf"{_RESPONSE_PATH}/input_items", "list_input_items"),
     ),
 )

@@ -10,7 +10,10 @@ from msgspec import Struct
 from toolwire.gateway.client_apis import (
     ai_sdk,
     anthropic,
+    bedrock,
+    cohere,
     gemini,
+    gemini_interactions,
     ollama,
     openai_chat,
     openai_responses,
@@ -22,6 +25,9 @@ CLIENT_APIS: tuple[ClientApi, ...] = (
     openai_responses.API,
     anthropic.API,
     gemini.API,
+    gemini_interactions.API,
+    bedrock.API,
+    cohere.API,
     ollama.API,
     ai_sdk.API,
 )
@@ -29,11 +35,12 @@ BY_WIRE = {api.wire: api for api in CLIENT_APIS}
 
 
 class RouteMatch(Struct, frozen=True):
-    """The API and operation of a path, and the model that the path names."""
+    """The API and operation of a path, and the model or response that the path names."""
 
     api: ClientApi
     operation: Operation
     model: str | None = None
+    response_id: str | None = None
 
 
 class RouteTable:
@@ -53,9 +60,9 @@ class RouteTable:
             match = pattern.fullmatch(plain) if row.method == method else None
             if match is None:
                 continue
-            model = match.groupdict().get("model")
-            route = RouteMatch(api, row.operation, model)
-            if model is None and plain == path:
+            names = match.groupdict()
+            route = RouteMatch(api, row.operation, names.get("model"), names.get("response"))
+            if not names and plain == path:
                 self._matches[method, path] = route
             return route
         return None

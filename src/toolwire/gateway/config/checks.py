@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from toolwire.errors import UsageError
-from toolwire.gateway.config.mistakes import Mistake, model_table_name, suggest
+from msgspec.structs import asdict
+
+from toolwire.errors import ConfigError, UsageError
+from toolwire.gateway.config.mistakes import Mistake, suggest, table_name
 from toolwire.gateway.config.schema import Config, ModelConfig
+from toolwire.gateway.usage.store import UsageStore
 from toolwire.providers.endpoints import ModelEndpoint
+from toolwire.server.cors import check_origin
 
 _GATEWAY_HEADERS = {
     "authorization",
@@ -37,6 +41,9 @@ _CONNECTION_HEADERS = {
 """Headers about one connection only."""
 
 
+_RESPONSE_STORES = "expected memory:, sqlite:///FILE or postgresql://HOST/DATABASE"
+
+
 class Models(Protocol):
     """Resolves the models of a configuration."""
 
@@ -56,11 +63,32 @@ def find_mistakes(config: Config, models: Models) -> list[Mistake]:
     if default is not None and models.match(default) is None:
         hint = suggest(default, models.names())
         mistakes.append(Mistake("server", "default", f"unknown model {default}{hint}"))
+    for origin in config.server.cors_origins:
+        if (reason := check_origin(origin)) is not None:
+            mistakes.append(Mistake("server", "cors_origins", f"{origin} {reason}"))
+    for source in config.tools.servers:
+        if source not in config.tools.sources:
+            hint = suggest(source, config.tools.sources)
+            mistakes.append(Mistake("tools", "servers", f"{source} is not in sources{hint}"))
+    if config.usage.store is not None:
+        try:
+            UsageStore(config.usage.store)
+        except ConfigError as error:
+            mistakes.append(Mistake("usage", "store", str(error)))
+    store = config.responses.store
+    if store is not None and not _names_response_store(store):
+        mistakes.append(Mistake("responses", "store", _RESPONSE_STORES))
     return [*mistakes, *_number_mistakes(config)]
 
 
+def _names_response_store(url: str) -> bool:
+    if url == "memory:" or url.startswith(("postgresql://", "postgres://")):
+        return True
+    return url.startswith("sqlite:///") and url != "sqlite:///"
+
+
 def _model_mistakes(name: str, model: ModelConfig, models: Models) -> Iterator[Mistake]:
-    table = model_table_name(name)
+    table = table_name("models", name)
     try:
         models.endpoint(name.replace("*", "x"), name, model)
     except UsageError as error:
@@ -74,12 +102,13 @@ def _model_mistakes(name: str, model: ModelConfig, models: Models) -> Iterator[M
         scheme, found, _ = url.partition("://")
         got = f", got {scheme}" if found else ""
         yield Mistake(table, "base_url", f"expected http:// or https://{got}")
-    for fallback in model.fallbacks:
-        if fallback == name:
-            yield Mistake(table, "fallbacks", f"{fallback} is the model itself; remove it")
-        elif models.match(fallback) is None:
-            hint = suggest(fallback, models.names())
-            yield Mistake(table, "fallbacks", f"unknown model {fallback}{hint}")
+    for key, others in (("fallbacks", model.fallbacks), ("balance", model.balance)):
+        for other in others:
+            if other == name:
+                yield Mistake(table, key, f"{other} is the model itself; remove it")
+            elif models.match(other) is None:
+                hint = suggest(other, models.names())
+                yield Mistake(table, key, f"unknown model {other}{hint}")
     if model.concurrency is not None and model.concurrency < 1:
         yield Mistake(table, "concurrency", f"expected at least 1, got {model.concurrency}")
     timeouts = {"connect_timeout": model.connect_timeout, "idle_timeout": model.idle_timeout}
@@ -100,6 +129,9 @@ def _number_mistakes(config: Config) -> list[Mistake]:
     checks = (
         ("server", "port", 0 <= server.port < 65536, "expected 0 to 65535"),
         ("server", "max_body_mb", server.max_body_mb > 0, "expected more than 0"),
+        ("responses", "max_mb", config.responses.max_mb > 0, "expected more than 0"),
+        ("responses", "max_age", config.responses.max_age > 0, "expected more than 0 seconds"),
+        ("server", "worker_timeout", server.worker_timeout > 0, "expected more than 0 seconds"),
         ("tools", "max_turns", tools.max_turns > 0, "expected more than 0"),
         ("tools", "parallel", tools.parallel > 0, "expected more than 0"),
         ("tools", "tool_timeout", tools.tool_timeout > 0, "expected more than 0 seconds"),
@@ -110,4 +142,10 @@ def _number_mistakes(config: Config) -> list[Mistake]:
             "expected 0 or more seconds",
         ),
     )
-    return [Mistake(table, key, message) for table, key, valid, message in checks if not valid]
+    mistakes = [Mistake(table, key, message) for table, key, valid, message in checks if not valid]
+    for name, price in config.prices.items():
+        for key, value in asdict(price).items():
+            if value is not None and value < 0:
+                table = table_name("prices", name)
+                mistakes.append(Mistake(table, key, f"expected 0 or more, got {value:g}"))
+    return mistakes

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from toolwire.errors import ConfigError
 from toolwire.gateway.config.checks import find_mistakes
 from toolwire.gateway.config.environment import config_from_environment
-from toolwire.gateway.config.mistakes import Mistake, SourceLines
+from toolwire.gateway.config.mistakes import Mistake, SourceLines, table_name
 from toolwire.gateway.config.model_table import ModelTable
 from toolwire.gateway.config.parser import parse_config
 from toolwire.gateway.config.schema import Config, is_demo
@@ -61,6 +61,7 @@ class ConfigSource(Struct, frozen=True, kw_only=True):
 
         models = ModelTable(config, self.env, demo_url=demo_url, read_file=read_file, check=False)
         mistakes = [*mistakes, *find_mistakes(config, models), *_missing_tools(config)]
+        mistakes += _missing_variables(config, self.env)
         if self.file is not None and not config.models and not mistakes:
             example = '[models."claude-*"] with upstream = "anthropic"'
             mistakes.append(Mistake("", "", f"there are no models; add a table, such as {example}"))
@@ -73,6 +74,7 @@ class ConfigSource(Struct, frozen=True, kw_only=True):
             keys = read_keys(key_file) if key_file is not None else None
         except ConfigError as error:
             described += error.mistakes
+        described += _missing_for_budgets(config, key_file, keys or [])
         if described:
             raise ConfigError(*described)
         key_files = [model.key_file for model in config.models.values()]
@@ -103,3 +105,31 @@ def _missing_tools(config: Config) -> list[Mistake]:
         and not source.startswith(_REMOTE_TOOLS)
         and not Path(source).is_file()
     ]
+
+
+def _missing_variables(config: Config, env: Mapping[str, str]) -> list[Mistake]:
+    """Credentials of tool servers that the environment does not have."""
+    return [
+        Mistake(
+            f"tools.{table_name('servers', source)}",
+            key,
+            f"the environment variable {variable} is not set",
+        )
+        for source, server in config.tools.servers.items()
+        for key, variable in (("key_env", server.key_env), ("token_env", server.token_env))
+        if variable is not None and not env.get(variable)
+    ]
+
+
+def _missing_for_budgets(config: Config, file: Path | None, keys: list[KeyConfig]) -> list[str]:
+    """What the budgets of keys need and the configuration lacks."""
+    with_budget = [
+        key.name
+        for key in keys
+        if key.budget_per_day is not None or key.budget_per_month is not None
+    ]
+    if not with_budget:
+        return []
+    missing = [] if config.usage.store is not None else ["[usage] store"]
+    missing += [] if config.prices else ["[prices.MODEL]"]
+    return [f"{file}: {with_budget[0]}: a budget needs {need}" for need in missing]

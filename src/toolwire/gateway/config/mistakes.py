@@ -74,6 +74,6 @@ def quote_key(name: str) -> str:
     return name if _BARE_KEY.fullmatch(name) else f'"{name}"'
 
 
-def model_table_name(name: str) -> str:
-    """The name of the table of a model."""
-    return f"models.{quote_key(name)}"
+def table_name(kind: str, name: str) -> str:
+    """The name of a table such as `[models.NAME]`."""
+    return f"{kind}.{quote_key(name)}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolwire.conversation.model import Setting
 from toolwire.errors import ConfigError, UsageError
@@ -13,7 +14,12 @@ from toolwire.gateway.config.checks import find_mistakes
 from toolwire.gateway.config.mistakes import suggest
 from toolwire.gateway.config.schema import DEMO, Config, ModelConfig, is_demo
 from toolwire.profiles.table import PROFILES
-from toolwire.providers.endpoints import ModelEndpoint, find_endpoint
+from toolwire.providers.endpoints import (
+    ModelEndpoint,
+    complete_base_url,
+    find_endpoint,
+    find_provider,
+)
 from toolwire.providers.http.policy import Timeouts
 from toolwire.providers.table import BY_NAME
 
@@ -34,6 +40,8 @@ class ModelTarget(Struct, frozen=True, kw_only=True):
     endpoint: ModelEndpoint
     timeouts: Timeouts
     settings: dict[str, Setting] = {}
+    shares_load: bool = False
+    """True for the models among which a request for a balanced model chooses."""
 
 
 def _no_files(name: str) -> str:
@@ -122,6 +130,10 @@ class ModelTable:
         visited.add(table)
         config = self.config.models[table]
         targets = [self._target(name, table, config)]
+        for other in config.balance:
+            targets += self._targets(other, visited)
+        if len(targets) > 1:
+            targets = [replace(target, shares_load=True) for target in targets]
         for fallback in config.fallbacks:
             targets += self._targets(fallback, visited)
         return targets
@@ -152,10 +164,13 @@ class ModelTable:
         if config.upstream not in BY_NAME and config.upstream not in PROFILES:
             hint = suggest(config.upstream, [*BY_NAME, *PROFILES, DEMO])
             raise UsageError(f"upstream: unknown provider {config.upstream}{hint}")
-        key = self._api_key(config)
+        key, base_url = self._api_key(config), config.base_url
+        provider = find_provider(config.upstream)
+        if base_url is not None and provider is not None:
+            base_url = complete_base_url(provider, base_url)
         try:
             return find_endpoint(
-                f"{config.upstream}:{model}", self._env, base_url=config.base_url, api_key=key
+                f"{config.upstream}:{model}", self._env, base_url=base_url, api_key=key
             )
         except UsageError as error:
             reason = error.why.removeprefix(f"{config.upstream}:{model}: ")

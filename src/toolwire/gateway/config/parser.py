@@ -9,8 +9,8 @@ from msgspec import Struct, ValidationError, convert
 from msgspec.structs import FieldInfo, fields
 
 from toolwire.errors import ConfigError
-from toolwire.gateway.config.mistakes import Mistake, SourceLines, model_table_name, suggest
-from toolwire.gateway.config.schema import MODELS_TABLE, TABLES, Config, ModelConfig
+from toolwire.gateway.config.mistakes import Mistake, SourceLines, suggest, table_name
+from toolwire.gateway.config.schema import NAMED_TABLES, TABLES, Config
 
 _MISSING_HINTS = {"upstream": 'missing; name the provider, as in upstream = "anthropic"'}
 _PLAIN_TYPES = (
@@ -61,22 +61,22 @@ class _Parser:
     def parse(self, value: Mapping[str, object]) -> Config:
         tables: dict[str, object] = {}
         for name, table in value.items():
-            if name == MODELS_TABLE and isinstance(table, dict):
-                models = {
-                    key: self._table(ModelConfig, model_table_name(key), model)
-                    for key, model in table.items()
+            if name in NAMED_TABLES and isinstance(table, dict):
+                kind = NAMED_TABLES[name]
+                rows = {
+                    key: self._table(kind, table_name(name, key), row) for key, row in table.items()
                 }
-                tables[name] = {key: model for key, model in models.items() if model is not None}
+                tables[name] = {key: row for key, row in rows.items() if row is not None}
             elif name in TABLES and isinstance(table, dict):
                 parsed = self._table(TABLES[name], name, table)
                 if parsed is not None:
                     tables[name] = parsed
-            elif name == MODELS_TABLE:
-                self._report(name, "", "expected a table, as in [models.fast]")
+            elif name in NAMED_TABLES:
+                self._report(name, "", f"expected a table, as in [{name}.fast]")
             elif name in TABLES:
                 self._report(name, "", f"expected a table: [{name}]")
             else:
-                self._report("", name, f"unknown table{suggest(name, [*TABLES, MODELS_TABLE])}")
+                self._report("", name, f"unknown table{suggest(name, [*TABLES, *NAMED_TABLES])}")
         return Config(**tables)  # type: ignore[arg-type]
 
     def _table(self, kind: type[Struct], table: str, value: object) -> Struct | None:

@@ -24,7 +24,7 @@ from toolwire.gateway.tools.gateway_tools import GatewayTools
 
 CHECK_SECONDS = 1.0
 """The time between two looks at the files."""
-_FIXED_SETTINGS = ("host", "port", "allowed_hosts", "max_body_mb")
+_FIXED_SETTINGS = ("host", "port", "allowed_hosts", "cors_origins", "max_body_mb", "worker_timeout")
 """Settings of the server that a restart applies."""
 _log = logging.getLogger("toolwire.gateway")
 
@@ -117,7 +117,7 @@ class Reloader:
             tools = self._open_tools(current.tools)
             try:
                 if tools is not None:
-                    await tools.open()
+                    await tools.open(gateway.tools)
             except Exception as error:  # whatever a tool server raises keeps the old tools
                 raise ConfigError(f"[tools] {type(error).__name__}: {error}") from None
         if loaded.keys is not None:
@@ -137,6 +137,9 @@ class Reloader:
             for name in _FIXED_SETTINGS
             if getattr(previous.server, name) != getattr(current.server, name)
         ]
+        for table in ("usage", "responses"):
+            if getattr(previous, table) != getattr(current, table):
+                _log.warning("[%s]: restart the gateway to apply it", table)
         if changed:
             _log.warning("[server] %s: restart the gateway to apply it", ", ".join(changed))
 

@@ -15,7 +15,9 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from toolwire.gateway.usage.prices import Price
 from toolwire.providers.http.policy import TIMEOUTS
+from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy
 
 DEMO = "demo"
 """The upstream that is a mock in this process."""
@@ -34,7 +36,8 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """The provider's name of the model. By default the name that the client used; for `groq/*` the
     text after the slash."""
     base_url: str | None = None
-    """Another address than the usual one of the provider."""
+    """Another address than the usual one of the provider, with or without its version (`/v1`). A
+    final slash stands for a server at the root."""
     key_env: str | None = None
     """The environment variable with the API key. By default the one that the provider's own tools
     use."""
@@ -42,6 +45,9 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """A file with the API key and nothing else, relative to this file."""
     fallbacks: tuple[str, ...] = ()
     """Models to try, in this order, if this one gives no response. Only before the first byte."""
+    balance: tuple[str, ...] = ()
+    """Models that share the requests for this one: each goes to the least busy of them. One that
+    fails rests for a while."""
     connect_timeout: float = TIMEOUTS.connect
     """Seconds to establish a connection."""
     idle_timeout: float = TIMEOUTS.idle
@@ -50,8 +56,22 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """Requests at the same time in one process; further requests wait."""
     headers: tuple[str, ...] = ()
     """Request headers of the client to forward, such as `anthropic-beta`."""
+    cache_breakpoints: BreakpointPolicy = "keep"
+    """`auto` marks prompts for the provider's cache if the client marks none and the provider
+    caches nothing without marks, as for Claude. Marks of the client are translated in any case."""
     settings: dict[str, str | int | float | bool | list[str]] = field(default_factory=dict)
     """Settings that replace those of the client, such as `temperature`."""
+
+
+class ToolServerConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`[tools.servers."SOURCE"]`: what one server of `sources` gets."""
+
+    key_env: str | None = None
+    """The environment variable with the API key for this server."""
+    token_env: str | None = None
+    """The environment variable with a bearer token, instead of a key."""
+    secrets: tuple[str, ...] = ()
+    """Environment variables that the tools of this server may get, if they declare them."""
 
 
 class ToolsConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -74,7 +94,10 @@ class ToolsConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     show_tool_calls: Literal["text", "none"] = "text"
     """What clients see of these calls where their wire has no form for them."""
     secrets: tuple[str, ...] = ()
-    """Environment variables that tools may get."""
+    """Environment variables that the Python tools of `sources` may get. Servers get only those of
+    their own table."""
+    servers: dict[str, ToolServerConfig] = field(default_factory=dict)
+    """`[tools.servers."SOURCE"]`: the credentials and secrets of each server."""
 
 
 class ServerConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -92,16 +115,41 @@ class ServerConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """The largest request body."""
     allowed_hosts: tuple[str, ...] = ()
     """Accepted values of the Host header, beside localhost; `*` accepts any."""
+    cors_origins: tuple[str, ...] = ()
+    """Origins whose web pages may use the gateway, such as `https://app.example`."""
     log: Literal["text", "json"] = "text"
     """The format of the log, which has one line for each request."""
+    worker_timeout: float = 30.0
+    """Seconds without a heartbeat after which a hanging worker process is killed and replaced."""
 
 
 class KeysConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """`[keys]`: virtual keys of clients."""
 
     file: str | None = None
-    """A file with virtual keys (`.toml`, `.jsonl`, `.db`) as `--new-key` writes it, relative to
-    this file."""
+    """A file with virtual keys (`.toml`, `.jsonl`, `.db`) as `toolwire keys add` writes it,
+    relative to this file."""
+
+
+class UsageConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`[usage]`: what clients use, by key, model and day."""
+
+    store: str | None = None
+    """Where usage is kept: `sqlite:///FILE` or `postgresql://…`. Processes with the same store
+    share the limits of keys."""
+
+
+class ResponsesConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`[responses]`: responses that clients continue by `previous_response_id` or
+    `previous_interaction_id`, for models whose provider does not keep them."""
+
+    store: str | None = None
+    """Where responses are kept: `memory:`, `sqlite:///FILE` or `postgresql://…`. By default
+    nowhere: clients have to send the whole conversation."""
+    max_mb: float = 256.0
+    """Megabytes of all kept responses; the oldest are removed first."""
+    max_age: float = 2592000.0
+    """Seconds that a response is kept."""
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -111,14 +159,21 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     models: dict[str, ModelConfig] = field(default_factory=dict)
     tools: ToolsConfig = ToolsConfig()
     keys: KeysConfig = KeysConfig()
+    usage: UsageConfig = UsageConfig()
+    responses: ResponsesConfig = ResponsesConfig()
+    prices: dict[str, Price] = field(default_factory=dict)
 
 
-TABLES: dict[str, type[ServerConfig] | type[ToolsConfig] | type[KeysConfig]] = {
+TABLES: dict[str, type[Struct]] = {
     "server": ServerConfig,
     "tools": ToolsConfig,
     "keys": KeysConfig,
+    "usage": UsageConfig,
+    "responses": ResponsesConfig,
 }
-MODELS_TABLE = "models"
+"""Tables that occur once."""
+NAMED_TABLES: dict[str, type[Struct]] = {"models": ModelConfig, "prices": Price}
+"""Tables with one table for each name: `[models.NAME]`."""
 
 
 def is_demo(upstream: str) -> bool:

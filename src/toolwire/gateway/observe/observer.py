@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
-from time import perf_counter, time
+from time import perf_counter, time, time_ns
 
 from opentelemetry import propagate, trace
 from opentelemetry.trace import Span, SpanKind, StatusCode, TracerProvider
@@ -108,7 +108,13 @@ class Observer:
     def begin(self, api: str, headers: Mapping[bytes, bytes]) -> RequestRecord:
         """Start the record of a request. Its span joins the trace that the client names."""
         number = next(self._numbers)
-        record = RequestRecord(api, f"{self._id_prefix}{number}", started_at=perf_counter())
+        record = RequestRecord(
+            api,
+            f"{self._id_prefix}{number}",
+            received_at=time_ns(),
+            clock=perf_counter,
+            started_at=perf_counter(),
+        )
         if self._log_bodies or self._recorder is not None:
             record.capture = BodyCapture()
         self.metrics.in_flight += 1
@@ -155,6 +161,8 @@ class Observer:
             record.capture, record.span = None, None
         if record.losses:
             record.losses = record.losses[:MAX_LOSSES]
+        if record.paired_by_order:
+            record.paired_by_order = record.paired_by_order[:MAX_LOSSES]
         self.recent.add(record)
 
     def _count(self, record: RequestRecord) -> None:

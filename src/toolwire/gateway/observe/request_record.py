@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from msgspec import Struct, field
 from opentelemetry.trace import Span
 
 from toolwire.conversation.json import Object
 from toolwire.conversation.model import Usage
+from toolwire.wires.engine.encode_context import RequestInfo
 
 MAX_LOSSES = 20
-"""The losses that a record lists one by one."""
+"""The losses, and the pairs by order, that a record lists one by one."""
 MAX_CAPTURE_BYTES = 64 * 1024 * 1024
 """The bytes that are kept of one request."""
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -71,6 +73,8 @@ class RequestRecord(Struct):
     status: int = 0
     changes: tuple[str, ...] = ()
     losses: tuple[str, ...] = ()
+    paired_by_order: tuple[str, ...] = ()
+    """The results that only their position assigned to a call, with the place of the call."""
     attempts: int = 0
     fallbacks: list[str] = field(default_factory=list)
     """Why other upstreams gave no response, in the order of the attempts."""
@@ -81,8 +85,11 @@ class RequestRecord(Struct):
     finish_reason: str | None = None
     tools: list[ToolRun] = field(default_factory=list)
     client_disconnected: bool = False
+    received_at: int = 0
+    """In nanoseconds since 1970."""
+    clock: Callable[[], float] = float
+    """The clock of `started_at` and `first_byte_at`."""
     started_at: float = 0.0
-    """By the clock of `perf_counter`, as `first_byte_at`."""
     first_byte_at: float | None = None
     seconds: float = 0.0
     trace_headers: dict[str, str] = field(default_factory=dict)
@@ -111,6 +118,15 @@ class RequestRecord(Struct):
         if self.capture is not None:
             self.capture.add(self.capture.response, data)
 
+    def info(self, body: Object) -> RequestInfo:
+        """What a response says about the request with this body, if the provider does not."""
+        return RequestInfo(
+            {"model": self.model, **body},
+            created=self.received_at // 1_000_000_000,
+            id=f"{self.id} {self.received_at}",
+            elapsed=lambda: self.clock() - self.started_at,
+        )
+
     def summary(self) -> Object:
         """The record as JSON, without bodies."""
         usage = self.usage or Usage()
@@ -135,6 +151,7 @@ class RequestRecord(Struct):
             "repairs": list(self.changes),
             "losses": list(self.losses[:MAX_LOSSES]),
             "loss_count": len(self.losses) if len(self.losses) > MAX_LOSSES else None,
+            "paired_by_order": list(self.paired_by_order[:MAX_LOSSES]),
             "key": self.key or None,
             "error": self.error,
             "client_disconnected": self.client_disconnected or None,
@@ -161,6 +178,8 @@ class RequestRecord(Struct):
             parts.append(f"repaired {', '.join(self.changes)}")
         if self.losses:
             parts.append(f"{len(self.losses)} losses")
+        if self.paired_by_order:
+            parts.append(f"paired {len(self.paired_by_order)} results by order")
         if self.tools:
             parts.append(f"ran {', '.join(run.tool for run in self.tools)}")
         return printable("; ".join(parts))

@@ -5,16 +5,19 @@ from __future__ import annotations
 from contextlib import aclosing
 from time import perf_counter
 
-from toolwire.conversation.json import dump
+from toolwire.conversation.json import dump, parse
 from toolwire.gateway.errors import UpstreamFailed, raw_headers, report_headers
 from toolwire.gateway.forward import forward_turn, headers_for_client
-from toolwire.gateway.model_list import model_body, model_details, model_list
+from toolwire.gateway.model_list import model_body, model_details, model_list, server_version
 from toolwire.gateway.request import GatewayRequest
 from toolwire.gateway.respond.failures import UNREADABLE, unreadable_response
 from toolwire.gateway.respond.stream import respond_with_stream
 from toolwire.gateway.respond.writer import ResponseWriter
+from toolwire.gateway.responses_state.compaction import compacted_response
+from toolwire.gateway.responses_state.retrieval import respond_with_stored
 from toolwire.gateway.token_count import TOKEN_COUNT_ENDPOINTS, read_token_count
 from toolwire.gateway.tools.tool_loop import ToolLoop
+from toolwire.gateway.translation.outcome import read_input_tokens
 from toolwire.providers.http.response import Response
 from toolwire.server.asgi import answer
 
@@ -26,12 +29,19 @@ async def respond(request: GatewayRequest) -> None:
 
     Raises:
         UpstreamFailed: the response cannot be read, and the client has got nothing yet.
+        RequestRejected: there is no such stored response.
     """
     match request.operation:
-        case "list_models" | "get_model" | "show_model":
+        case "list_models" | "get_model" | "show_model" | "get_version":
             await _respond_with_models(request)
+        case "get_response" | "delete_response" | "list_input_items":
+            await respond_with_stored(request)
         case "count_tokens":
             await _respond_with_token_count(request)
+        case "embed":
+            await _respond_unchanged(request)
+        case "compact" if request.translator.same_wire:
+            await _respond_unchanged(request)
         case _ if request.tool_loop is not None:
             await _respond_with_tool_loop(request, request.tool_loop)
         case _ if request.record.stream:
@@ -51,6 +61,8 @@ async def _respond_with_models(request: GatewayRequest) -> None:
         names = request.models.names()
         key = request.key
         body = model_list(wire, [name for name in names if key is None or key.may_use(name)])
+    elif request.operation == "get_version":
+        body = server_version()
     elif request.operation == "get_model":
         body = model_body(wire, request.record.model)
     else:
@@ -78,8 +90,18 @@ async def _respond_with_whole(request: GatewayRequest) -> None:
     }
     fields = [*_JSON_HEADERS, *raw_headers(headers)] if headers else _JSON_HEADERS
     record.status, record.first_byte_at = 200, perf_counter()
-    record.capture_response(translated.body)
-    await answer(request.send, 200, translated.body, fields)
+    body = translated.body
+    if request.operation == "compact":
+        body = _compact(body, request)
+    record.capture_response(body)
+    await answer(request.send, 200, body, fields)
+
+
+def _compact(response: bytes, request: GatewayRequest) -> bytes:
+    """The compacted conversation, from the response with the summary."""
+    summary, body = parse(response), parse(request.raw)
+    assert isinstance(summary, dict) and isinstance(body, dict)
+    return dump(compacted_response(summary, body))
 
 
 async def _respond_with_token_count(request: GatewayRequest) -> None:
@@ -96,6 +118,22 @@ async def _respond_with_token_count(request: GatewayRequest) -> None:
     await answer(request.send, 200, dump(request.api.token_count(tokens)), headers)
 
 
+async def _respond_unchanged(request: GatewayRequest) -> None:
+    record, response = request.record, _response(request)
+    try:
+        data = await response.read_all()
+    except UNREADABLE as error:
+        raise unreadable_response(error, record.upstream) from None
+    if data.lstrip()[:1] != b"{":
+        raise UpstreamFailed(f"{record.upstream} returned no JSON object", 502)
+    record.capture_upstream_response(data)
+    record.capture_response(data)
+    record.usage = read_input_tokens(data)
+    record.status, record.first_byte_at = 200, perf_counter()
+    headers = [*_JSON_HEADERS, *raw_headers(headers_for_client(response))]
+    await answer(request.send, 200, data, headers)
+
+
 async def _respond_with_tool_loop(request: GatewayRequest, loop: ToolLoop) -> None:
     """Run the tools that the model calls, and send one response for all turns."""
     record = request.record
@@ -106,6 +144,7 @@ async def _respond_with_tool_loop(request: GatewayRequest, loop: ToolLoop) -> No
     }
     writer = ResponseWriter(request, {**headers, "cache-control": "no-cache"})
     pieces = loop.run(_response(request), lambda turn: forward_turn(request, turn))
+    request.state.keep_alive.add(writer)
     try:
         async with aclosing(pieces):
             async for piece in pieces:
@@ -121,6 +160,8 @@ async def _respond_with_tool_loop(request: GatewayRequest, loop: ToolLoop) -> No
         if isinstance(error, UpstreamFailed):
             raise
         raise unreadable_response(error, record.upstream) from None
+    finally:
+        request.state.keep_alive.remove(writer)
     record.finish_reason = loop.finish_reason
     if record.stream:
         await writer.end(b"")

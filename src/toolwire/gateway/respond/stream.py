@@ -14,14 +14,17 @@ from toolwire.gateway.forward import connection_failure, headers_for_client
 from toolwire.gateway.request import GatewayRequest
 from toolwire.gateway.respond.failures import UNREADABLE, stream_failure, unreadable_response
 from toolwire.gateway.respond.writer import ResponseWriter
-from toolwire.gateway.translation.outcome import StreamTail, read_outcome
+from toolwire.gateway.translation.call_ids import CallIds
+from toolwire.gateway.translation.outcome import BinaryStreamTail, StreamTail, read_outcome
 from toolwire.gateway.translation.response_stream import ResponseStream
 from toolwire.providers.http.response import LARGEST_BODY, Response
 from toolwire.providers.http.upstream import CONNECTION_ERRORS
+from toolwire.streaming.framing.aws import complete_size
 from toolwire.streaming.stream_translator import StreamTranslator
 
 _DRAIN_SECONDS = 0.25
 """The time a server has to end a stream that is over, so that its connection can be used again."""
+_BINARY_MEDIA_TYPE = "application/vnd.amazon.eventstream"
 _MAX_LINE_BYTES = 1024 * 1024
 """A longer line is forwarded before its end."""
 
@@ -62,6 +65,7 @@ async def _respond_translated(request: GatewayRequest, response: Response) -> No
     is_whole = _is_whole(request, response)
     last: list[bytes] = []
     failure: UpstreamFailed | None = None
+    request.state.keep_alive.add(writer)
     try:
         if is_whole:
             last = stream.feed_whole(await response.read_all())
@@ -69,6 +73,8 @@ async def _respond_translated(request: GatewayRequest, response: Response) -> No
             last = [*await _pump(request, response, stream, writer), *stream.end()]
     except UNREADABLE as error:
         failure = unreadable_response(error, record.upstream)
+    finally:
+        request.state.keep_alive.remove(writer)
     if failure is None and stream.fault is not None:
         failure = stream_failure(stream.fault)
     if failure is not None:
@@ -147,8 +153,8 @@ async def _flow(response: Response, take: Callable[[bytes], Awaitable[None] | bo
 
 
 class _PassthroughStream:
-    """Forwards a stream byte for byte. Only complete lines are sent, so that an error event can
-    follow one that breaks off."""
+    """Forwards a stream byte for byte. Only complete lines, or messages of a binary stream, go out,
+    so that an error event can follow one that breaks off."""
 
     def __init__(self, request: GatewayRequest, response: Response) -> None:
         self._request = request
@@ -165,15 +171,22 @@ class _PassthroughStream:
             },
         )
         self._is_whole = _is_whole(request, response)
-        self._tail = StreamTail(self._translator.wire)
+        self._is_binary = media_type.startswith(_BINARY_MEDIA_TYPE)
+        tail = BinaryStreamTail if self._is_binary else StreamTail
+        self._tail = tail(self._translator.wire)
         self._incomplete = b""
         self._renamed = False
+        self._call_ids: CallIds | None = None
+        if self._translator.api.call_marks:
+            self._call_ids = CallIds(self._translator.api, request.upstream_request)
         record = request.record
         self._capture = record.capture_upstream_response if record.capture else None
 
     async def run(self) -> None:
         """Forward the stream. Raises UpstreamFailed if it cannot be read and nothing was sent."""
         record, writer = self._request.record, self._writer
+        keep_alive = self._request.state.keep_alive
+        keep_alive.add(writer)
         try:
             await _flow(self._response, self._take)
         except CONNECTION_ERRORS as error:
@@ -183,10 +196,13 @@ class _PassthroughStream:
             record.error = failure.message
             wire = self._translator.wire
             errors: StreamTranslator[bytes] = StreamTranslator(wire, wire)
-            self._incomplete = b"\n" + b"".join(errors.report_source_failure(error))
+            separator = b"" if self._is_binary else b"\n"
+            self._incomplete = separator + b"".join(errors.report_source_failure(error))
+        finally:
+            keep_alive.remove(writer)
         if not writer.started:
             self._check_start(self._incomplete, complete=True)
-        await writer.end(self._rename(self._incomplete))
+        await writer.end(self._edit(self._incomplete))
         if self._is_whole:
             record.usage, record.finish_reason = read_outcome(
                 self._tail.content(), self._translator.wire
@@ -200,7 +216,10 @@ class _PassthroughStream:
         self._tail.add(data)
         if self._incomplete:
             data = self._incomplete + data
-        end = len(data) if len(data) > _MAX_LINE_BYTES else data.rfind(b"\n") + 1
+        if self._is_binary:
+            end = complete_size(data)
+        else:
+            end = len(data) if len(data) > _MAX_LINE_BYTES else data.rfind(b"\n") + 1
         if end == len(data):
             self._incomplete = b""
         else:
@@ -209,15 +228,16 @@ class _PassthroughStream:
             return None
         if not self._writer.started:
             self._check_start(data)
-        if not self._renamed:
-            data = self._rename(data)
+        if not self._renamed or self._call_ids is not None:
+            data = self._edit(data)
         return self._writer.send_soon(data)
 
-    def _rename(self, data: bytes) -> bytes:
-        if self._renamed:
-            return data
-        data, self._renamed = self._translator.rename_model(data, self._request.upstream_request)
-        return data
+    def _edit(self, data: bytes) -> bytes:
+        """Bytes under the model name of the client, and with an id on every call."""
+        if not self._renamed:
+            upstream_request = self._request.upstream_request
+            data, self._renamed = self._translator.rename_model(data, upstream_request)
+        return data if self._call_ids is None else self._call_ids.add_to_lines(data)
 
     def _check_start(self, data: bytes, *, complete: bool = False) -> None:
         """Judge the start of a stream. Raises UpstreamFailed if it is an error, or no stream."""

@@ -39,7 +39,7 @@ class GatewayTools:
             open_tools: returns the tools; what it opens is closed with the stack.
             executor: makes the executor.
             config: the table `[tools]`.
-            secrets: what tools may get, by name.
+            secrets: what tools of this process may get, by name.
         """
         self.config = config
         self.toolset = Toolset(())
@@ -48,24 +48,42 @@ class GatewayTools:
         self.in_progress = 0
         """Requests that may run tools."""
         self._open_tools = open_tools
+        self._owns_executor = True
         self._task: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
 
-    async def open(self) -> None:
-        """Open all tool servers. Raises what keeps one from opening."""
+    async def open(self, previous: GatewayTools | None = None) -> None:
+        """Open all tool servers.
+
+        Args:
+            previous: open tools that these replace. If they have the same ledger, their executor
+                stays open and runs the calls of these tools from now on: a ledger in a file belongs
+                to one executor.
+
+        Raises:
+            Exception: what keeps a tool server from opening; `previous` stays as it is.
+        """
+        if previous is not None and previous.config.ledger != self.config.ledger:
+            previous = None
+        if previous is not None:
+            self.executor = previous.executor
+            self._owns_executor = False
         loop = asyncio.get_running_loop()
         opened: asyncio.Future[None] = loop.create_future()
         self._stop = asyncio.Event()
         # What some clients of tool servers open must be closed by the same task.
         self._task = loop.create_task(self._hold_open(opened))
         await opened
+        if previous is not None:
+            previous._owns_executor, self._owns_executor = False, True
 
     async def _hold_open(self, opened: asyncio.Future[None]) -> None:
         try:
             async with AsyncExitStack() as stack:
                 self.toolset = Toolset(await self._open_tools(stack))
                 self.executor.check_tools(self.toolset.names.values())
-                await stack.enter_async_context(self.executor)
+                stack.push_async_callback(self._close_executor)
+                await self.executor.open()
                 opened.set_result(None)
                 await self._stop.wait()
         except Exception as error:  # tools are user code: whatever it raises is reported
@@ -74,6 +92,10 @@ class GatewayTools:
             else:
                 opened.set_exception(error)
 
+    async def _close_executor(self) -> None:
+        if self._owns_executor:
+            await self.executor.close()
+
     async def close(self) -> None:
         """Wait for requests in progress, and close all tool servers."""
         if self._task is None:
@@ -81,7 +103,8 @@ class GatewayTools:
         deadline = monotonic() + DRAIN_SECONDS
         while self.in_progress and monotonic() < deadline:
             await asyncio.sleep(0.05)
-        await self.executor.drain(5.0)
+        if self._owns_executor:
+            await self.executor.drain(5.0)
         self._stop.set()
         await self._task
         self._task = None

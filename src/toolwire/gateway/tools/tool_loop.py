@@ -61,7 +61,8 @@ class ToolLoop:
         self._translator = translator
         self._record = record
         self._stream = stream
-        self._conversation, self._restored = translator.read_request(raw)
+        self._request = translator.read_request(raw)
+        self._conversation = self._request.conversation
         body = self._conversation.source.body
         keys = CallKeys(translator.api.wire, record.key, idempotency_key, body)
         self._runs = ToolRuns(tools, keys, client=record.key, report=record.tools.append)
@@ -77,7 +78,9 @@ class ToolLoop:
         self._usage: Usage | None = None
         self._finish: events.Finish | None = None
         self._base_slot = self._next_slot = 0
-        self.first_request = self._next_request(may_call=True)
+        first_request = self._next_request(may_call=True)
+        info = record.info(first_request.client_body)
+        self.first_request = replace(first_request, info=info)
         self._output = MergedStream(
             translator,
             self.first_request,
@@ -119,7 +122,7 @@ class ToolLoop:
             tools=(*original.tools, *self._definitions),
             settings=settings,
         )
-        return self._translator.write_request(conversation, original, restored=self._restored)
+        return self._translator.write_request(conversation, self._request)
 
     async def run(self, first_response: Response, send: SendUpstream) -> AsyncGenerator[bytes]:
         """The response for the client, piece by piece; one piece if it is not streamed.

@@ -64,7 +64,7 @@ class ToolRuns:
                 call_id=key,
                 principal=f"gateway:{self._client}" if self._client else "gateway",
                 user_id=self._client or None,
-                secrets=self._tools.secrets,
+                secrets={} if tool.remote else self._tools.secrets,
             )
             try:
                 seconds = self._tools.config.tool_timeout
@@ -84,12 +84,15 @@ class ToolRuns:
 
     async def _execute(self, tool_call: ToolCall) -> ToolCallResult:
         """The outcome of a call. A recorded outcome that is older than the idempotency window
-        belongs to an earlier request, so the call gets another id."""
+        belongs to an earlier request, so the call gets another id. A business key holds for all
+        requests."""
         window = self._tools.config.idempotency_window
         for number in count(1):
             answer = await self._tools.executor.execute(tool_call)
             age = time() - (answer.started_at or 0) / 1000
-            if not answer.replayed or answer.started_at is None or age <= window:
+            if answer.replayed_by_key or not answer.replayed:
+                return answer
+            if answer.started_at is None or age <= window:
                 return answer
             base = (tool_call.call_id or "").partition(".")[0]
             tool_call = replace(tool_call, call_id=f"{base}.{number}")

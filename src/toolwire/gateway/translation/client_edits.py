@@ -1,5 +1,5 @@
-"""What a gateway changes in a stream for its client, beside translating it: the model name, missing
-ids, calls of custom tools, and the chunk that opens the response."""
+"""What a gateway changes in a stream for its client, beside translating it: the model name, calls
+of custom tools, and the chunk that opens the response."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from msgspec.structs import replace
 
 from toolwire.conversation.parts import Call
 from toolwire.gateway.client_apis.api import ClientApi
+from toolwire.gateway.translation.call_ids import CallIds
 from toolwire.gateway.translation.upstream_request import (
     UpstreamRequest,
-    identify_response,
+    name_model,
     restore_custom_call,
 )
 from toolwire.streaming.accumulate import Accumulator
@@ -31,7 +32,8 @@ class ClientEdits:
     def __init__(self, api: ClientApi, request: UpstreamRequest) -> None:
         self._api = api
         self._request = request
-        self._identified = False
+        self._named = False
+        self._call_ids = CallIds(api, request) if api.call_marks else None
         self._custom_calls = Accumulator()
         """Open calls of custom tools: their text is known when they are complete."""
         self.blocks = 0
@@ -41,18 +43,17 @@ class ClientEdits:
     def edit_events(self, events: list[Event]) -> list[Event]:
         """Neutral events as the client gets them."""
         for n, event in enumerate(events):
-            if isinstance(event, MessageStart) and not self._identified:
-                events = [*events[:n], self._identify(event), *events[n + 1 :]]
+            if isinstance(event, MessageStart) and not self._named:
+                events = [*events[:n], self._name_model(event), *events[n + 1 :]]
             elif isinstance(event, Finish) and event.choice == 0:
                 self.finish_reason = event.stop or self.finish_reason
         return self._restore_custom_calls(events) if self._request.custom_tools else events
 
-    def _identify(self, start: MessageStart) -> MessageStart:
-        self._identified = True
-        if start.settings.get("id") and not self._api.signs_reasoning:
+    def _name_model(self, start: MessageStart) -> MessageStart:
+        self._named = True
+        if not self._api.signs_reasoning:
             return start
-        settings = identify_response(start.settings, self._request, self._api.id_prefix)
-        return replace(start, settings=settings)
+        return replace(start, settings=name_model(start.settings, self._request))
 
     def _restore_custom_calls(self, events: list[Event]) -> list[Event]:
         """Hold back calls of custom tools until they are complete."""
@@ -75,6 +76,10 @@ class ClientEdits:
                     edited.append(event)
         return edited
 
+    def add_call_ids(self, chunks: list[Chunk]) -> list[Chunk]:
+        """Chunks with an id on every call, where the model gives none."""
+        return chunks if self._call_ids is None else list(map(self._call_ids.add, chunks))
+
     def edit_chunks(self, chunks: list[Chunk]) -> list[Chunk]:
         """Chunks of the client's wire as its request wants them."""
         counted = self._api.counted_chunk
@@ -82,7 +87,7 @@ class ClientEdits:
             return chunks
         edited: list[Chunk] = []
         for chunk in chunks:
-            if chunk.get("type") == counted:
+            if chunk.get(self._api.type_field) == counted or counted in chunk:
                 self.blocks += 1
                 chunk = self._api.edit_counted_chunk(chunk, self._request.client_body)
             edited.append(chunk)

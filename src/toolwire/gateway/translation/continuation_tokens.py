@@ -21,6 +21,8 @@ from toolwire.conversation.json import JSON, dump, parse
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Reasoning, Text
 from toolwire.errors import InputError
+from toolwire.wires.engine.capabilities import Capabilities
+from toolwire.wires.engine.part_lowering import takes_signature
 
 PREFIX = "tw1."
 MAX_TOKEN_BYTES = 16 * 1024 * 1024
@@ -40,15 +42,20 @@ class ContinuationToken(Struct, frozen=True, eq=False):
     and not the whole message."""
 
 
-def needs_token(messages: Sequence[Message], *, unsigned_reasoning: bool = True) -> bool:
-    """True if a turn has something that another wire cannot carry and its model wants back.
+def needs_token(
+    messages: Sequence[Message], client: Capabilities | None, *, unsigned_reasoning: bool = True
+) -> bool:
+    """True if a turn has something that the client's wire cannot carry and its model wants back.
 
-    A signature always counts; reasoning without one counts if `unsigned_reasoning`.
+    A signature counts unless the client's wire has signatures of the same maker; `client` is None
+    if no signature reaches the client. Reasoning without one counts if `unsigned_reasoning`.
     """
     if len(messages) > 1:
         return True
     for message in messages:
         for part in message.parts:
+            if client is not None and takes_signature(part, client):
+                continue
             if part.signature is not None:
                 return True
             if part.__class__ is Reasoning and (unsigned_reasoning or part.hidden is not None):

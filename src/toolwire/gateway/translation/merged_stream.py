@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON
-from toolwire.conversation.model import Loss
+from toolwire.conversation.model import Loss, real_losses
 from toolwire.conversation.parts import Message
 from toolwire.gateway.translation.client_edits import ClientEdits
 from toolwire.gateway.translation.continuation_tokens import (
@@ -65,6 +65,7 @@ class MergedStream:
             ids=request.ids,
             server_tools=server_tools,
             edits=self,
+            request=request.response_info(),
         )
         self._stream.passthrough = False
         wants_reasoning = bool(translator.profile.reasoning_to_return)
@@ -98,7 +99,7 @@ class MergedStream:
     @property
     def losses(self) -> list[Loss]:
         """What the client's wire cannot hold and no continuation token carries."""
-        losses = self._stream.losses
+        losses = real_losses(self._stream.losses)
         return list(losses_without_token(losses)) if self._has_token else losses
 
     def emit(self, events: list[Event]) -> list[bytes]:
@@ -142,6 +143,7 @@ class MergedStream:
         if self._tokens:
             shift = self._translator.api.shift_block
             chunks = [shift(chunk, self._tokens) for chunk in chunks]
+        chunks = self._edits.add_call_ids(chunks)
         self._chunks += chunks
         return self._edits.edit_chunks(chunks)
 
@@ -161,7 +163,9 @@ class MergedStream:
     def _turns_without_token(self) -> Sequence[Message]:
         """The turns since the last token, if the model wants them back."""
         turns = self._turns[self._turns_in_tokens :]
-        return turns if needs_token(turns, unsigned_reasoning=self._unsigned_reasoning) else ()
+        # Written from their parts, thoughts reach the client without their signature.
+        needed = needs_token(turns, None, unsigned_reasoning=self._unsigned_reasoning)
+        return turns if needed else ()
 
     def _encode_token(
         self, turns: Sequence[Message], body: JSON, *, covers_preceding: bool = False

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
+
 from toolwire.codec import decode
-from toolwire.conversation.json import parse
+from toolwire.conversation.json import load, parse
 from toolwire.conversation.model import Conversation, Usage
-from toolwire.errors import InputError
-from toolwire.streaming.events import Event, Finish, MessageStart, Metadata
-from toolwire.streaming.stream_input import resolve_stream
+from toolwire.errors import DecodeError, InputError
+from toolwire.streaming.events import Chunk, Event, Finish, MessageStart, Metadata
+from toolwire.streaming.framing.aws import AwsEvents
+from toolwire.streaming.stream_input import EventInput, resolve_stream
+from toolwire.wires.engine.stream import StreamSpec
 
 _FIRST_EVENT_BYTES = 16 * 1024
 _TAIL_BYTES = 64 * 1024
@@ -32,6 +37,19 @@ def read_outcome(data: bytes, wire: str) -> Outcome:
     except InputError:
         return None, None
     return usage_of(response), response.messages[0].stop if response.messages else None
+
+
+def read_input_tokens(data: bytes) -> Usage | None:
+    """The input tokens of a response that is no message; None if it does not report them."""
+    try:
+        body, _ = load(data, "")
+    except InputError:
+        return None
+    usage = body.get("usage") if isinstance(body, dict) else None
+    if not isinstance(usage, dict):
+        return None
+    tokens = usage.get("prompt_tokens", usage.get("input_tokens"))
+    return Usage(input=tokens) if isinstance(tokens, int) else None
 
 
 class StreamTail:
@@ -73,13 +91,8 @@ class StreamTail:
         _, spec = resolve_stream(self._wire)
         reader = spec.reader(keep=False)
         events: list[Event] = []
-        for line in (*_first_object(self._first), *_last_objects(b"".join(self._pieces))):
-            try:
-                value = parse(line)
-            except ValueError:
-                continue
-            if isinstance(value, dict):
-                events += reader.read(value)
+        for value in self._read_events(spec):
+            events += reader.read(value)
         usage: Usage | None = None
         finish_reason: str | None = None
         for event in [*events, *reader.end()]:
@@ -89,6 +102,36 @@ class StreamTail:
             elif isinstance(event, Finish) and event.choice == 0:
                 finish_reason = event.stop or finish_reason
         return usage, finish_reason
+
+    def _read_events(self, spec: StreamSpec) -> Iterator[Chunk]:
+        """The events that were kept."""
+        for line in (*_first_object(self._first), *_last_objects(b"".join(self._pieces))):
+            try:
+                value = parse(line)
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                yield value
+
+
+class BinaryStreamTail(StreamTail):
+    """Keeps the last messages of an AWS event stream."""
+
+    def __init__(self, wire: str) -> None:
+        super().__init__(wire)
+        self._decoder = AwsEvents()
+        self._messages: deque[bytes] = deque(maxlen=_LAST_EVENTS)
+
+    def add(self, data: bytes) -> None:
+        try:
+            self._messages += self._decoder.cut(data)
+        except DecodeError:  # the client reports it
+            self._decoder.end()
+
+    def _read_events(self, spec: StreamSpec) -> Iterator[Chunk]:
+        events = EventInput(self._wire, spec)
+        for message in self._messages:
+            yield from (event for event in events.read(message) if isinstance(event, dict))
 
 
 def _first_object(data: bytes) -> list[bytes]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from toolwire.codec import decode
 from toolwire.conversation.json import dump
-from toolwire.conversation.model import Loss, Usage
+from toolwire.conversation.model import Loss, Usage, real_losses
 from toolwire.conversation.parts import Call, Message, Reasoning
 from toolwire.errors import DecodeError, UsageError
 from toolwire.gateway.translation.client_edits import ClientEdits
@@ -70,6 +70,7 @@ class ResponseStream:
             ids=request.ids,
             server_tools="auto",
             edits=self,
+            request=request.response_info(),
         )
         self._stream.passthrough = request.passthrough
         self._keep = not translator.same_wire
@@ -140,7 +141,7 @@ class ResponseStream:
     @property
     def losses(self) -> list[Loss]:
         """What the client's wire cannot hold and no continuation token carries."""
-        losses = self._stream.losses
+        losses = real_losses(self._stream.losses)
         return list(losses_without_token(losses)) if self._has_token else losses
 
     @property
@@ -163,7 +164,7 @@ class ResponseStream:
 
     def edit_chunks(self, chunks: list[Chunk]) -> list[Chunk]:
         """See `ClientEdits`."""
-        return self._edits.edit_chunks(chunks)
+        return self._edits.edit_chunks(self._edits.add_call_ids(chunks))
 
     def edit_last_chunks(self, chunks: list[Chunk]) -> list[Chunk]:
         """Add the continuation token, if the model wants the turn back."""

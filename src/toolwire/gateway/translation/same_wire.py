@@ -7,10 +7,12 @@ import re
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
-from toolwire.conversation.json import Object, dump, load, parse, put
+from toolwire.codec import decode_in_full, resolve
+from toolwire.conversation.json import JSON, Object, dump, load, parse, put
 from toolwire.errors import DecodeError
-from toolwire.gateway.translation.upstream_request import UpstreamRequest
-from toolwire.lint import repair
+from toolwire.gateway.translation.call_ids import StrippedRequest
+from toolwire.gateway.translation.upstream_request import UpstreamRequest, replaces_functions
+from toolwire.lint import repair_and_write
 
 _MODEL_FIELD = re.compile(rb'("model"\s*:\s*)"(?:[^"\\]|\\.)*"')
 
@@ -40,51 +42,76 @@ def read_routing_fields(raw: bytes, wire: str) -> Object:
 
 
 def forward_unchanged(
-    raw: bytes, wire: str, target: str, *, model: str, model_decides_repair: bool
+    request: StrippedRequest, wire: str, target: str, *, model: str, model_decides_repair: bool
 ) -> UpstreamRequest:
     """A request to a model of the client's own wire: the bytes of the client if possible, under the
     name that the provider has for the model.
 
     Args:
-        raw: the body of the client.
+        request: the request of the client.
         wire: the wire of both sides.
         target: the profile of the provider.
         model: the provider's name of the model.
         model_decides_repair: True if the rules of the profile depend on the name of the model.
     """
-    repaired = repair(raw, wire, target=target)
-    body = client_body = repaired.body
-    assert isinstance(body, dict) and isinstance(client_body, dict)
-    if model_decides_repair and body.get("model") != model:
-        original, _ = load(raw, wire)
-        assert isinstance(original, dict)
-        client_body = original
-        again = repair(put(original, ("model",), model), wire, target=target)
-        if again.changes and isinstance(again.body, dict):
-            repaired, body = again, again.body
-            if "model" not in original:
-                body = {key: value for key, value in body.items() if key != "model"}
+    raw = request.raw
+    client_body, _ = load(raw, wire) if model_decides_repair else (None, raw)
+    given: JSON | bytes = raw
+    renames = isinstance(client_body, dict) and client_body.get("model") != model
+    if renames:
+        given = put(client_body, ("model",), model)
+    conversation = decode_in_full(given, wire)
+    repaired = repair_and_write(conversation, resolve(target)[1], unsafe=False)
+    paired_by_order = request.paired_by_order(conversation)
+    if isinstance(client_body, dict) and renames:
+        body = repaired.body if repaired.changes else client_body
+        assert isinstance(body, dict)
+        if "model" not in client_body:
+            body = {key: value for key, value in body.items() if key != "model"}
+    else:
+        body, client_body = repaired.body, conversation.source.body
+        assert isinstance(body, dict) and isinstance(client_body, dict)
     if repaired.changes:
         return UpstreamRequest(
             body={**body, "model": model} if "model" in body else body,
             client_body=client_body,
             ids=repaired.ids,
-            passthrough=not repaired.ids.names,
+            passthrough=not repaired.ids.names and not replaces_functions(client_body, body),
             changes=tuple(repaired.changes),
+            paired_by_order=paired_by_order,
         )
-    if "model" not in body:
-        return UpstreamRequest(body=body, raw=raw, client_body=body, passthrough=True)
-    renamed = body if body["model"] == model else {**body, "model": model}
-    data = raw if renamed is body else _replace_model(raw, wire, model)
-    if raw.count(b'"model"') != 1:
+    data: bytes | None = raw
+    renamed = body
+    if "model" in body and body["model"] != model:
+        renamed, data = {**body, "model": model}, _replace_model(raw, wire, model)
+    if "model" in body and raw.count(b'"model"') != 1:
         data = None  # a repeated field: servers differ in which one they read
-    return UpstreamRequest(body=renamed, raw=data, client_body=body, passthrough=True)
+    return UpstreamRequest(
+        body=renamed, raw=data, client_body=body, passthrough=True, paired_by_order=paired_by_order
+    )
 
 
 def _replace_model(raw: bytes, wire: str, model: str) -> bytes | None:
     """The request under another model name; None if the bytes do not show where the name is."""
     changed = _MODEL_FIELD.sub(lambda found: found[1] + dump(model), raw, count=1)
     return changed if read_routing_fields(changed, wire).get("model") == model else None
+
+
+def rename_request(raw: bytes, wire: str, model: str) -> UpstreamRequest:
+    """A request that passes as it is, under the provider's name of the model.
+
+    Raises:
+        DecodeError: the request is not a JSON object.
+    """
+    body, _ = load(raw, wire)
+    if not isinstance(body, dict):
+        raise DecodeError("a request is a JSON object", wire=wire)
+    if body.get("model") == model:
+        return UpstreamRequest(body=body, raw=raw, client_body=body, passthrough=True)
+    data = _replace_model(raw, wire, model) if raw.count(b'"model"') == 1 else None
+    return UpstreamRequest(
+        body={**body, "model": model}, raw=data, client_body=body, passthrough=True
+    )
 
 
 def rename_model(data: bytes, model: str) -> tuple[bytes, bool]:

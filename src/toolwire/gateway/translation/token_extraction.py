@@ -92,7 +92,7 @@ def _without_signature(part: Part) -> tuple[Part, ...]:
     raw = part.raw
     if isinstance(raw, dict):
         raw = {key: value for key, value in raw.items() if value != part.signature}
-    # It has no position in the source any more: its message is written anew.
+    # It has no position in the source any more: its message is written from its parts.
     return (replace(part, signature=None, source=replace(part.source, raw=raw, path=())),)
 
 

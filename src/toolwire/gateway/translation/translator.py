@@ -16,10 +16,11 @@ from msgspec.structs import replace
 
 from toolwire.codec import decode, encode, resolve
 from toolwire.conversation.json import JSON, Object, dump, parse
-from toolwire.conversation.model import Conversation, Loss, Setting, Tool, Usage
-from toolwire.conversation.parts import Message
+from toolwire.conversation.model import Conversation, Loss, Setting, Tool, Usage, real_losses
+from toolwire.conversation.parts import Message, Pair
 from toolwire.errors import DecodeError, UsageError
 from toolwire.gateway.client_apis.api import ClientApi
+from toolwire.gateway.translation.call_ids import CallIds, StrippedRequest, remove_minted_ids
 from toolwire.gateway.translation.continuation_tokens import (
     digest_messages,
     encode_token,
@@ -28,6 +29,7 @@ from toolwire.gateway.translation.continuation_tokens import (
 from toolwire.gateway.translation.outcome import read_outcome, usage_of
 from toolwire.gateway.translation.restore_history import restore_history
 from toolwire.gateway.translation.same_wire import forward_unchanged, rename_model
+from toolwire.gateway.translation.sampling import fit_settings, losses_without, sampling_settings
 from toolwire.gateway.translation.token_extraction import (
     disown_unsigned_reasoning,
     extract_tokens,
@@ -36,12 +38,14 @@ from toolwire.gateway.translation.token_extraction import (
 )
 from toolwire.gateway.translation.upstream_request import (
     UpstreamRequest,
-    identify_response,
     losses_without_token,
+    name_model,
+    replaces_functions,
     restore_custom_call,
 )
 from toolwire.profiles.table import Profile
 from toolwire.translate import translate_conversation
+from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy
 
 NOT_AN_OBJECT = "a request is a JSON object"
 NO_MESSAGE = "a response without a message"
@@ -50,8 +54,20 @@ _REASONING_FIELDS: dict[str, Object] = {
 }
 """Request fields that make a model return its reasoning in a form that can be sent back, by what
 the profile wants back."""
+_SIGNED = re.compile(rb'"(?:signature|redacted_thinking)"')
+"""Marks of signed reasoning in a request."""
 _REASONS_BY_DEFAULT = re.compile(r"(?:.*/)?(?:o\d|codex|gpt-[5-9](?!.*chat))")
 """Names of models that reason without being asked to. Others refuse those fields."""
+
+
+class ClientRequest(Struct, frozen=True, eq=False):
+    """A request of a client, as it was read."""
+
+    conversation: Conversation
+    restored_turns: int = 0
+    """The turns that were restored from continuation tokens."""
+    paired_by_order: tuple[Pair, ...] = ()
+    """The results that only their position assigns to a call."""
 
 
 class TranslatedResponse(Struct, frozen=True, eq=False):
@@ -68,18 +84,28 @@ class Translator:
     may use it at once."""
 
     __slots__ = (
+        "_model_decides",
         "_reasoning_model",
         "api",
+        "cache_breakpoints",
         "model",
         "profile",
         "same_wire",
+        "sampling_fields",
         "settings",
         "target",
         "wire",
     )
 
     def __init__(
-        self, api: ClientApi, target: str, *, model: str, settings: dict[str, Setting] | None = None
+        self,
+        api: ClientApi,
+        target: str,
+        *,
+        model: str,
+        settings: dict[str, Setting] | None = None,
+        cache_breakpoints: BreakpointPolicy = "keep",
+        sampling_fields: tuple[str, ...] = (),
     ) -> None:
         wire, profile = resolve(target)
         self.api = api
@@ -88,10 +114,17 @@ class Translator:
         self.model = model
         self.profile: Profile = profile
         self.settings = settings or {}
+        self.cache_breakpoints: BreakpointPolicy = cache_breakpoints
+        self.sampling_fields = sampling_fields
         self.same_wire = api.wire == wire.name
         pattern = profile.reasoning_models
         self._reasoning_model = bool(pattern) and re.search(pattern, model) is not None
         """True if the model must get back what it reasoned."""
+        takes_text_only = profile.text_result_models
+        self._model_decides = self._reasoning_model or (
+            bool(takes_text_only) and re.search(takes_text_only, model) is not None
+        )
+        """True if the rules of the profile depend on the model."""
 
     # --- requests ---
 
@@ -108,27 +141,38 @@ class Translator:
         """
         if self._may_pass_unchanged(raw) and not tools:
             return forward_unchanged(
-                raw,
+                self._strip_minted_ids(raw),
                 self.wire,
                 self.target,
                 model=self.model,
-                model_decides_repair=self._reasoning_model,
+                model_decides_repair=self._model_decides or self._is_bound(raw),
             )
-        original, restored = self.read_request(raw)
-        conversation = original
+        request = self.read_request(raw)
+        conversation = request.conversation
         if tools:
-            conversation = replace(original, tools=(*original.tools, *tools))
-        return self.write_request(conversation, original, restored=restored, unchanged=not tools)
+            conversation = replace(conversation, tools=(*conversation.tools, *tools))
+        return self.write_request(conversation, request, unchanged=not tools)
+
+    def _strip_minted_ids(self, raw: bytes) -> StrippedRequest:
+        """A request without ids that the client got from here and the model never had."""
+        if not self.same_wire or not self.api.call_marks:
+            return StrippedRequest(raw)
+        return remove_minted_ids(raw, self.wire)
+
+    def _is_bound(self, raw: bytes) -> bool:
+        """True if a request may hold reasoning that only the model that signed it accepts."""
+        return bool(self.profile.signing_models) and _SIGNED.search(raw) is not None
 
     def _may_pass_unchanged(self, raw: bytes) -> bool:
         if not self.same_wire or self.settings or may_contain_token(raw):
             return False
         return not (self.api.signs_reasoning and may_contain_unsigned_reasoning(raw))
 
-    def read_request(self, raw: bytes) -> tuple[Conversation, int]:
-        """A request as a conversation, with the turns of its continuation tokens; and how many
-        turns were restored. Raises as `request` does."""
-        conversation = decode(raw, self.api.wire)
+    def read_request(self, raw: bytes) -> ClientRequest:
+        """A request as a conversation, with the turns of its continuation tokens. Raises as
+        `request` does."""
+        stripped = self._strip_minted_ids(raw)
+        conversation = decode(stripped.raw, self.api.wire)
         body = conversation.source.body
         if not isinstance(body, dict):
             raise DecodeError(NOT_AN_OBJECT, wire=self.api.wire)
@@ -143,36 +187,44 @@ class Translator:
         if may_contain_token(raw):
             messages, restored = self._restore(messages)
         settings = {**conversation.settings, **self.settings}
-        if "model" in settings or not self.same_wire or self._reasoning_model:
+        if "model" in settings or not self.same_wire or self._model_decides:
             settings["model"] = self.model
-        return replace(conversation, messages=messages, settings=settings), restored
+        return ClientRequest(
+            replace(conversation, messages=messages, settings=settings),
+            restored_turns=restored,
+            paired_by_order=stripped.paired_by_order(conversation),
+        )
 
     def write_request(
-        self,
-        conversation: Conversation,
-        original: Conversation,
-        *,
-        restored: int = 0,
-        unchanged: bool = False,
+        self, conversation: Conversation, request: ClientRequest, *, unchanged: bool = False
     ) -> UpstreamRequest:
         """A conversation as the model gets it.
 
         Args:
-            conversation: what to send; it continues `original`.
-            original: what the client sent.
-            restored: the turns that were restored from continuation tokens.
+            conversation: what to send; it continues the conversation of `request`.
+            request: what the client sent.
             unchanged: True if both are the same, so that the response may pass untranslated.
         """
-        encoded = translate_conversation(conversation, self.target)
+        refused: tuple[Loss, ...] = ()
+        if not self.same_wire:
+            conversation, refused = fit_settings(conversation, self.profile)
+        encoded = translate_conversation(
+            conversation, self.target, cache_breakpoints=self.cache_breakpoints
+        )
+        original = request.conversation
         client_body, body = original.source.body, encoded.body
         if not isinstance(body, dict) or not isinstance(client_body, dict):
             raise DecodeError(NOT_AN_OBJECT, wire=self.api.wire)
         custom_tools: frozenset[str] = frozenset()
+        losses = (*refused, *real_losses(encoded.losses))
         if self.same_wire:
             if "model" not in client_body:  # the path names it
                 body = {key: value for key, value in body.items() if key != "model"}
         else:
-            body = {**body, **self._reasoning_fields(body)}
+            settings = conversation.settings
+            sampling = sampling_settings(settings, self.sampling_fields, body)
+            losses = losses_without(losses, sampling, settings) if sampling else losses
+            body = {**body, **self._reasoning_fields(body), **sampling}
             custom_tools = frozenset(
                 [tool.name for tool in original.tools if tool.kind == "custom"]
             )
@@ -180,10 +232,14 @@ class Translator:
             body=body,
             client_body=client_body,
             ids=encoded.ids,
-            passthrough=self.same_wire and unchanged and not encoded.ids.names,
+            passthrough=self.same_wire
+            and unchanged
+            and not encoded.ids.names
+            and not replaces_functions(client_body, body),
             changes=tuple(encoded.changes),
-            losses=tuple(encoded.losses),
-            restored_turns=restored,
+            losses=losses,
+            paired_by_order=request.paired_by_order,
+            restored_turns=request.restored_turns,
             custom_tools=custom_tools,
         )
 
@@ -216,15 +272,21 @@ class Translator:
         """
         if request.passthrough:
             body, _ = self.rename_model(data, request)
+            body = CallIds(self.api, request).add_to_bytes(body)
             return TranslatedResponse(body, (), *read_outcome(data, self.wire))
         response = decode(data, self.wire, "response")
         if not response.messages:
             raise DecodeError(NO_MESSAGE, wire=self.wire)
         turn = response.messages[0]
+        for_client = self.response_for_client(response, request)
+        if self.same_wire and replaces_functions(request.client_body, request.body):
+            for_client = _without_source(for_client)
         encoded = encode(
-            self.response_for_client(response, request), self.api.wire, "response", ids=request.ids
+            for_client, self.api.wire, "response", ids=request.ids, request=request.response_info()
         )
-        value, losses = encoded.body, tuple(encoded.losses)
+        value, losses = encoded.body, tuple(real_losses(encoded.losses))
+        if self.api.call_marks and isinstance(value, dict):
+            value = CallIds(self.api, request).add(value)
         if isinstance(value, dict) and self.needs_token((turn,)):
             copied = parse(dump(value))
             assert isinstance(copied, dict)
@@ -241,8 +303,8 @@ class Translator:
         return rename_model(data, model)
 
     def response_for_client(self, response: Conversation, request: UpstreamRequest) -> Conversation:
-        """A response with the calls of custom tools as the client defined them, an id and the model
-        name that the client asked for."""
+        """A response with the calls of custom tools as the client defined them and, where clients
+        compare it, the model name that the client asked for."""
         messages, settings = response.messages, response.settings
         if request.custom_tools:
             messages = tuple(
@@ -254,8 +316,8 @@ class Translator:
                     for message in messages
                 ]
             )
-        if self.api.signs_reasoning or not settings.get("id"):
-            settings = identify_response(settings, request, self.api.id_prefix)
+        if self.api.signs_reasoning:
+            settings = name_model(settings, request)
         if messages is response.messages and settings is response.settings:
             return response
         return replace(response, messages=messages, settings=settings)
@@ -263,14 +325,18 @@ class Translator:
     def needs_token(self, turn: Sequence[Message]) -> bool:
         """True if the model wants a turn back that the client's wire cannot carry."""
         wants_reasoning = bool(self.profile.reasoning_to_return)
-        return not self.same_wire and needs_token(turn, unsigned_reasoning=wants_reasoning)
+        client = resolve(self.api.wire)[0].capabilities
+        return not self.same_wire and needs_token(turn, client, unsigned_reasoning=wants_reasoning)
 
     def token(self, turn: Sequence[Message], request: UpstreamRequest) -> str:
         """The continuation token of a turn that was streamed. What the client assembles equals what
         it would have got as a whole."""
         response = Conversation(tuple(turn), (), {}, self.wire, "response")
         client_response = self.response_for_client(response, request)
-        body = encode(client_response, self.api.wire, "response", ids=request.ids).body
+        info = request.response_info()
+        body = encode(
+            client_response, self.api.wire, "response", ids=request.ids, request=info
+        ).body
         return encode_token(self.wire, turn, self._digest(body))
 
     def _digest(self, body: JSON) -> str:
@@ -282,3 +348,11 @@ class Translator:
         """The media type of the model's streams."""
         stream = resolve(self.target)[0].stream
         return stream.media if stream is not None else ""
+
+
+def _without_source(response: Conversation) -> Conversation:
+    """A response that its own wire writes from its parts instead of as it was read."""
+    messages = tuple(
+        [Message(message.role, message.parts, message.stop) for message in response.messages]
+    )
+    return Conversation(messages, (), response.settings, "", "response")

@@ -12,11 +12,19 @@ from toolwire.conversation.ids import digest
 from toolwire.conversation.json import Object, dump
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import REASONING_LOST, SIGNATURE_LOST, Change, Loss, Setting
-from toolwire.conversation.parts import Call, Part
+from toolwire.conversation.parts import Call, Pair, Part
+from toolwire.errors import pointer
+from toolwire.wires.engine.encode_context import RequestInfo
 
 _CARRIED_BY_TOKEN = frozenset({SIGNATURE_LOST, REASONING_LOST})
 """Losses that a continuation token makes good."""
 _STREAM_FIELDS = ("stream", "stream_options")
+
+
+def replaces_functions(client_body: Object, body: Object) -> bool:
+    """True if the model gets the client's `functions` as `tools` on the same wire: the client still
+    expects a response in the form before `tools`."""
+    return "functions" in client_body and "functions" not in body
 
 
 class UpstreamRequest(Struct, frozen=True, eq=False, kw_only=True):
@@ -32,10 +40,33 @@ class UpstreamRequest(Struct, frozen=True, eq=False, kw_only=True):
     """True if client and model speak one wire and the response needs no translation."""
     changes: tuple[Change, ...] = ()
     losses: tuple[Loss, ...] = ()
+    paired_by_order: tuple[Pair, ...] = ()
+    """The client's results that only their position assigns to a call."""
     restored_turns: int = 0
     """The turns that were restored from continuation tokens."""
     custom_tools: frozenset[str] = frozenset()
     """The client's tools that take a free text instead of JSON arguments."""
+    info: RequestInfo | None = None
+    """What the response says about the request, if the provider does not."""
+
+    def describe_pairs_by_order(self) -> tuple[str, ...]:
+        """The place of each result that only its position assigns to a call, and of the call."""
+        return tuple(
+            f"{pointer(pair.result.path)} for {pointer(pair.call.path)}"
+            for pair in self.paired_by_order
+            if pair.call is not None and pair.result is not None
+        )
+
+    def response_info(self) -> RequestInfo:
+        """What the response says about the request. Without `info` it is the same for the same
+        request."""
+        if self.info is not None:
+            return self.info
+        return RequestInfo(self.client_body, id=self.digest())
+
+    def digest(self) -> str:
+        """A text that is the same for the same request."""
+        return digest(dump(self.body).decode())
 
     def data(self, complete: Callable[[Object], Object]) -> bytes:
         """The bytes to send.
@@ -54,20 +85,13 @@ class UpstreamRequest(Struct, frozen=True, eq=False, kw_only=True):
         return dump(complete(self.body))
 
 
-def identify_response(
-    settings: dict[str, Setting], request: UpstreamRequest, id_prefix: str
-) -> dict[str, Setting]:
-    """The settings of a response with the model name that the client asked for, and an id if the
-    provider gave none.
+def name_model(settings: dict[str, Setting], request: UpstreamRequest) -> dict[str, Setting]:
+    """The settings of a response with the model name that the client asked for.
 
-    Some clients return signed reasoning only with a response of the model that they asked for, and
-    take all responses with the same id for one message.
+    Some clients return signed reasoning only with a response of the model that they asked for.
     """
     model = request.client_body.get("model")
-    named = {**settings, "model": model} if isinstance(model, str) else settings
-    if named.get("id") or not id_prefix:
-        return named
-    return {**named, "id": f"{id_prefix}{digest(dump(request.body).decode())}"}
+    return {**settings, "model": model} if isinstance(model, str) else settings
 
 
 def restore_custom_call(part: Part, request: UpstreamRequest) -> Part:

@@ -51,7 +51,7 @@ def converse_result(call_id: str | None, text: str = "1") -> JSON:
     return {"toolResult": {**id_field, "content": [{"text": text}]}}
 
 
-def converse_example(*messages: JSON, target: str = "bedrock") -> Example:
+def converse_example(*messages: JSON, target: str = "bedrock", **more: JSON) -> Example:
     """A Bedrock request that defines its tool."""
     tool: JSON = {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
     return Example(
@@ -60,6 +60,7 @@ def converse_example(*messages: JSON, target: str = "bedrock") -> Example:
         {
             "messages": [{"role": "user", "content": [{"text": "hi"}]}, *messages],
             "toolConfig": {"tools": [tool]},
+            **more,
         },
     )
 

@@ -15,6 +15,7 @@ from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Part, Result, Text, Traceable
 from toolwire.lint.facts import CallBatch, Facts
 from toolwire.lint.fixes.transforms import merge_same_roles, without_parts
+from toolwire.lint.ids.edits import surplus_results
 
 
 def place_results(
@@ -24,7 +25,8 @@ def place_results(
 
     The results stand in the order of their calls if the target pairs by order, in one message if it
     wants one, and separate from other content if it wants that. What stood between calls and
-    results follows them, in its order.
+    results follows them, in its order. A second result that the target accepts stays beside the
+    first.
 
     Args:
         facts: The history.
@@ -32,14 +34,30 @@ def place_results(
         new_results: Results for open calls: new ones, or results that were not paired.
     """
     added = new_results or PartMap()
-    results_of = [
-        (batch, [*batch.results, *(added[call] for call in batch.calls if call in added)])
-        for batch in batches
-    ]
+    second_results = _accepted_second_results(facts)
+    results_of: list[tuple[CallBatch, list[Result]]] = []
+    for batch in batches:
+        results = list(batch.results)
+        if results:
+            results += [result for call in batch.calls for result in second_results.get(call, ())]
+        results += [added[call] for call in batch.calls if call in added]
+        results_of.append((batch, results))
     layout = _Layout(facts, PartSet(result for _, results in results_of for result in results))
     for batch, results in results_of:
         layout.place(batch, results)
     return layout.conversation()
+
+
+def _accepted_second_results(facts: Facts) -> PartMap[Call, list[Result]]:
+    """The results beside those that are paired with their calls, for a target that takes them."""
+    by_call: PartMap[Call, list[Result]] = PartMap()
+    if facts.profile.rejects_duplicate_results or not facts.results_without_call:
+        return by_call
+    orphans = PartSet(facts.orphans)
+    for result, call in surplus_results(facts).items():
+        if result not in orphans:
+            by_call.setdefault(call, []).append(result)
+    return by_call
 
 
 def add_results(
@@ -53,7 +71,11 @@ def add_results(
     results_may_stay = facts.profile.result_placement not in ("next", "alone")
     for batch, call in open_calls:
         new_results[call] = make(call)
-        batches.setdefault(batch, replace(batch, results=()) if results_may_stay else batch)
+        if batch not in batches:
+            # Results of calls that share an id are told apart by their order alone.
+            shares_ids = len({call.id for call in batch.calls}) < len(batch.calls)
+            stays = results_may_stay and not shares_ids
+            batches[batch] = replace(batch, results=()) if stays else batch
     return place_results(facts, batches.values(), new_results)
 
 

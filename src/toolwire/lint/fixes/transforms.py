@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire.codec import encode
+from toolwire.codec import encode_in_full
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartMap, PartSet
@@ -25,7 +25,7 @@ INTERRUPTED = f"{MARK} interrupted: no result of this call was recorded"
 
 def own_body(conversation: Conversation) -> JSON:
     """The conversation as a body of its own wire."""
-    return encode(conversation, conversation.wire, conversation.kind).body
+    return encode_in_full(conversation, conversation.wire, conversation.kind).body
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def remove_parts(conversation: Conversation, parts: PartSet[Part]) -> Conversati
 
 def without_parts(message: Message, parts: PartSet[Part]) -> Message:
     """The message without some parts; the same object if it holds none of them."""
-    rest = tuple(part for part in message.parts if part not in parts)
+    rest = tuple([part for part in message.parts if part not in parts])
     return message if len(rest) == len(message.parts) else replace(message, parts=rest)
 
 

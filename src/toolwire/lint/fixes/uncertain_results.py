@@ -13,12 +13,7 @@ from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.result_placement import add_results
-from toolwire.lint.fixes.transforms import (
-    CALL_IS_UNCERTAIN,
-    MARK,
-    placeholder_result,
-    results_as_text,
-)
+from toolwire.lint.fixes.transforms import CALL_IS_UNCERTAIN, MARK, results_as_text
 from toolwire.lint.ids.edits import all_ids, new_id, reassign_ids, with_id
 from toolwire.lint.ids.formats import shorten
 from toolwire.lint.rule import FixedConversation
@@ -82,24 +77,3 @@ def rewrite_results_of_shared_ids(facts: Facts, groups: Iterable[list[Call]]) ->
         for result in results
     )
     return FixedConversation(rewrite_uncertain_results(facts, calls, results), changes)
-
-
-def rewrite_results_of_batches(facts: Facts, results: list[Result], reason: str) -> Conversation:
-    """Rewrite results as text, and complete the batches of their calls with results that say so."""
-    uncertain = PartSet(results)
-    calls = [facts.call_of[result] for result in results]
-    conversation = rewrite_uncertain_results(facts, calls, results, reason)
-    open_calls = [
-        n
-        for batch in facts.batches
-        if any(result in uncertain for result in batch.results)
-        for call in batch.calls
-        if call not in facts.result_of
-        for n in [facts.call_numbers[call]]
-    ]
-    if not open_calls:
-        return conversation
-    completed = Facts(conversation, facts.profile)
-    batch_of = PartMap((call, batch) for batch in completed.batches for call in batch.calls)
-    missing = [(batch_of[call], call) for call in map(completed.calls.__getitem__, open_calls)]
-    return add_results(completed, missing, placeholder_result)

@@ -62,16 +62,18 @@ def reduce_ids(
     for result, call in split_pairs(facts, reduce).items():
         results_of.setdefault(call, []).append(result)
     taken = all_ids(facts)
+    call_ids = {call.id for call in (*facts.calls, *facts.server_calls)}
     new: PartMap[Call, Call] = PartMap()
     ties: PartMap[Result, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for composite in harmful_composites(facts, reduce):
         part = composite.part
         if isinstance(part, Call):
-            # An unpaired result that already has the plain id belongs to this call.
+            # An unpaired result that already has the plain id belongs to this call, which gets that
+            # id unless another call has it.
             results = results_of.get(part, [])
             result_ids = {call_id_of(result) for result in results}
-            taken -= result_ids
+            taken -= result_ids - call_ids
             call_id = composite.plain
             if call_id in taken or facts.profile.own_id_pattern:
                 call_id = new_id(facts, part, composite.plain, taken)

@@ -123,7 +123,10 @@ def parts_with_id_problem(facts: Facts, kind: IdProblem) -> list[PairHalf]:
 
 @once_per_history
 def surplus_results(facts: Facts) -> PartMap[Result, Call]:
-    """The call of each result that follows an earlier result of the same call."""
+    """The call of each result that follows an earlier result of the same call.
+
+    A result that names an earlier call is unpaired only if that call has a result already.
+    """
     if not facts.results_without_call:
         return PartMap()
     unpaired = PartSet(facts.results_without_call)
@@ -135,7 +138,7 @@ def surplus_results(facts: Facts) -> PartMap[Result, Call]:
                 latest[part.id] = part
             elif isinstance(part, Result) and part in unpaired and part.origin != "minted":
                 call = latest.get(part.call_id)
-                if call is not None and call in facts.result_of:
+                if call is not None:
                     call_of[part] = call
     return call_of
 

@@ -49,6 +49,8 @@ def find_missing_ids(facts: Facts, kind: IdProblem, what: str) -> Iterable[Probl
             subject = f"the result of {part.name}" if part.name else "the result"
         message = f"{subject} in message {facts.message_index(part)} {what}"
         if part in ambiguous:
+            if isinstance(part, Result) and facts.profile.rejects_orphan_results:
+                continue  # a rule about results without a certain call reports it
             reason = "it is not certain which result belongs to which call: add the ids by hand"
             yield part.path, f"{message}, and {reason}", None
         else:
@@ -58,7 +60,7 @@ def find_missing_ids(facts: Facts, kind: IdProblem, what: str) -> Iterable[Probl
 def give_ids(facts: Facts, kind: IdProblem) -> FixedConversation | None:
     """Give ids to the calls and results with this problem, and to the rest of their pairs."""
     ambiguous = _ambiguous_parts(facts)
-    adopted = _ids_to_adopt(facts)
+    adopted = ids_to_adopt(facts)
     taken, surplus = all_ids(facts), surplus_results(facts)
     calls: PartMap[Call, Call] = PartMap()
     ties: PartMap[Result, Call] = PartMap()
@@ -93,7 +95,7 @@ def _choose_id(facts: Facts, call: Call, adopted: PartMap[Call, str], taken: set
 
 
 @once_per_history
-def _ids_to_adopt(facts: Facts) -> PartMap[Call, str]:
+def ids_to_adopt(facts: Facts) -> PartMap[Call, str]:
     """Ids for open calls without one: if a turn has one open call and one unpaired result, the call
     gets the id of the result.
     """
@@ -142,7 +144,7 @@ def _ambiguous_parts(facts: Facts) -> PartSet[PairHalf]:
     parts: PartSet[PairHalf] = PartSet()
     if not facts.results_without_call:
         return parts
-    surplus, adopted = surplus_results(facts), _ids_to_adopt(facts)
+    surplus, adopted = surplus_results(facts), ids_to_adopt(facts)
     ambiguous_turns = PartSet[object]()
     for result in facts.results_without_call:
         if result not in surplus:

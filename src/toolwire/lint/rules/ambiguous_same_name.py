@@ -31,11 +31,6 @@ from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    profile = facts.profile
-    if not (
-        profile.rejects_missing_results or profile.rejects_orphan_results or profile.requires_ids
-    ):
-        return
     if not facts.results_without_call:
         return
     for group in _groups(facts):

@@ -2,12 +2,15 @@
 
 Streams send parallel calls in pieces and mark each piece with the index of its call. If the index
 is missing or always zero, a client appends the arguments of all calls to the first one:
-`{"a":1}{"a":2}`. That is not valid JSON and is refused where arguments are parsed.
+`{"a":1}{"a":2}`. That is not valid JSON and is refused where arguments are parsed. Elsewhere it is
+only information: the model reads one call where it made two, and repeats the pattern.
 
 The fix stores the text in an object under `_raw`, so that nothing is lost. If unsafe fixes are
 allowed, it gives each call its own arguments, in order. That applies only if the calls that lost
 their arguments are still in the history: directly after the first call, to the same tool, with
-empty arguments, and exactly as many as there are surplus argument objects.
+empty arguments, and exactly as many as there are surplus argument objects. That is a guess, so it
+is unsafe. Where arguments are not parsed, there is no other fix. No result is removed: a second
+result of such a call is that of another call, even if it is equal to the first.
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, put
+from toolwire.conversation.model import Fix
 from toolwire.conversation.parts import Call
-from toolwire.lint.arguments import ArgumentFault, argument_faults, fix_arguments
+from toolwire.lint.arguments import ArgumentFault, accepted_merges, argument_faults, fix_arguments
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -43,12 +47,17 @@ def _calls_without_arguments(facts: Facts, fault: ArgumentFault) -> list[Call]:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for fault in argument_faults(facts, "merged"):
+    refused = argument_faults(facts, "merged")
+    for fault in refused or accepted_merges(facts):
         message = f"{fault.subject} contains the arguments of {len(fault.pieces)} calls"
+        fix: Fix | None
         if _calls_without_arguments(facts, fault):
-            yield fault.path, f"{message}; the calls after it have no arguments", "safe"
+            message += "; the calls after it have no arguments"
+            fix = "safe" if refused else "unsafe"
         else:
-            yield fault.path, f"{message}, and the other calls are missing", "safe"
+            message += ", and the other calls are missing"
+            fix = "safe" if refused else None
+        yield fault.path, message, fix
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
@@ -60,7 +69,7 @@ def _split_arguments(facts: Facts) -> FixedBody | None:
     """Give each call its own arguments, where the calls that lost theirs are known."""
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for fault in argument_faults(facts, "merged"):
+    for fault in argument_faults(facts, "merged") or accepted_merges(facts):
         empty_calls = _calls_without_arguments(facts, fault)
         if not empty_calls:
             continue
@@ -87,6 +96,7 @@ RULE = Rule(
     "args-merged",
     title="one call contains the arguments of several calls",
     cost="lossy",
+    info_for=lambda profile: profile.arguments_format == "text",
     check=_check,
     fix=_fix,
     order=13,
@@ -101,6 +111,7 @@ RULE = Rule(
             target="minimax",
         ),
         blocks_example(USER, _USE, _RESULT),
+        chat_example(USER, assistant(_MERGED_CALL), tool_message("c1")),
     ),
     good=(
         chat_example(
@@ -109,6 +120,6 @@ RULE = Rule(
             tool_message("c1"),
             target="minimax",
         ),
-        chat_example(USER, assistant(_MERGED_CALL), tool_message("c1")),
+        chat_example(USER, assistant(tool_call("c1", arguments='{"a":"}{"}')), tool_message("c1")),
     ),
 )

@@ -87,6 +87,7 @@ RULE = Rule(
             tool_message("c2"),
             tool_message("c1"),
             USER,
+            target="deepseek",
         ),
         blocks_example(
             USER,

@@ -8,7 +8,8 @@ If the results are equal, the fix keeps one and nothing is lost. If they differ,
 rewrites the others as marked text of the user, so that the model can still read them. It prefers
 results that neither report an aborted call nor carry the toolwire mark, then results in the turn of
 the call (where ids restart, a result in another turn may belong to a lost call), and keeps the last
-of those. A result that toolwire added for an interrupted call is removed.
+of those. A result that toolwire added for an interrupted call is removed. Equal results of a call
+that contains the arguments of several calls are kept, because each belongs to another call.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Part, Result
+from toolwire.lint.arguments import merged_objects
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -59,6 +61,8 @@ class _Duplicates(Struct, frozen=True, eq=False):
     def is_redundant(self, result: Result) -> bool:
         """True if nothing is lost with a surplus result: it is a copy, or toolwire added it."""
         kept = self.result
+        if merged_objects(self.call):  # each result is that of another call
+            return result.text.startswith(MARK)
         return result.text.startswith(MARK) or (result.text, result.error) == (
             kept.text,
             kept.error,

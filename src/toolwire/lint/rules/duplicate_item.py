@@ -154,7 +154,7 @@ RULE = Rule(
                 "type": "local_shell_call",
                 "id": "lsh_1",
                 "call_id": "call_1",
-                "action": {},
+                "action": {"type": "exec", "command": ["ls"], "env": {}},
                 "status": "completed",
             },
             {"type": "local_shell_call_output", "id": "lsh_1", "output": "1"},

@@ -7,9 +7,10 @@ Older servers of other providers do the same. If the version that receives the r
 where the field is refused.
 
 The fix runs after all other fixes, when every result is paired and in the order of its call,
-because order is all that is left without ids. It removes the ids. A result that would then belong
-to another call becomes marked text of the user first, and its call gets a marked result. The
-removed ids cannot be recovered from the history; keep an id map if they are needed again.
+because order is all that is left without ids. It removes the ids. If a result would then belong to
+another call, the calls beside its own that have no result get a marked one first, also while they
+are pending. If that does not help, the result becomes marked text of the user. The removed ids
+cannot be recovered from the history; keep an id map if they are needed again.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from toolwire.conversation.ids import is_minted, mint
 from toolwire.conversation.json import JSON, JsonPath, get, put
 from toolwire.conversation.model import Conversation, Fix
 from toolwire.conversation.pairing import pairs
-from toolwire.conversation.part_map import PartMap
+from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Part, Result
-from toolwire.lint.facts import Facts
-from toolwire.lint.fixes.result_placement import place_results
-from toolwire.lint.fixes.transforms import own_body, replace_parts
-from toolwire.lint.fixes.uncertain_results import rewrite_results_of_batches
+from toolwire.lint.facts import CallBatch, Facts
+from toolwire.lint.fixes.result_placement import add_results, place_results
+from toolwire.lint.fixes.transforms import own_body, placeholder_result, replace_parts
+from toolwire.lint.fixes.uncertain_results import rewrite_uncertain_results
 from toolwire.lint.ids.edits import PairHalf, call_id_of, id_field, reassign_ids
 from toolwire.lint.ids.formats import describe_maker, shorten
 from toolwire.lint.memo import once_per_history
@@ -82,13 +83,25 @@ def _with_minted_ids(facts: Facts) -> Conversation:
 
 
 def _as_read_by_target(facts: Facts) -> Conversation:
-    """The conversation without ids."""
+    """The conversation without ids; every result has the name of its call there."""
     if facts.own_wire:
         body = _body_without_ids(facts)
         return decode(body, facts.conversation.wire, facts.conversation.kind)
     conversation = _with_minted_ids(facts)
+    call_of = PartMap(
+        (pair.result, pair.call)
+        for pair in conversation.pairs()
+        if pair.call is not None and pair.result is not None
+    )
     results: PartMap[Part, Part] = PartMap(
-        (result, replace(result, origin="minted"))
+        (
+            result,
+            replace(
+                result,
+                origin="minted",
+                name=call_of[result].name if result in call_of else result.name,
+            ),
+        )
         for result in conversation.results()
         if result.executor == "client"
     )
@@ -111,6 +124,18 @@ def _uncertain_results(facts: Facts) -> list[Result]:
         if pair.result is not None
         and pair.result.executor == "client"
         and pairs_without_ids.get(n) != pair.result.text
+    ]
+
+
+def _open_calls_beside(facts: Facts, results: list[Result]) -> list[tuple[CallBatch, Call]]:
+    """The calls without a result in the batches of some results, each with its batch."""
+    uncertain = PartSet(results)
+    return [
+        (batch, call)
+        for batch in facts.batches
+        if any(result in uncertain for result in batch.results)
+        for call in batch.calls
+        if call not in facts.result_of
     ]
 
 
@@ -143,12 +168,21 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     uncertain = _uncertain_results(facts)
+    open_calls = _open_calls_beside(facts, uncertain) if uncertain else []
+    if open_calls:
+        changes = tuple(
+            (call.path, f"a result was added: the call {shorten(call.id)} ({call.name}) has none")
+            for _, call in open_calls
+        )
+        return FixedConversation(add_results(facts, open_calls, placeholder_result), changes)
     if uncertain:
         changes = tuple(
             (result.path, f"rewrote the result for {shorten(result.call_id)} as text")
             for result in uncertain
         )
-        return FixedConversation(rewrite_results_of_batches(facts, uncertain, NO_ID_FIELD), changes)
+        calls = [facts.call_of[result] for result in uncertain]
+        conversation = rewrite_uncertain_results(facts, calls, uncertain, NO_ID_FIELD)
+        return FixedConversation(conversation, changes)
     if facts.own_wire:
         parts = [part for part, _ in _parts_with_ids(facts.conversation)]
     else:

@@ -50,8 +50,7 @@ def _results_to_assign(facts: Facts) -> list[tuple[Result, list[Call], int]]:
 
     The count is zero if the turn also has unpaired results with other ids.
     """
-    profile = facts.profile
-    if not profile.rejects_orphan_results or not profile.has_id_field:
+    if not facts.profile.rejects_orphan_results:
         return []
     return results_with_output_as_id(facts) if facts.results_without_call else []
 

@@ -40,12 +40,6 @@ RULE = Rule(
         chat_example(USER, assistant(_CALL_WITHOUT_ID), _RESULT_WITHOUT_ID),
         chat_example(USER, assistant(tool_call("call_1")), _RESULT_WITHOUT_ID),
         chat_example(USER, assistant(_CALL_WITHOUT_ID), tool_message("call_1")),
-        chat_example(
-            USER,
-            assistant(tool_call("call_1"), tool_call("call_2")),
-            _RESULT_WITHOUT_ID,
-            _RESULT_WITHOUT_ID,
-        ),
         blocks_example(
             USER, _USE, {"role": "user", "content": [{"type": "tool_result", "content": "1"}]}
         ),
@@ -56,6 +50,12 @@ RULE = Rule(
         ),
     ),
     good=(
+        chat_example(  # it is uncertain which call each belongs to: ambiguous-same-name
+            USER,
+            assistant(tool_call("call_1"), tool_call("call_2")),
+            _RESULT_WITHOUT_ID,
+            _RESULT_WITHOUT_ID,
+        ),
         chat_example(USER, assistant(tool_call("call_1")), tool_message("call_1")),
         chat_example(USER, assistant(_CALL_WITHOUT_ID), _RESULT_WITHOUT_ID, target="xai"),
         Example(

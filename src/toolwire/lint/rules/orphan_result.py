@@ -17,6 +17,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Part, Result
@@ -45,8 +46,16 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import replace_parts, results_as_text
+from toolwire.lint.ids.edits import harmful_composites
+from toolwire.lint.ids.formats import call_half, unit_of_repetition, without_payload
+from toolwire.lint.ids.output_as_id import results_with_output_as_id
 from toolwire.lint.ids.rewritings import calls_of_rewritten_ids
-from toolwire.lint.orphans import leading_orphans, orphans_of_removed_calls, surplus_orphans
+from toolwire.lint.orphans import (
+    adopted_orphans,
+    leading_orphans,
+    orphans_of_removed_calls,
+    surplus_orphans,
+)
 from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
@@ -55,7 +64,13 @@ def _plain_orphans(facts: Facts) -> list[Result]:
     if not facts.profile.rejects_orphan_results or not facts.orphans:
         return []
     specific = PartSet(
-        (*leading_orphans(facts), *surplus_orphans(facts), *orphans_of_removed_calls(facts))
+        (
+            *leading_orphans(facts),
+            *surplus_orphans(facts),
+            *orphans_of_removed_calls(facts),
+            *adopted_orphans(facts),
+            *(found[0] for found in results_with_output_as_id(facts)),
+        )
     )
     return [result for result in facts.orphans if result not in specific]
 
@@ -64,9 +79,12 @@ def _check(facts: Facts) -> Iterable[Problem]:
     if not facts.profile.rejects_orphan_results or not facts.orphans:
         return
     rewritten = calls_of_rewritten_ids(facts)
+    composite = _paths_of_composite_ids(facts) if rewritten else set()
     for result in facts.orphans:
         if result in rewritten:
             call = rewritten[result]
+            if call.path in composite or result.path in composite:
+                continue
             message = (
                 f"the result for {result.call_id} belongs to the call {call.id} ({call.name}): one"
                 " of the two ids was rewritten"
@@ -75,6 +93,15 @@ def _check(facts: Facts) -> Iterable[Problem]:
     for result in _plain_orphans(facts):
         if result not in rewritten:
             yield result.path, f"{_describe(result)} has no call in this history", "safe"
+
+
+def _paths_of_composite_ids(facts: Facts) -> set[JsonPath]:
+    """The calls and results that a rule about the parts of an id reports."""
+    return {
+        composite.part.path
+        for reduce in (call_half, without_payload, unit_of_repetition)
+        for composite in harmful_composites(facts, reduce)
+    }
 
 
 def _describe(result: Result) -> str:
@@ -121,7 +148,6 @@ RULE = Rule(
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat_example(USER, tool_message("c9")),
-        chat_example(USER, assistant(tool_call("call_A|fc_B")), tool_message("call_A")),
         chat_example(
             USER, assistant(tool_call("functions.read:0")), tool_message("functions_read_0")
         ),

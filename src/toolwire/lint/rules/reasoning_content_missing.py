@@ -20,8 +20,14 @@ from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.parts import Call, Message, Reasoning
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
-from toolwire.lint.reasoning import current_turn_start, is_reasoning_model, thinking_switch
+from toolwire.lint.reasoning import (
+    current_turn_start,
+    is_reasoning_model,
+    needs_every_turn,
+    thinking_switch,
+)
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
+from toolwire.wires.engine.part_lowering import is_new
 
 _FIELD = "reasoning_content"
 _ALIASES = ("reasoning", "reasoning_text", "thinking")
@@ -39,14 +45,15 @@ def _messages_without_reasoning(facts: Facts) -> list[tuple[Message, Object]]:
     switch = thinking_switch(facts)
     if switch == "disabled" or not (switch == "enabled" or is_reasoning_model(facts)):
         return []
-    start = 0 if facts.profile.reasoning_needed_in_every_turn else current_turn_start(facts)
+    start = 0 if needs_every_turn(facts) else current_turn_start(facts)
     messages = [
         message
         for message in facts.messages[start:]
         if message.role == "assistant" and _has_calls(message)
     ]
     if not facts.own_wire:
-        return [(message, {}) for message in messages if not _has_reasoning(message)]
+        wire = facts.profile.wire
+        return [(message, {}) for message in messages if not _has_reasoning(message, wire)]
     return [
         (message, message.raw)
         for message in messages
@@ -54,8 +61,12 @@ def _messages_without_reasoning(facts: Facts) -> list[tuple[Message, Object]]:
     ]
 
 
-def _has_reasoning(message: Message) -> bool:
-    return any(isinstance(part, Reasoning) for part in message.parts)
+def _has_reasoning(message: Message, wire: str) -> bool:
+    """True if a message has reasoning that the target gets: that of other wires is left out."""
+    return any(
+        isinstance(part, Reasoning) and (message.wire == wire or is_new(part))
+        for part in message.parts
+    )
 
 
 def _has_calls(message: Message) -> bool:

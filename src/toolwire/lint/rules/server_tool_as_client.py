@@ -109,7 +109,11 @@ RULE = Rule(
             USER, assistant(tool_call("srvtoolu_1", "web_search")), tool_message("srvtoolu_1")
         ),
         blocks_example(
-            USER, assistant_blocks(tool_use("srvtoolu_1", "server_tool_use"), _SEARCH_RESULT), USER
+            USER,
+            assistant_blocks(
+                tool_use("srvtoolu_1", "server_tool_use", "web_search"), _SEARCH_RESULT
+            ),
+            USER,
         ),
         chat_example(USER, assistant(tool_call("srvtoolu_1", "web_search")), USER, target="xai"),
     ),

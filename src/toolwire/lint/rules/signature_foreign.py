@@ -4,8 +4,7 @@ Signatures are opaque text that only the provider that issued them can verify. A
 the encrypted content of one provider into the field of another is refused: "Invalid `signature` in
 `thinking` block", "Corrupted thought signature." Most signatures look alike (those of Vertex and
 the Gemini API cannot be distinguished), so only certain cases are reported: the format of OpenAI's
-encrypted content, the placeholder of another wire, characters that no signature contains, and a
-thinking block without a signature while thinking is enabled.
+encrypted content, the placeholder of another wire, and characters that no signature contains.
 
 The fix removes the signature from a call or a text. A thinking block is invalid without one and is
 replaced by its text, with a mark. What a model requires instead is checked by the rules
@@ -18,12 +17,10 @@ import re
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, put
-from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part, Reasoning
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
-from toolwire.lint.fixes.transforms import parts_as_text, remove_parts
-from toolwire.lint.reasoning import thinking_switch
+from toolwire.lint.fixes.thinking import thinking_as_text
 from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
 
 _FERNET_PREFIX = "gAAAA"
@@ -32,14 +29,13 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_=-]+")
 
 
 def _foreign_parts(facts: Facts) -> list[Part]:
-    """Parts with a foreign signature, and thinking blocks that lack a required one."""
+    """Parts with a foreign signature."""
     if (
         facts.profile.reasoning_to_return not in ("thinking", "signature")
         or facts.conversation.kind != "request"
     ):
         return []
     in_blocks = _signs_thinking_blocks(facts)
-    required = in_blocks and thinking_switch(facts) in ("enabled", "adaptive")
     parts: list[Part] = []
     for message in facts.messages:
         if message.role != "assistant":
@@ -47,10 +43,7 @@ def _foreign_parts(facts: Facts) -> list[Part]:
         for part in message.parts:
             if in_blocks and part.__class__ is not Reasoning:
                 continue
-            if part.signature is None:
-                if required and part.__class__ is Reasoning and part.hidden is None:
-                    parts.append(part)
-            elif _is_foreign(part.signature, in_blocks=in_blocks):
+            if part.signature and _is_foreign(part.signature, in_blocks=in_blocks):
                 parts.append(part)
     return parts
 
@@ -69,15 +62,11 @@ def _signs_thinking_blocks(facts: Facts) -> bool:
 def _check(facts: Facts) -> Iterable[Problem]:
     for part in _foreign_parts(facts):
         subject = f"the call of {part.name}" if isinstance(part, Call) else "this part"
-        if part.signature is None:
-            message = "this thinking block has no signature, and thinking is enabled"
-        elif not part.signature:
-            message = f"{subject} has an empty signature"
-        else:
-            message = (
-                f"{subject} has a signature that {facts.profile.name} did not issue"
-                f" ({part.signature[:12]}…)"
-            )
+        assert part.signature is not None
+        message = (
+            f"{subject} has a signature that {facts.profile.name} did not issue"
+            f" ({part.signature[:12]}…)"
+        )
         yield part.path, message, "safe"
 
 
@@ -86,7 +75,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     if not parts:
         return None
     if _signs_thinking_blocks(facts):
-        return _thinking_as_text(facts, parts)
+        return thinking_as_text(facts.conversation, parts, "without a valid signature")
     body: JSON = facts.body
     for part in parts:
         raw = part.raw if isinstance(part.raw, dict) else {}
@@ -99,22 +88,6 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     return FixedBody(
         body, tuple((part.path, "a signature of another provider was removed") for part in parts)
     )
-
-
-def _thinking_as_text(facts: Facts, parts: list[Part]) -> FixedConversation:
-    """Replace thinking blocks by their text, and remove those without text."""
-    texts: PartMap[Part, str] = PartMap(
-        (part, f"earlier reasoning: {part.text}")
-        for part in parts
-        if isinstance(part, Reasoning) and part.text.strip()
-    )
-    changes = tuple(
-        (part.path, f"a thinking block without a valid signature {what}")
-        for part in parts
-        for what in ["became text" if part in texts else "was removed"]
-    )
-    empty: PartSet[Part] = PartSet(part for part in parts if part not in texts)
-    return FixedConversation(remove_parts(parts_as_text(facts.conversation, texts), empty), changes)
 
 
 def _thinking_example(signature: str, text: str = "hm", *, enabled: bool = False) -> Example:
@@ -155,12 +128,11 @@ RULE = Rule(
     bad=(
         _thinking_example("gAAAAABoXyz"),
         _thinking_example("gAAAAABoXyz", ""),
-        _thinking_example("", enabled=True),
         _function_call_example("gAAAAABoXyz"),
     ),
     good=(
         _thinking_example("ErUBCkYICxIM", enabled=True),
-        _thinking_example(""),
+        _thinking_example("", enabled=True),
         _function_call_example("CiQBAbc/+w=="),
         _function_call_example(PLACEHOLDER_SIGNATURE),
     ),

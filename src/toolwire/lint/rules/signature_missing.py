@@ -1,4 +1,4 @@
-"""The first call of a step has no signature.
+"""A required signature is missing: on the first call of a step, or on a thinking block.
 
 Gemini 3 signs the first call of each step and requires the signature on that part during the
 current turn: "Function call is missing a thought_signature". Clients that do not know the field
@@ -8,6 +8,10 @@ The fix writes the placeholder that Google documents for such calls, on the firs
 only. The request is accepted, but the model continues without its earlier reasoning. A signature
 that a gateway for another wire appended to the id of a call is removed first. It is reported
 only if the request names a model that is known to require signatures.
+
+Claude requires the signature of every thinking block while thinking is enabled: "Invalid
+`signature` in `thinking` block". Clients that keep only the text of a block lose it. The fix
+replaces such a block by its text, with a mark.
 """
 
 from __future__ import annotations
@@ -18,12 +22,19 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, put
 from toolwire.conversation.part_map import PartMap
-from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part
+from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part, Reasoning
+from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.thinking import thinking_as_text
 from toolwire.lint.fixes.transforms import replace_parts
 from toolwire.lint.ids.edits import all_ids, new_id, reassign_ids, with_id
 from toolwire.lint.ids.formats import split_payload
-from toolwire.lint.reasoning import current_turn_start, is_reasoning_model, may_be_reasoning_model
+from toolwire.lint.reasoning import (
+    current_turn_start,
+    is_reasoning_model,
+    may_be_reasoning_model,
+    thinking_switch,
+)
 from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
 from toolwire.wires.engine.specs import Block
 
@@ -65,11 +76,32 @@ def _calls_with_signature_in_id(facts: Facts) -> PartMap[Call, str]:
     )
 
 
+def _unsigned_thinking(facts: Facts) -> list[Part]:
+    """Thinking blocks without a signature, if thinking is enabled. A translation leaves them out,
+    so this is about the body of the target's own wire."""
+    if (
+        facts.profile.reasoning_to_return != "thinking"
+        or facts.conversation.kind != "request"
+        or not facts.own_wire
+        or thinking_switch(facts) not in ("enabled", "adaptive")
+    ):
+        return []
+    return [
+        part
+        for message in facts.messages
+        if message.role == "assistant"
+        for part in message.parts
+        if isinstance(part, Reasoning) and not part.signature and part.hidden is None
+    ]
+
+
 def _is_function_call(call: Call) -> bool:
     return isinstance(call.spec, Block) and call.spec.name == "functionCall"
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
+    for part in _unsigned_thinking(facts):
+        yield part.path, "this thinking block has no signature, and thinking is enabled", "safe"
     hidden = _calls_with_signature_in_id(facts)
     for call in hidden:
         yield call.path, f"the id of the call of {call.name} contains its signature", "safe"
@@ -81,6 +113,9 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
+    thinking = _unsigned_thinking(facts)
+    if thinking:
+        return thinking_as_text(facts.conversation, thinking, "without a signature")
     hidden = _calls_with_signature_in_id(facts)
     if hidden:
         return _remove_signatures_from_ids(facts, hidden)
@@ -145,21 +180,41 @@ def _calls_example(
     return Example("gemini", target, {"contents": messages, **({"model": model} if model else {})})
 
 
+def _thinking_example(signature: str, *, enabled: bool) -> Example:
+    block: JSON = {"type": "thinking", "thinking": "hm", "signature": signature}
+    use: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+    result: JSON = {"type": "tool_result", "tool_use_id": "t1", "content": "1"}
+    disabled: JSON = {"type": "disabled"}
+    return blocks_example(
+        USER,
+        {"role": "assistant", "content": [block, use]},
+        {"role": "user", "content": [result]},
+        thinking={"type": "enabled", "budget_tokens": 1024} if enabled else disabled,
+    )
+
+
 RULE = Rule(
     "TW050",
     "signature-missing",
-    title="the first call of a step has no signature",
+    title="a required signature is missing",
     cost="lossy",
     check=_check,
     fix=_fix,
-    order=62,
+    order=61,
     applies=lambda profile: profile.reasoning_to_return == "signature",
-    bad=(_calls_example(""), _calls_example("", ""), _calls_example("", target="vertex-gemini")),
+    bad=(
+        _calls_example(""),
+        _calls_example("", ""),
+        _calls_example("", target="vertex-gemini"),
+        _thinking_example("", enabled=True),
+    ),
     good=(
         _calls_example("CiQB"),
         _calls_example("CiQB", ""),
         _calls_example("", model="gemini-2.5-flash"),
         _calls_example("", model=None),
         _calls_example("", next_turn=True),
+        _thinking_example("", enabled=False),
+        _thinking_example("ErUBCkYICxIM", enabled=True),
     ),
 )

@@ -10,6 +10,7 @@ this request; after the next user message it can be enabled again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from msgspec.structs import replace
@@ -17,16 +18,33 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call, Message, Reasoning
+from toolwire.lint.examples.blocks import (
+    converse_call,
+    converse_example,
+    converse_result,
+    user_blocks,
+)
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.reasoning import current_turn_start, thinking_path, thinking_switch
-from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
+from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
+from toolwire.wires import wire
+from toolwire.wires.engine.part_lowering import takes_signature
+
+
+def _wants_thinking(facts: Facts) -> bool:
+    """True if the models of the provider sign their thinking, or the model of the request does:
+    some providers serve models of several makers."""
+    if facts.profile.reasoning_to_return == "thinking":
+        return True
+    pattern, model = facts.profile.signing_models, facts.conversation.settings.get("model")
+    return bool(pattern) and isinstance(model, str) and re.search(pattern, model) is not None
 
 
 def _turn_without_thinking(facts: Facts) -> Message | None:
     """The first assistant message of a current turn that calls tools and has no thinking block."""
     if (
-        facts.profile.reasoning_to_return != "thinking"
+        not _wants_thinking(facts)
         or facts.conversation.kind != "request"
         or thinking_switch(facts) != "enabled"  # "adaptive" lets the model skip thinking
     ):
@@ -40,13 +58,13 @@ def _turn_without_thinking(facts: Facts) -> Message | None:
         isinstance(part, Call) and part.executor == "client" for part in turn[-1].parts
     ):
         return None
-    if any(
-        isinstance(part, Reasoning)
-        for message in turn
-        if facts.own_wire or message.wire == facts.profile.wire  # other reasoning is left out
-        for part in message.parts
-    ):
-        return None
+    capabilities = wire(facts.profile.wire).capabilities
+    for message in turn:
+        own = facts.own_wire or message.wire == facts.profile.wire
+        for part in message.parts:
+            # Other reasoning is left out.
+            if isinstance(part, Reasoning) and (own or takes_signature(part, capabilities)):
+                return None
     return turn[0]
 
 
@@ -77,6 +95,17 @@ _RESULT: JSON = {
     "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
 }
 _CALL_ONLY: JSON = {"role": "assistant", "content": [_USE]}
+
+
+def _converse(model: str) -> Example:
+    return converse_example(
+        {"role": "assistant", "content": [converse_call("t1")]},
+        user_blocks(converse_result("t1")),
+        modelId=model,
+        additionalModelRequestFields={"thinking": _ENABLED},
+    )
+
+
 RULE = Rule(
     "TW049",
     "thinking-missing",
@@ -89,6 +118,7 @@ RULE = Rule(
     bad=(
         blocks_example(USER, _CALL_ONLY, _RESULT, thinking=_ENABLED),
         blocks_example(USER, _CALL_ONLY, _RESULT, target="vertex-anthropic", thinking=_ENABLED),
+        _converse("anthropic.claude-sonnet-4-5"),
     ),
     good=(
         blocks_example(USER, _CALL_ONLY, _RESULT),
@@ -104,6 +134,7 @@ RULE = Rule(
             thinking=_ENABLED,
         ),
         blocks_example(USER, _CALL_ONLY, _RESULT, thinking={"type": "adaptive"}),
+        _converse("qwen.qwen3-coder"),
         blocks_example(USER, _CALL_ONLY, _RESULT, target="minimax-anthropic", thinking=_ENABLED),
     ),
 )

@@ -38,10 +38,13 @@ def _runs_before_user(facts: Facts) -> list[list[int]]:
         if index in indexes and message.role != "assistant":
             run.append(index)
             continue
-        if run and (message.role == "user" or _has_parts_for_user(facts, run)):
+        late_system = message.role == "system" and facts.profile.system_comes_first
+        if run and (message.role == "user" or late_system or _has_parts_for_user(facts, run)):
             runs.append(run)
         run = []
-    return [*runs, run] if run and _has_parts_for_user(facts, run) else runs
+    if run and not facts.pending_calls and _has_parts_for_user(facts, run):
+        runs.append(run)  # while calls are pending, their turn goes on and no media are sent
+    return runs
 
 
 def _has_parts_for_user(facts: Facts, run: list[int]) -> bool:
@@ -127,7 +130,9 @@ _USER: JSON = {"role": "user", "content": "hi"}
 _CALL: JSON = {
     "role": "assistant",
     "content": "",
-    "tool_calls": [{"id": "abcdefghi", "function": {"name": "f", "arguments": "{}"}}],
+    "tool_calls": [
+        {"id": "abcdefghi", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    ],
 }
 _RESULT: JSON = {"role": "tool", "tool_call_id": "abcdefghi", "content": "1"}
 RULE = Rule(

@@ -129,7 +129,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=12,
-    ruled_out_by=(Observation.RESULTS_IN_PLACE,),
+    ruled_out_by=(Observation.ROLES_FIT,),
     bad=(
         blocks_example(USER, assistant_blocks(tool_use("t1")), assistant_blocks(tool_result("t1"))),
         blocks_example(
@@ -138,7 +138,9 @@ RULE = Rule(
         blocks_example(
             user_blocks(text_block("hi"), tool_use("t1")), user_blocks(tool_result("t1"))
         ),
-        chat_example({"role": "user", "tool_calls": [tool_call("c1")]}, tool_message("c1")),
+        chat_example(
+            {"role": "user", "content": "hi", "tool_calls": [tool_call("c1")]}, tool_message("c1")
+        ),
         contents_example(
             user_parts({"text": "hi"}, call_part("f")), user_parts(response_part("f"))
         ),

@@ -5,7 +5,11 @@ A chat has messages with the role `tool` and calls in the field `tool_calls`; a 
 the server refuses what it does not know: "Invalid value: 'tool'. Supported values are: 'assistant',
 'system', 'developer', and 'user'."
 
-The fix converts them to the format of the wire. Ids, names, arguments and outputs stay verbatim.
+Chat messages also hold `tool_use` and `tool_result` blocks, and messages of blocks the role
+`tool`, after a switch between those wires.
+
+The fix converts them to the format of the wire. Ids, names, arguments and outputs stay verbatim. A
+result without a call is reported as such, and not here.
 """
 
 from __future__ import annotations
@@ -13,21 +17,42 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, Object, text_of
-from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
+from toolwire.conversation.part_map import PartSet
+from toolwire.conversation.parts import Call, Message, Part, Result, Source
+from toolwire.lint.examples.blocks import (
+    assistant_blocks,
+    text_block,
+    tool_result,
+    tool_use,
+    user_blocks,
+)
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import with_messages
 from toolwire.lint.items import input_items, with_items
-from toolwire.lint.rule import FixedBody, Problem, Rule
+from toolwire.lint.orphans import reported_orphans
+from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
+from toolwire.wires.engine.specs import Block
 
 _ITEM_TYPES = ("function_call", "function_call_output")
 
 
 def _messages_among_items(facts: Facts) -> list[tuple[int, Object]]:
     """Chat messages in a list of items: index and JSON."""
+    orphans = {result.path for result in reported_orphans(facts)}
     return [
         (index, item)
         for index, _, item in input_items(facts)
-        if item.get("role") == "tool" or isinstance(item.get("tool_calls"), list)
+        if (item.get("role") == "tool" and ("input", index) not in orphans)
+        or isinstance(item.get("tool_calls"), list)
     ]
 
 
@@ -48,9 +73,48 @@ def _items_among_messages(facts: Facts) -> list[tuple[int, Object]]:
     ]
 
 
+def _foreign_messages(facts: Facts) -> list[tuple[Message, list[Call | Result]]]:
+    """Messages with calls or results that only another wire writes in this way."""
+    if not facts.own_wire or facts.conversation.kind != "request":
+        return []
+    found: list[tuple[Message, list[Call | Result]]] = []
+    for message in facts.messages:
+        if message.source.path[:1] != ("messages",):
+            continue  # among items, whole messages are foreign
+        foreign: list[Call | Result] = []
+        for part in message.parts:
+            if part.__class__ is Call or part.__class__ is Result:
+                spec = part.source.spec
+                if isinstance(spec, Block) and _is_foreign(part, spec, message):
+                    foreign.append(part)
+        if foreign:
+            found.append((message, foreign))
+    if not found:
+        return []
+    orphans: PartSet[Part] = PartSet(reported_orphans(facts))
+    kept = [(message, [part for part in parts if part not in orphans]) for message, parts in found]
+    return [(message, parts) for message, parts in kept if parts]
+
+
+def _is_foreign(part: Call | Result, spec: Block, message: Message) -> bool:
+    """True for a call or a result of a type that the catalogue of the wire does not list, and for a
+    result block in a message of a role that the wire does not have."""
+    if not spec.family:
+        return True
+    return message.role == "tool" and part.path != message.path and "type" in spec.discriminator
+
+
 def _check(facts: Facts) -> Iterable[Problem]:
-    for index, message in _messages_among_items(facts):
-        if message.get("role") == "tool":
+    for message, parts in _foreign_messages(facts):
+        for part in parts:
+            half = "call" if isinstance(part, Call) else "result"
+            call_id = part.id if isinstance(part, Call) else part.call_id
+            text = f"the {half} {call_id} is written as on another wire"
+            if message.role == "tool" and isinstance(part, Result):
+                text = f"the result for {call_id} is in a message with the role `tool`"
+            yield part.path, text, "safe"
+    for index, item in _messages_among_items(facts):
+        if item.get("role") == "tool":
             subject, expected = "a message with the role `tool`", "`function_call_output`"
         else:
             subject, expected = "`tool_calls`", "`function_call`"
@@ -61,7 +125,30 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield ("messages", index), text, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
+def _write_anew(facts: Facts) -> FixedConversation | None:
+    """The conversation with foreign messages written in the format of the wire."""
+    found = _foreign_messages(facts)
+    if not found:
+        return None
+    foreign: PartSet[Message] = PartSet(message for message, _ in found)
+    messages = [
+        Message(message.role, message.parts, source=Source(path=message.path))
+        if message in foreign
+        else message
+        for message in facts.messages
+    ]
+    changes = tuple(
+        (part.path, "converted to the format of the wire, with the same id")
+        for _, parts in found
+        for part in parts
+    )
+    return FixedConversation(with_messages(facts.conversation, messages), changes)
+
+
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | FixedConversation | None:
+    rewritten = _write_anew(facts)
+    if rewritten is not None:
+        return rewritten
     messages = _messages_among_items(facts)
     if messages:
         body = with_items(facts, {index: _as_items(message) for index, message in messages})
@@ -189,9 +276,15 @@ RULE = Rule(
             function_call_output("c1"),
             function_call_output("c2"),
         ),
+        chat_example(
+            USER,
+            assistant_blocks(text_block("ok"), tool_use("c1")),
+            user_blocks(tool_result("c1"), text_block("so?")),
+        ),
     ),
     good=(
         items_example(function_call("c1"), function_call_output("c1")),
         chat_example(USER, assistant(tool_call("c1")), tool_message("c1")),
+        blocks_example(USER, assistant_blocks(tool_use("c1")), user_blocks(tool_result("c1"))),
     ),
 )

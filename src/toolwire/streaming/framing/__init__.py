@@ -7,7 +7,7 @@ event name and bytes.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from toolwire.errors import DecodeError
 
@@ -30,6 +30,9 @@ class Decoder:
     """
 
     __slots__ = ()
+
+    has_checksums: ClassVar[bool] = False
+    """True if another content changes more bytes of a frame than those of the content."""
 
     @property
     def at_frame_start(self) -> bool:

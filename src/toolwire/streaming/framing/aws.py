@@ -7,6 +7,7 @@ before it. Integers are big-endian.
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from zlib import crc32
 
 from toolwire.conversation.json import dump
@@ -22,6 +23,8 @@ class AwsEvents(Decoder):
     """Cuts bytes into messages. Raises DecodeError if a checksum is wrong."""
 
     __slots__ = ("_buffer",)
+
+    has_checksums = True
 
     def __init__(self) -> None:
         self._buffer = b""
@@ -48,7 +51,8 @@ class AwsEvents(Decoder):
     def frame(self, piece: bytes) -> Frame:
         """The payload of a message, with the type of its event or exception as the event name."""
         headers_end = 12 + struct.unpack_from(">I", piece, 4)[0]
-        headers = _read_headers(piece[12:headers_end])
+        read = _read_small_headers if headers_end <= _SMALL else _read_headers
+        headers = read(piece[12:headers_end])
         if headers.get(":message-type") == "error":  # its headers hold the error, it has no payload
             payload = dump({"message": headers.get(":error-message", "")})
             return Frame(f"{headers.get(':error-code', 'unknown')}Exception", payload)
@@ -59,6 +63,19 @@ class AwsEvents(Decoder):
         """No frames: a message that was cut off has no checksum."""
         self._buffer = b""
         return []
+
+
+def complete_size(data: bytes) -> int:
+    """The size of the complete messages at the start of these bytes; all if a length is invalid."""
+    end = 0
+    while len(data) - end >= 4:
+        total: int = struct.unpack_from(">I", data, end)[0]
+        if total < 16 or total > MAX_FRAME_SIZE:
+            return len(data)
+        if end + total > len(data):
+            break
+        end += total
+    return end
 
 
 def _read_headers(data: bytes) -> dict[str, str]:
@@ -81,6 +98,11 @@ def _read_headers(data: bytes) -> dict[str, str]:
     except (IndexError, struct.error, UnicodeDecodeError):
         raise DecodeError("an event stream message with broken headers") from None
     return headers
+
+
+_SMALL = 256
+"""Messages with headers up to here share what was read: a stream has the same few headers."""
+_read_small_headers = lru_cache(maxsize=64)(_read_headers)
 
 
 def write(data: bytes, event: str, *, kind: str = "event") -> bytes:

@@ -18,6 +18,7 @@ from toolwire.conversation.model import (
     Kind,
     Setting,
     Usage,
+    WebSearch,
 )
 from toolwire.conversation.parts import Call, Message, Part, Result
 from toolwire.wires.adk.confirmations import add_confirmations, new_event, split_decisions
@@ -244,7 +245,11 @@ def _patch_settings(conversation: Conversation, context: EncodeContext) -> JSON:
         if before.get(name, UNSET) == value:
             continue
         path = conversation.source.setting_paths.get(name, ())
-        if path and name != "usage" and not isinstance(value, Choice | Format | Usage | tuple):
+        if (
+            path
+            and name != "usage"
+            and not isinstance(value, Choice | Format | Usage | WebSearch | tuple)
+        ):
             body = put(body, path, value)
         else:
             context.report_loss(path or (name,), f"a log cannot hold this setting: {name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from toolwire.conversation.id_map import CallForm
 from toolwire.conversation.json import JSON, get
 from toolwire.conversation.parts import Approval, Call, Message, Part, Result, Role, Source
 from toolwire.wires.adk.events import AGENT, CONFIRMATION, NAME
@@ -66,7 +67,8 @@ def add_confirmations(messages: list[Message], context: EncodeContext) -> list[M
                 source = replace(decision.source, path=approval.path)
                 decisions.append(replace(decision, source=source))
                 if call.id not in answered:
-                    context.record_form(call, "granted" if approval.granted else "refused")
+                    decision_form = CallForm(approval="granted" if approval.granted else "refused")
+                    context.record_call_form(call, decision_form)
             if approval.reason is not None:
                 context.report_loss((*approval.path, "reason"), "a confirmation has no reason")
         if requests:

@@ -24,7 +24,7 @@ AGENT = "agent"
 CONFIRMATION = "adk_request_confirmation"
 """The name of the call with which ADK requests approval of another call."""
 PARTS = ContentParts(NAME)
-CAPABILITIES = replace(CONTENTS, candidates=False, tool_definitions=False)
+CAPABILITIES = replace(CONTENTS, candidates=False, tool_definitions=False, read_by_model=False)
 
 
 # --- reading --------------------------------------------------------------------------------------

@@ -37,7 +37,8 @@ from toolwire.wires.adk.events import (
 )
 from toolwire.wires.adk.partial_calls import PartialCalls
 from toolwire.wires.adk.pending_calls import PendingCalls
-from toolwire.wires.engine.stream import STREAM_CUT, UNKNOWN_FIELD
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
+from toolwire.wires.engine.stream import STREAM_CUT
 from toolwire.wires.families.contents.settings import FINISH_REASON_FROM_WIRE, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field, spellings
 from toolwire.wires.families.contents.stream_reader import ContentReader, PartStream

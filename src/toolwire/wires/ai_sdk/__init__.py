@@ -56,6 +56,7 @@ WIRE = Wire(
     match_score=match_score,
     stream=STREAM,
     capabilities=Capabilities(
+        read_by_model=False,
         refusals=False,
         media={"user": _FILES, "assistant": _FILES, "result": _FILES},
         candidates=False,

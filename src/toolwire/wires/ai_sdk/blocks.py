@@ -102,7 +102,7 @@ def executor_of(spec: Block) -> Executor:
 
 def restore_arguments(call: Call, context: EncodeContext) -> LazyJson:
     """The arguments of a call, as they were before an earlier encoding put them under `_raw`."""
-    if context.reverse_map.forms and call.args.text:
+    if context.restores_forms and call.args.text:
         return LazyJson(context.arguments_text(call))
     return call.args
 

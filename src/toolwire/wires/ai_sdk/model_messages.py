@@ -287,10 +287,25 @@ def read_message(message: JSON, path: JsonPath) -> Message:
         parts = tuple(
             _read_part(block, (*content_path, i), specs) for i, block in enumerate(content)
         )
+        if role == "assistant" and any(part.spec is HOSTED_RESULT for part in parts):
+            parts = _with_client_results(parts)
     else:
         raise_unexpected(NAME, content_path, "a string or a list", content)
     source = Source(message, path, MESSAGE)
     return Message(ROLES.get(role, "user"), parts, wire=NAME, source=source)
+
+
+def _with_client_results(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The parts of an assistant message, in which a result of one of the client's calls is the
+    client's too. The call of any other result may stand in an earlier message.
+    """
+    client_ids = {part.id for part in parts if isinstance(part, Call) and part.executor == "client"}
+    return tuple(
+        _read_part(part.raw, part.path, BLOCKS)
+        if isinstance(part, Result) and isinstance(part.raw, dict) and part.call_id in client_ids
+        else part
+        for part in parts
+    )
 
 
 def _read_part(block: JSON, path: JsonPath, specs: Mapping[str, Block]) -> Part:

@@ -42,7 +42,8 @@ from toolwire.wires.ai_sdk.stream_queue import EventQueue
 from toolwire.wires.ai_sdk.stream_tool_parts import StreamedToolPart, StreamedToolParts, other_keys
 from toolwire.wires.ai_sdk.tool_parts import is_tool_part, reports_invalid_input
 from toolwire.wires.ai_sdk.ui_messages import BLOCKS, read_part, read_response_message
-from toolwire.wires.engine.stream import STREAM_CUT, UNKNOWN_FIELD, StreamReader, copy_json
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
+from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, copy_json
 
 DEFAULT_MESSAGE_ID = "msg-0"
 """The id of a message without one; bodies without an id are written with the same."""

@@ -11,11 +11,12 @@ input is valid JSON is held until the stream shows whether that was all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolwire.conversation.id_map import ApprovalDecision
 from toolwire.conversation.json import JSON
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Media, Message, Result, Source, Text, describe
@@ -217,10 +218,10 @@ class ChunkWriter(StreamWriter):
         ids: Chunk = {"approvalId": request.id, "toolCallId": call.part.id}
         return [{"type": "tool-approval-request", **ids}]
 
-    def can_skip_call(self, call: Call, words: Collection[str]) -> bool:
-        if "granted" not in words and "refused" not in words:
+    def can_skip_call(self, call: Call, approval: ApprovalDecision) -> bool:
+        if not approval:
             return False
-        self.calls[call.id] = _CallState(call, [], denied="refused" in words)
+        self.calls[call.id] = _CallState(call, [], denied=approval == "refused")
         return True
 
     def _write_input(self, call: _CallState) -> list[Chunk]:

@@ -10,9 +10,11 @@
 - max-tokens-required: a request must limit the length of the answer.
 """
 
+from msgspec.structs import replace
+
 from toolwire.wires.anthropic.blocks import BLOCKS, CAPABILITIES, TOOLSETS
 from toolwire.wires.anthropic.bodies import match_score, read, write
-from toolwire.wires.anthropic.settings import NAME
+from toolwire.wires.anthropic.settings import NAME, WEB_SEARCH
 from toolwire.wires.anthropic.stream import STREAM
 from toolwire.wires.engine.specs import Wire, all_blocks
 
@@ -25,5 +27,5 @@ WIRE = Wire(
     match_score=match_score,
     messages_field="messages",
     stream=STREAM,
-    capabilities=CAPABILITIES,
+    capabilities=replace(CAPABILITIES, web_search=WEB_SEARCH),
 )

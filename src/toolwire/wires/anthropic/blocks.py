@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec.structs import replace
 
+from toolwire.conversation.id_rules import NAMESPACE_SEPARATOR
 from toolwire.conversation.json import JSON, JsonPath, Object, text_of
 from toolwire.conversation.parts import (
     Call,
@@ -24,10 +25,11 @@ from toolwire.conversation.parts import (
     describe,
     output_text,
 )
-from toolwire.wires.anthropic.settings import NAME
+from toolwire.wires.anthropic.settings import CACHE_BREAKPOINTS, NAME
 from toolwire.wires.engine.capabilities import Capabilities, MediaForm, MediaSupport
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import mime_of
+from toolwire.wires.engine.part_lowering import takes_signature
 from toolwire.wires.engine.specs import (
     Block,
     Id,
@@ -42,6 +44,7 @@ from toolwire.wires.engine.specs import (
     require_string,
     text_or_none,
 )
+from toolwire.wires.families.items.namespaces import join_name, split_name
 
 MAKER = "anthropic"
 """Who signs reasoning here. Other platforms that serve the same models take it back."""
@@ -51,11 +54,17 @@ WriteCall: TypeAlias = "Callable[[Call, EncodeContext], JSON]"
 # --- text, media, thinking ------------------------------------------------------------------------
 
 
+_TEXT_IN_RESPONSE: Object = {"citations": []}
+_CALL_IN_RESPONSE: Object = {"caller": {"type": "direct"}}
+
+
 def _read_text(block: Object, path: JsonPath, spec: Block) -> Part:
     return Text(require_string(block["text"]), source=Source(block, path, spec))
 
 
 def _write_text(part: Text, context: EncodeContext) -> JSON:
+    if context.kind == "response":
+        return {"type": "text", "text": part.text, **_TEXT_IN_RESPONSE}
     return {"type": "text", "text": part.text}
 
 
@@ -140,23 +149,29 @@ def _write_thinking(part: Reasoning, context: EncodeContext) -> JSON:
 
 
 def _write_foreign_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
-    """Write reasoning of another wire. Lowering leaves it in a request only if its signature is
-    valid here; an answer holds reasoning of other providers too, without theirs."""
-    return _write_thinking(
-        part if context.kind == "request" else replace(part, signature=None), context
-    )
+    """Write reasoning of another wire. A request holds it only if its signature is valid here; an
+    answer holds reasoning of other providers too, without theirs."""
+    valid = context.kind == "request" or takes_signature(part, CAPABILITIES)
+    return _write_thinking(part if valid else replace(part, signature=None), context)
 
 
 # --- calls and results ----------------------------------------------------------------------------
 
 
 def _write_tool_use(call: Call, context: EncodeContext) -> JSON:
-    return {
+    name = context.name(call.name)
+    block: Object = {
         "type": "tool_use",
         "id": context.call_id(call),
-        "name": context.name(call.name),
+        "name": name,
         "input": context.arguments_object(call),
     }
+    if NAMESPACE_SEPARATOR in name:
+        toolset, block["name"] = split_name(name)
+        if toolset:
+            block["toolset_name"] = toolset
+            context.called_names[call.id] = name  # its result repeats the toolset
+    return {**block, **_CALL_IN_RESPONSE} if context.kind == "response" else block
 
 
 def _call_block(
@@ -171,10 +186,12 @@ def _call_block(
 
     def read(block: Object, path: JsonPath, spec: Block) -> Part:
         call_id, origin = read_id(block.get("id"))
-        toolset = block.get("toolset_name")
+        toolset, name = block.get("toolset_name"), read_name(block.get("name"))
+        if toolset and isinstance(toolset, str) and name:
+            name = join_name(toolset, name)  # tools of two toolsets may have one name
         return Call(
             call_id,
-            read_name(block.get("name")),
+            name,
             read_value(block.get("input")),
             origin,
             f"{toolset}-toolset" if isinstance(toolset, str) else family,
@@ -191,6 +208,7 @@ def _call_block(
         read=read,
         write=write or write_native,
         keys=keys("type", "id", "name", "input") | more_keys,
+        required=_CALL_IN_RESPONSE,
         discriminator={"type": block_type},
         family=family,
         executor=executor,
@@ -214,7 +232,8 @@ def _read_tool_result(block: Object, path: JsonPath, spec: Block) -> Part:
 
 def _write_tool_result(result: Result, context: EncodeContext) -> JSON:
     output = result.output
-    if context.no_mapping and isinstance(output, str) and not result.error:
+    plain = context.no_mapping and not context.called_names
+    if plain and isinstance(output, str) and not result.error:
         return {"type": "tool_result", "tool_use_id": result.call_id, "content": output}
     out: Object = {"type": "tool_result", "tool_use_id": context.result_id(result)}
     context.record_result_form(result, flag=True, structure=False)
@@ -226,6 +245,9 @@ def _write_tool_result(result: Result, context: EncodeContext) -> JSON:
         out["content"] = output if isinstance(output, str) else text_of(output)
     if context.is_error(result):
         out["is_error"] = True
+    toolset, _ = split_name(context.called_names.get(result.call_id, ""))
+    if toolset:
+        out["toolset_name"] = toolset
     return out
 
 
@@ -283,6 +305,7 @@ BLOCKS = blocks(
         read=_read_text,
         write=_write_text,
         keys=keys("type", "text"),
+        required=_TEXT_IN_RESPONSE,
         deltas={"text_delta": ("text", "text"), "citations_delta": ("citation", "citations")},
     ),
     Block(
@@ -336,14 +359,21 @@ BLOCKS = blocks(
         read=_read_redacted_thinking,
         write=_write_thinking,
         keys=keys("type", "data"),
+        signed_by=MAKER,
     ),
-    _call_block("tool_use", "function", executor="client", write=_write_tool_use),
+    _call_block(
+        "tool_use",
+        "function",
+        executor="client",
+        write=_write_tool_use,
+        more_keys=keys("toolset_name"),
+    ),
     Block(
         "tool_result",
         part=Result,
         read=_read_tool_result,
         write=_write_tool_result,
-        keys=keys("type", "tool_use_id", "content", "is_error"),
+        keys=keys("type", "tool_use_id", "content", "is_error", "toolset_name"),
         discriminator={"type": "tool_result"},
         family="function",
         executor="client",
@@ -376,6 +406,10 @@ TOOLSETS = tuple(
 """`tool_use` blocks with a toolset: entries of the catalogue, read by the spec of `tool_use`."""
 PLAIN = Block("content", part=Text, write=lambda part, context: part.text)
 """Content that is a plain string."""
+TOOL_MESSAGE = Block(
+    "tool", part=Result, keys=keys("role", "content", "tool_call_id", "name", "is_error")
+)
+"""A result in a message of its own, as other wires have it. The API refuses it."""
 MESSAGE = Block("message", part=Message, keys=keys("role", "content"))
 
 
@@ -406,4 +440,5 @@ CAPABILITIES = Capabilities(
     candidates=False,
     choice_names="one",
     format_fields=frozenset(),
+    cache_breakpoints=CACHE_BREAKPOINTS,
 )

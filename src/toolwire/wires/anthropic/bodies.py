@@ -6,9 +6,17 @@ from msgspec import UNSET
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Conversation, Kind
-from toolwire.conversation.parts import Message, Part, Role, Source, Text
-from toolwire.wires.anthropic.blocks import BLOCKS, CAPABILITIES, FOREIGN, MESSAGE, PLAIN
+from toolwire.conversation.parts import Message, Output, Part, Result, Role, Source, Text
+from toolwire.wires.anthropic.blocks import (
+    BLOCKS,
+    CAPABILITIES,
+    FOREIGN,
+    MESSAGE,
+    PLAIN,
+    TOOL_MESSAGE,
+)
 from toolwire.wires.anthropic.settings import (
+    ANSWER,
     FINISH_REASON_FROM_WIRE,
     FINISH_REASON_TO_WIRE,
     NAME,
@@ -18,6 +26,7 @@ from toolwire.wires.anthropic.settings import (
     read_tool,
     write_tools,
 )
+from toolwire.wires.engine.answers import complete_answer, seed_from
 from toolwire.wires.engine.bodies import answer_message, build_conversation
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import (
@@ -32,6 +41,7 @@ from toolwire.wires.engine.specs import (
     patch_message,
     raise_unexpected,
     read_block,
+    read_result_id,
     types_in,
 )
 from toolwire.wires.families.blocks.bodies import read_tools
@@ -40,6 +50,8 @@ from toolwire.wires.families.blocks.history import BlockHistory
 # --- messages -------------------------------------------------------------------------------------
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+_FOREIGN_ROLES: dict[str, Role] = {"tool": "tool", "developer": "system"}
+"""Roles of other wires: the API refuses them, and `check` says so."""
 
 
 def _read_content(content: JSON, path: JsonPath) -> tuple[Part, ...]:
@@ -59,13 +71,25 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
     if not isinstance(message, dict):
         raise_unexpected(NAME, path, "an object", message)
     name = message.get("role", UNSET)
-    role = _ROLES.get(name) if isinstance(name, str) else None
+    role = _ROLES.get(name) or _FOREIGN_ROLES.get(name) if isinstance(name, str) else None
     if role is None:
         raise_unexpected(NAME, path + ("role",), "user, assistant or system", name)
     if "content" not in message:
         raise_unexpected(NAME, path + ("content",), "a string or a list", UNSET)
+    if role == "tool" and "tool_call_id" in message:
+        return Message(role, (_read_tool_message(message, path),), None, NAME, source=source)
     parts = _read_content(message["content"], path + ("content",))
     return Message(role, parts, None, NAME, source=source)
+
+
+def _read_tool_message(message: Object, path: JsonPath) -> Part:
+    """A result as other wires have it: a message of its own."""
+    call_id, origin = read_result_id(message["tool_call_id"])
+    content = message["content"]
+    output: Output = "" if content is None else content
+    if isinstance(content, list):
+        output = _read_content(content, path + ("content",))
+    return Result(call_id, output, False, None, origin, source=Source(message, path, TOOL_MESSAGE))
 
 
 def _write_message(role: Role, blocks: list[JSON]) -> JSON:
@@ -124,7 +148,7 @@ def _read_response(body: Object) -> Conversation:
         NAME,
         source=Source(raw={"role": "assistant", "content": content}, spec=MESSAGE),
     )
-    seed = str(settings.values.get("id", ""))
+    seed = seed_from(body.get("id"))
     return build_conversation(
         NAME, "response", body, messages=(message,), settings=settings, seed=seed
     )
@@ -135,8 +159,8 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     if context.kind == "response":
         return _write_response(conversation, context)
     body = write_settings(REQUEST, conversation, context)
-    if not context.native:
-        body.setdefault("max_tokens", default_max_tokens(body))
+    if not context.native and "max_tokens" not in body:
+        body["max_tokens"] = context.record_default("max_tokens", default_max_tokens(body))
     choice = body.get("tool_choice")
     if not context.native and isinstance(choice, dict):
         # The flag stands inside the choice, in whichever order the two settings were written.
@@ -165,17 +189,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     reason = body.get("stop_reason") or write_finish_reason(
         message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context
     )
-    return {
-        "id": "",
-        "type": "message",
-        "role": "assistant",
-        "model": "",
-        "stop_sequence": None,
-        "usage": {"input_tokens": 0, "output_tokens": 0},
-        **body,
-        "content": content,
-        "stop_reason": reason,
-    }
+    return complete_answer({**body, "content": content, "stop_reason": reason}, ANSWER, context)
 
 
 # --- recognition ----------------------------------------------------------------------------------

@@ -5,20 +5,28 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.model import Choice, Format, Setting, Tool
+from toolwire.conversation.model import Choice, Format, Setting, Tool, WebSearch
 from toolwire.conversation.parts import Source
+from toolwire.wires.engine.answers import (
+    AnswerFields,
+    answer_id,
+    answer_model,
+    id_setting,
+    model_setting,
+)
+from toolwire.wires.engine.capabilities import CacheBreakpoints
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, read_texts, reasoning_budget
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
-    flag_or_none,
     keys,
     raise_unexpected,
+    read_definition,
     read_name,
     require_object,
-    text_or_none,
 )
+from toolwire.wires.engine.web_search import LOCATION_KEYS, WebSearchForm, domains, location_fields
 from toolwire.wires.families.blocks.bodies import define_tool, usage_spec
 
 NAME = "anthropic"
@@ -29,23 +37,60 @@ TOOL = Block(
     "custom", part=Tool, keys=keys("name", "description", "input_schema", "strict", "type")
 )
 
+_SEARCH = Block(
+    "web_search",
+    part=Tool,
+    keys=keys("type", "name", "max_uses", "allowed_domains", "blocked_domains", "user_location"),
+    inner=(("user_location", LOCATION_KEYS),),
+)
+
 
 def read_tool(tool: JSON, path: JsonPath) -> Tool:
     """A tool definition; server tools keep their dated type as `kind`."""
     if not isinstance(tool, dict):
         raise_unexpected(NAME, path, "an object", tool)
     tool_type = tool.get("type") or "custom"
-    name = read_name(tool.get("name"))
     if tool_type != "custom":
-        return Tool(name, kind=str(tool_type), source=Source(raw=tool, path=path))
-    return Tool(
-        name,
-        text_or_none(tool.get("description")),
-        tool.get("input_schema"),
-        flag_or_none(tool.get("strict")),
-        "function",
-        source=Source(tool, path, TOOL),
+        name, is_search = read_name(tool.get("name")), str(tool_type).startswith("web_search_")
+        search = _read_web_search(tool) if is_search else None
+        source = Source(tool, path, _SEARCH if is_search else None)
+        return Tool(name, kind=str(tool_type), web_search=search, source=source)
+    return read_definition(tool, tool.get("input_schema"), Source(tool, path, TOOL))
+
+
+def _read_web_search(tool: Object) -> WebSearch:
+    max_uses = tool.get("max_uses")
+    return WebSearch(
+        allowed_domains=domains(tool.get("allowed_domains")),
+        blocked_domains=domains(tool.get("blocked_domains")),
+        location=location_fields(tool.get("user_location")),
+        max_uses=max_uses if isinstance(max_uses, int) else None,
     )
+
+
+def _write_web_search(search: WebSearch) -> JSON:
+    """A search; the provider takes domains to allow or to block, not both."""
+    blocked = () if search.allowed_domains else search.blocked_domains
+    options: Object = {
+        "max_uses": search.max_uses,
+        "allowed_domains": [*search.allowed_domains],
+        "blocked_domains": [*blocked],
+    }
+    if search.location:
+        options["user_location"] = {"type": "approximate", **search.location}
+    given = {key: value for key, value in options.items() if value}
+    return {"type": WEB_SEARCH.kind, "name": WEB_SEARCH.name, **given}
+
+
+WEB_SEARCH = WebSearchForm(
+    kind="web_search_20250305",
+    name="web_search",
+    options=frozenset({"allowed_domains", "blocked_domains", "location", "max_uses"}),
+)
+CACHE_BREAKPOINTS = CacheBreakpoints(
+    mark={"cache_control": {"type": "ephemeral"}},
+    long_mark={"cache_control": {"type": "ephemeral", "ttl": "1h"}},
+)
 
 
 def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
@@ -60,11 +105,17 @@ def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
         ):
             out.append(tool.raw)
         elif tool.kind in CLIENT_TOOLS:
-            no_parameters: JSON = {"type": "object", "properties": {}}
-            definition = define_tool(tool, context, "input_schema", no_parameters)
+            definition = define_tool(tool, context, "input_schema")
+            if "input_schema" not in definition:
+                definition["input_schema"] = {"type": "object", "properties": {}}
             if tool.strict is not None:
                 definition["strict"] = tool.strict
-            out.append(definition)
+            if context.breakpoints is None:
+                out.append(definition)
+            else:
+                out += CACHE_BREAKPOINTS.mark_block(definition, tool, context.breakpoints)
+        elif tool.web_search is not None and tool.kind == WEB_SEARCH.kind:
+            out.append(_write_web_search(tool.web_search))
     return out
 
 
@@ -174,9 +225,36 @@ REQUEST = (
 # --- usage and stop reasons -----------------------------------------------------------------------
 
 
+_USAGE: Object = {
+    "cache_creation": None,
+    "cache_creation_input_tokens": None,
+    "cache_read_input_tokens": None,
+    "inference_geo": None,
+    "input_tokens": 0,
+    "output_tokens": 0,
+    "output_tokens_details": None,
+    "server_tool_use": None,
+    "service_tier": None,
+}
+_ID_PREFIX = "msg_"
+ANSWER: AnswerFields = {
+    "id": answer_id(_ID_PREFIX),
+    "type": "message",
+    "role": "assistant",
+    "model": answer_model,
+    "content": [],
+    "stop_reason": None,
+    "stop_sequence": None,
+    "stop_details": None,
+    "usage": _USAGE,
+    "container": None,
+}
+"""The fields of every response."""
+STOP_FIELDS = ("stop_reason", "stop_sequence", "stop_details", "container")
+"""Those of them that a stream sends at its end, beside the usage."""
 RESPONSE = (
-    SettingSpec("id", ("id",)),
-    SettingSpec("model", ("model",)),
+    id_setting(prefix=_ID_PREFIX),
+    model_setting(),
     SettingSpec("stop_sequence", ("stop_sequence",)),
     usage_spec(
         ("usage",),
@@ -188,6 +266,7 @@ RESPONSE = (
             "reasoning": ("output_tokens_details.thinking_tokens",),
         },
         input_includes_cache=False,
+        required=_USAGE,
     ),
 )
 FINISH_REASON_FROM_WIRE = {

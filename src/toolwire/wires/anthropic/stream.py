@@ -17,23 +17,15 @@ from toolwire.conversation.parts import Call, Part, Reasoning, Text
 from toolwire.streaming.events import Chunk, Event, MessageStart, StreamError, Unsupported
 from toolwire.wires.anthropic.blocks import BLOCKS, FOREIGN
 from toolwire.wires.anthropic.bodies import write
-from toolwire.wires.anthropic.settings import FINISH_REASON_FROM_WIRE, NAME, RESPONSE
+from toolwire.wires.anthropic.settings import FINISH_REASON_FROM_WIRE, NAME, RESPONSE, STOP_FIELDS
+from toolwire.wires.engine.answers import seed_from
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import Block, keys, read_block
-from toolwire.wires.engine.stream import (
-    UNKNOWN_FIELD,
-    StreamSpec,
-    copy_json,
-    event_sse,
-    unwrap_typed,
-)
+from toolwire.wires.engine.stream import StreamSpec, copy_json, event_sse, unwrap_typed
 from toolwire.wires.families.blocks.deltas import Join, join_arguments, join_list, openers
-from toolwire.wires.families.blocks.indexed_stream import (
-    BlockKey,
-    IndexedBlockReader,
-    IndexedBlockWriter,
-    WrittenBlock,
-)
+from toolwire.wires.families.blocks.indexed_block_reader import BlockKey, IndexedBlockReader
+from toolwire.wires.families.blocks.indexed_block_writer import IndexedBlockWriter, WrittenBlock
 
 _MESSAGE_KEYS = keys("type", "role", "content", "stop_reason", "usage", "stop_sequence")
 _DELTA_FIELDS = {
@@ -78,7 +70,7 @@ class AnthropicReader(IndexedBlockReader):
         if not isinstance(message, dict) or self.message:
             return []  # some servers send `message_start` twice; the first one counts
         self.message = copy_json(message)  # type: ignore[assignment]
-        self.seed = str(message.get("id") or "")
+        self.seed = seed_from(message.get("id"))
         usage, content = message.get("usage"), message.get("content")
         self.usage = dict(usage) if isinstance(usage, dict) else {}
         settings = read_settings(RESPONSE, message, _MESSAGE_KEYS)
@@ -199,7 +191,7 @@ class AnthropicWriter(IndexedBlockWriter):
         return [{"type": "message_start", "message": self.write_empty_body(write)}]
 
     def write_start(self, block: WrittenBlock, content: Object) -> list[Chunk]:
-        if block.spec.part is not Call:
+        if block.field in content and block.spec.part is not Call:
             content = put(content, (block.field,), "")  # type: ignore[assignment]
         return [{"type": "content_block_start", "index": block.index, "content_block": content}]
 
@@ -212,10 +204,7 @@ class AnthropicWriter(IndexedBlockWriter):
 
     def write_end(self) -> list[Chunk]:
         body = self.write_empty_body(write, self.stop)
-        delta: Object = {
-            "stop_reason": body["stop_reason"],
-            "stop_sequence": body.get("stop_sequence"),
-        }
+        delta: Object = {key: body[key] for key in STOP_FIELDS}
         return [
             {"type": "message_delta", "delta": delta, "usage": body["usage"]},
             {"type": "message_stop"},

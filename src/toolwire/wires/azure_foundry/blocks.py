@@ -9,13 +9,10 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Part
 from toolwire.wires.engine.specs import Block, Form, Id, blocks, keys
+from toolwire.wires.families.items.item_outputs import OUTPUT, OutputForm, in_field, in_fields
 from toolwire.wires.families.items.item_specs import (
     ONLY_ITEM_ID,
-    OUTPUT,
-    OutputForm,
     call_item,
-    in_field,
-    in_fields,
     provider_item,
     read_ids,
     result_item,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
@@ -29,9 +29,10 @@ from toolwire.wires.bedrock.media import (
     join_texts,
     write_media,
 )
-from toolwire.wires.bedrock.settings import NAME
+from toolwire.wires.bedrock.settings import CACHE_BREAKPOINTS, CACHE_POINT, NAME
 from toolwire.wires.engine.capabilities import Capabilities
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.part_lowering import takes_signature
 from toolwire.wires.engine.specs import (
     Block,
     Id,
@@ -47,12 +48,6 @@ from toolwire.wires.engine.specs import (
     text_or_none,
 )
 
-
-def read_block(block: JSON, path: JsonPath, specs: Mapping[str, Block]) -> Part:
-    """The part of a block; the field of the block names its type."""
-    return read_block_by_field(NAME, specs, block, path)
-
-
 MAKER = "anthropic"
 """Who signs reasoning here: of the models on this platform only those of this maker do."""
 
@@ -61,6 +56,13 @@ MAKER = "anthropic"
 
 def _text_part(text: JSON, block: Object, path: JsonPath, spec: Block) -> Part:
     return Text(require_string(text), source=Source(block, path, spec))
+
+
+def _read_text(block: Object, path: JsonPath, spec: Block) -> Part:
+    text = block["text"]
+    if text.__class__ is not str:
+        raise TypeError("a string")
+    return Text(text, source=Source(block, path, spec))
 
 
 def _read_cited_text(block: Object, path: JsonPath, spec: Block) -> Part:
@@ -81,8 +83,9 @@ def _read_reasoning(block: Object, path: JsonPath, spec: Block) -> Part:
     reasoning = require_object(content["reasoningText"])
     if reasoning.keys() - {"text", "signature"}:
         spec = _DETAILED_REASONING
+    signed_only = "text" not in reasoning and "signature" in reasoning
     return Reasoning(
-        require_string(reasoning["text"]),
+        "" if signed_only else require_string(reasoning["text"]),
         signature=text_or_none(reasoning.get("signature")),
         source=Source(block, path, spec),
     )
@@ -98,11 +101,10 @@ def _write_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
 
 
 def _write_foreign_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
-    """Write reasoning of another wire. Lowering leaves it in a request only if its signature is
-    valid here; an answer holds reasoning of other providers too, without theirs."""
-    return _write_reasoning(
-        part if context.kind == "request" else replace(part, signature=None), context
-    )
+    """Write reasoning of another wire. A request holds it only if its signature is valid here; an
+    answer holds reasoning of other providers too, without theirs."""
+    valid = context.kind == "request" or takes_signature(part, CAPABILITIES)
+    return _write_reasoning(part if valid else replace(part, signature=None), context)
 
 
 # --- calls and results ----------------------------------------------------------------------------
@@ -145,8 +147,11 @@ def _read_output(content: JSON, path: JsonPath) -> Output:
             return only["text"]
         if "json" in only:
             return only["json"]
-    parts = tuple(read_block(block, path + (i,), RESULT_BLOCKS) for i, block in enumerate(content))
-    return parts or ""
+    parts = [
+        read_block_by_field(NAME, RESULT_BLOCKS, block, path + (i,))
+        for i, block in enumerate(content)
+    ]
+    return tuple(parts) or ""
 
 
 def _read_tool_result(block: Object, path: JsonPath, spec: Block) -> Part:
@@ -203,7 +208,7 @@ _RESULT_KEYS = keys("toolUseId", "content", "status")
 _TEXT = Block(
     "text",
     part=Text,
-    read=lambda block, path, spec: _text_part(block["text"], block, path, spec),
+    read=_read_text,
     write=lambda part, context: {"text": part.text},
     keys=keys("text"),
     deltas={"text": ("text", "text")},
@@ -225,6 +230,7 @@ BLOCKS = blocks(
     _TEXT,
     *MEDIA.values(),
     SEARCH_RESULT,
+    CACHE_POINT,
     Block(
         "reasoningContent",
         part=Reasoning,
@@ -358,4 +364,5 @@ CAPABILITIES = Capabilities(
     choice_names="one",
     format_fields=frozenset({"name", "description"}),
     usage_fields=frozenset({"cached", "cache_write"}),
+    cache_breakpoints=CACHE_BREAKPOINTS,
 )

@@ -9,17 +9,18 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Conversation, Kind, Tool
-from toolwire.conversation.parts import Message, Part, Role, Source
+from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
 from toolwire.wires.bedrock.blocks import (
     ASSISTANT_BLOCKS,
     BLOCKS,
     CAPABILITIES,
     FOREIGN,
     MESSAGE,
+    SERVER_RESULT,
     SPECS,
-    read_block,
 )
 from toolwire.wires.bedrock.settings import (
+    ANSWER,
     FINISH_REASON_FROM_WIRE,
     FINISH_REASON_TO_WIRE,
     NAME,
@@ -29,6 +30,7 @@ from toolwire.wires.bedrock.settings import (
     read_tool,
     writable_settings,
 )
+from toolwire.wires.engine.answers import complete_answer
 from toolwire.wires.engine.bodies import answer_message, build_conversation, unknown_fields
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
@@ -39,6 +41,7 @@ from toolwire.wires.engine.specs import (
     object_at,
     patch_message,
     raise_unexpected,
+    read_block_by_field,
 )
 from toolwire.wires.families.blocks.history import BlockHistory
 
@@ -52,7 +55,9 @@ def _read_content(
 ) -> tuple[Part, ...]:
     if not isinstance(content, list):
         raise_unexpected(NAME, path, "a list", content)
-    return tuple([read_block(block, path + (i,), specs) for i, block in enumerate(content)])
+    return tuple(
+        [read_block_by_field(NAME, specs, block, path + (i,)) for i, block in enumerate(content)]
+    )
 
 
 def _read_message(message: JSON, path: JsonPath) -> Message:
@@ -68,7 +73,31 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
         raise_unexpected(NAME, path + ("role",), "user, assistant or system", name)
     specs = ASSISTANT_BLOCKS if role == "assistant" else BLOCKS
     parts = _read_content(message.get("content", UNSET), path + ("content",), specs)
+    if role == "assistant" and path[0] == "messages":
+        for part in parts:
+            if part.source.spec is SERVER_RESULT:
+                parts = _with_client_results(parts)
+                break
     return Message(role, parts, None, NAME, source=source)
+
+
+def _with_client_results(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """The parts of an assistant message in a history, in which a result may be one of the client.
+
+    The result of a server tool has a type, or a call of such a tool stands in the same message.
+    """
+    server_ids = {
+        part.id for part in parts if isinstance(part, Call) and part.executor == "provider"
+    }
+
+    def read_result(part: Part) -> Part:
+        if not isinstance(part, Result) or not isinstance(part.raw, dict):
+            return part
+        if part.call_id in server_ids or isinstance(get(part.raw, ("toolResult", "type")), str):
+            return part
+        return read_block_by_field(NAME, BLOCKS, part.raw, part.path)
+
+    return tuple(map(read_result, parts))
 
 
 def _write_message(role: Role, blocks: list[JSON]) -> JSON:
@@ -181,18 +210,27 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     if isinstance(written, UnsetType):
         written = _write_message("assistant", HISTORY.write_parts(message, context))
     reason, output = body.get("stopReason"), body.get("output")
-    if not isinstance(reason, str) or FINISH_REASON_FROM_WIRE.get(reason, reason) != message.stop:
+    if not isinstance(reason, str) or not _is_reason_of(message, reason):
         reason = write_finish_reason(
             message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context
         )
     out: Object = {"output": {**(output if isinstance(output, dict) else {}), "message": written}}
     if reason or not context.native:
         out["stopReason"] = reason or "end_turn"
-    if not context.native:
-        out["usage"] = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
-        out["metrics"] = {"latencyMs": 0}
     done = ("output", "stopReason") if "stopReason" in out else ("output",)
-    return {**out, **{key: value for key, value in body.items() if key not in done}}
+    out |= {key: value for key, value in body.items() if key not in done}
+    return out if context.native else complete_answer(out, ANSWER, context)
+
+
+def _is_reason_of(message: Message, reason: str) -> bool:
+    """True if a reason of this wire is read as why a message stopped: one with calls of the client
+    stopped for them, whatever its server says."""
+    stop = FINISH_REASON_FROM_WIRE.get(reason, reason)
+    if stop == "stop" and any(
+        isinstance(part, Call) and part.runs_on_client for part in message.parts
+    ):
+        stop = "tool"
+    return stop == message.stop
 
 
 # --- recognition ----------------------------------------------------------------------------------

@@ -6,15 +6,17 @@ from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, parse, text_of
 from toolwire.conversation.model import Choice, Conversation, Format, Setting, Tool
-from toolwire.conversation.parts import Call, Result, Source
+from toolwire.conversation.parts import Call, Opaque, Result, Source
+from toolwire.wires.engine.answers import AnswerFields, elapsed_milliseconds
+from toolwire.wires.engine.capabilities import CacheBreakpoints
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, read_texts, reasoning_budget
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
-    flag_or_none,
     keys,
     raise_unexpected,
+    read_definition,
     read_name,
     require_object,
     require_string,
@@ -31,6 +33,19 @@ TOOL = Block(
     part=Tool,
     keys=keys("toolSpec"),
     inner=(("toolSpec", keys("name", "description", "inputSchema", "strict")),),
+)
+CACHE_POINT = Block(
+    "cachePoint",
+    part=Opaque,
+    read=lambda block, path, spec: Opaque("cachePoint", block, source=Source(block, path, spec)),
+    write=lambda part, context: part.value,
+    marks_cache=True,
+)
+"""A block after the content, or an entry after the tools, up to which a prompt is cached."""
+CACHE_BREAKPOINTS = CacheBreakpoints(
+    mark={"cachePoint": {"type": "default"}},
+    long_mark={"cachePoint": {"type": "default", "ttl": "1h"}},
+    own_block=True,
 )
 _PLACEHOLDER = "Used earlier in this conversation, and not on offer now."
 
@@ -58,18 +73,15 @@ def read_tool(tool: JSON, path: JsonPath) -> Tool | None:
         kind = next(iter(tool), "")
         content = tool.get(kind)
         name = read_name(content.get("name") if isinstance(content, dict) else None)
-        return Tool(name, kind=kind, source=Source(raw=tool, path=path))
-    name, schema = read_name(spec.get("name")), spec.get("inputSchema")
-    if spec.get("description") == _PLACEHOLDER and tool == _placeholder(name):
+        mark = CACHE_POINT if kind == CACHE_POINT.name else None
+        return Tool(name, kind=kind, source=Source(tool, path, mark))
+    if spec.get("description") == _PLACEHOLDER and tool == _placeholder(
+        read_name(spec.get("name"))
+    ):
         return None
-    return Tool(
-        name,
-        text_or_none(spec.get("description")),
-        schema.get("json") if isinstance(schema, dict) else None,
-        flag_or_none(spec.get("strict")),
-        "function",
-        source=Source(tool, path, TOOL),
-    )
+    schema = spec.get("inputSchema")
+    json_schema = schema.get("json") if isinstance(schema, dict) else None
+    return read_definition(spec, json_schema, Source(tool, path, TOOL))
 
 
 def _write_tool(tool: Tool, context: EncodeContext) -> JSON:
@@ -96,13 +108,16 @@ def _write_tools(conversation: Conversation, context: EncodeContext) -> list[JSO
         ):
             out.append(tool.raw)
         elif tool.kind in CLIENT_TOOLS:
-            out.append(_write_tool(tool, context))
+            definition = _write_tool(tool, context)
+            out += CACHE_BREAKPOINTS.mark_block(definition, tool, context.breakpoints)
     if out:
         return out
     names = dict.fromkeys(
-        part.name
+        part.name or ""
         for part in conversation.parts()
-        if isinstance(part, Call | Result) and part.executor == "client" and part.name
+        if isinstance(part, Call | Result)
+        and part.executor == "client"
+        and (part.name or isinstance(part, Call))  # a call without a name gets one
     )
     return [_placeholder(context.name(name)) for name in names]
 
@@ -232,6 +247,11 @@ def writable_settings(conversation: Conversation) -> tuple[SettingSpec, ...]:
 # --- usage and stop reasons -----------------------------------------------------------------------
 
 
+ANSWER: AnswerFields = {
+    "usage": {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0},
+    "metrics": lambda context: {"latencyMs": elapsed_milliseconds(context)},
+}
+"""The fields of every response beside its message and its stop reason."""
 RESPONSE = (
     usage_spec(
         ("usage",),

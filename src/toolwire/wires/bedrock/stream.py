@@ -23,10 +23,10 @@ from collections.abc import Callable
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Call, Media, Part, Reasoning, Text
 from toolwire.streaming.events import Chunk, Event, MessageStart, StreamError, Unsupported
-from toolwire.wires.bedrock.blocks import ASSISTANT_BLOCKS, FOREIGN, read_block
+from toolwire.wires.bedrock.blocks import ASSISTANT_BLOCKS, FOREIGN
 from toolwire.wires.bedrock.bodies import write
 from toolwire.wires.bedrock.settings import FINISH_REASON_FROM_WIRE, NAME, RESPONSE
-from toolwire.wires.engine.specs import Block, keys
+from toolwire.wires.engine.specs import Block, keys, read_block_by_field
 from toolwire.wires.engine.stream import StreamSpec, aws_message, copy_json, unwrap_named
 from toolwire.wires.families.blocks.deltas import (
     Join,
@@ -36,12 +36,8 @@ from toolwire.wires.families.blocks.deltas import (
     nest,
     openers,
 )
-from toolwire.wires.families.blocks.indexed_stream import (
-    BlockKey,
-    IndexedBlockReader,
-    IndexedBlockWriter,
-    WrittenBlock,
-)
+from toolwire.wires.families.blocks.indexed_block_reader import BlockKey, IndexedBlockReader
+from toolwire.wires.families.blocks.indexed_block_writer import IndexedBlockWriter, WrittenBlock
 
 # --- how the deltas of a field become its value ---------------------------------------------------
 
@@ -198,7 +194,7 @@ class BedrockReader(IndexedBlockReader):
         return self.close_block(_index(payload))
 
     def read_block(self, key: BlockKey, block: Object) -> Part:
-        return read_block(block, (self.count,), ASSISTANT_BLOCKS)
+        return read_block_by_field(NAME, ASSISTANT_BLOCKS, block, (self.count,))
 
     def _message_stop(self, payload: Object) -> list[Event]:
         self.finished = True
@@ -300,6 +296,8 @@ class BedrockWriter(IndexedBlockWriter):
             start = {key: item for key, item in value.items() if key != "source"}
             source: JSON = {"source": value["source"]}
             return [_start(block, {name: start}), _delta(block, {name: source}), stop]
+        if name == "reasoningContent" and isinstance(value, dict) and "redactedContent" in value:
+            return [_delta(block, content), stop]
         self.context.report_loss(
             part, f"streams have no {name} block; it is sent in a start that official clients skip"
         )

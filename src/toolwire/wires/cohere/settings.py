@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
+from toolwire.wires.engine.answers import id_setting
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, reasoning_budget
 from toolwire.wires.engine.specs import blocks, keys, require_object
@@ -95,7 +96,7 @@ def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
 
 
 RESPONSE = (
-    SettingSpec("id", ("id",)),
+    id_setting(),
     SettingSpec(
         "usage",
         ("usage",),

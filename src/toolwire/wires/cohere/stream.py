@@ -22,17 +22,14 @@ from toolwire.streaming.events import Chunk, Event, MessageStart, StreamError, U
 from toolwire.wires.cohere.blocks import CALLS, CONTENT, NAME, STREAMED_PLAN
 from toolwire.wires.cohere.bodies import BODIES
 from toolwire.wires.cohere.settings import FINISH_REASON_FROM_WIRE, RESPONSE
+from toolwire.wires.engine.answers import seed_from
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import Block, keys, read_block
 from toolwire.wires.engine.stream import DONE, STREAM_CUT, StreamSpec, copy_json, event_sse, merge
 from toolwire.wires.families.blocks.deltas import nest, openers
-from toolwire.wires.families.blocks.indexed_stream import (
-    BlockKey,
-    IndexedBlockReader,
-    IndexedBlockWriter,
-    WrittenBlock,
-)
+from toolwire.wires.families.blocks.indexed_block_reader import BlockKey, IndexedBlockReader
+from toolwire.wires.families.blocks.indexed_block_writer import IndexedBlockWriter, WrittenBlock
 
 _PLAN = "tool_plan"
 ListKey: TypeAlias = "tuple[str, JSON]"
@@ -99,7 +96,7 @@ class CohereReader(IndexedBlockReader):
         response_id, delta = event.get("id"), event.get("delta")
         if response_id is not None:
             self.fields["id"] = response_id
-        self.seed = response_id if isinstance(response_id, str) else ""
+        self.seed = seed_from(response_id)
         message = delta.get("message") if isinstance(delta, dict) else None
         announced: Object = {"role": "assistant", **(message if isinstance(message, dict) else {})}
         self.announced = announced

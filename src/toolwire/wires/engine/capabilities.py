@@ -11,7 +11,10 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from toolwire.conversation.parts import Media
+from toolwire.conversation.json import JSON
+from toolwire.conversation.part_map import PartMap
+from toolwire.conversation.parts import Media, Traceable
+from toolwire.wires.engine.web_search import WebSearchForm
 
 Place: TypeAlias = Literal["system", "user", "assistant", "result"]
 """Where in a conversation a part is: in a message of a role, or inside a tool result."""
@@ -53,6 +56,49 @@ def media_form(media: Media) -> MediaForm:
     if media.data is not None:
         return "data"
     return "url" if media.url is not None else "file"
+
+
+class CacheBreakpoints(Struct, frozen=True, kw_only=True):
+    """How a wire marks the prefixes of a prompt that its provider keeps in a cache."""
+
+    mark: Mapping[str, JSON]
+    """The mark: fields of the marked block, or of a block after it."""
+    long_mark: Mapping[str, JSON]
+    """The mark of a prefix that is kept for long."""
+    own_block: bool = False
+    """True if the mark is a block of its own, after the marked one."""
+    limit: int = 4
+    """The marks that one request may have."""
+    calls: bool = True
+    """A call can be marked."""
+    answers: bool = True
+    """So can a text of the assistant."""
+    tools: bool = True
+    """So can a tool definition."""
+    automatic: bool = True
+    """True if the provider caches nothing without a mark, so that it pays to add some."""
+
+    def mark_block(
+        self, block: JSON, part: Traceable, breakpoints: PartMap[Traceable, bool] | None
+    ) -> list[JSON]:
+        """The block of a part or a tool, with the mark that it gets, if any."""
+        if breakpoints is None or part not in breakpoints:
+            return [block]
+        mark = dict(self.long_mark if breakpoints[part] else self.mark)
+        if self.own_block:
+            return [block, mark]
+        return [{**block, **mark}] if isinstance(block, dict) else [block]
+
+
+CONTENT_BREAKPOINTS = CacheBreakpoints(
+    mark={"prompt_cache_breakpoint": {"mode": "explicit"}},
+    long_mark={"prompt_cache_breakpoint": {"mode": "explicit", "ttl": "12h"}},
+    limit=80,
+    calls=False,
+    tools=False,
+    automatic=False,
+)
+"""The marks of content blocks that two families of wires share."""
 
 
 class Capabilities(Struct, frozen=True, kw_only=True):
@@ -109,6 +155,12 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """What a response format can hold beside its schema."""
     usage_fields: frozenset[str] = frozenset({"cached", "cache_write", "reasoning"})
     """The token counts that usage can hold beside input and output."""
+    cache_breakpoints: CacheBreakpoints | None = None
+    """How prefixes of a prompt are marked for the provider's cache; None if they cannot be."""
+    read_by_model: bool = True
+    """A model gets what a request of this wire says; otherwise it is a framework's own record."""
+    web_search: WebSearchForm | None = None
+    """How a request asks the provider for a web search; None if it cannot."""
 
 
 EVERYTHING = Capabilities()

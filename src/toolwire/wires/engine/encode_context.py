@@ -6,25 +6,30 @@ Knows no wire by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from toolwire.conversation.id_map import (
     CUSTOM_CALL,
     ERROR_RESULT,
     JSON_OUTPUT,
+    PLAIN_CALL,
+    PLAIN_RESULT,
     RAW_ARGUMENTS,
+    CallForm,
     IdMap,
-    call_key,
-    result_key,
+    ResultForm,
 )
 from toolwire.conversation.ids import MINTED, is_minted, mint
 from toolwire.conversation.json import JSON, JsonPath, Object, parse
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import SIGNATURE_LOST, Kind, Loss, Tool
-from toolwire.conversation.part_map import PartMap
+from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import (
     PLACEHOLDER_SIGNATURE,
     Call,
+    Message,
     Opaque,
     Output,
     Part,
@@ -32,37 +37,73 @@ from toolwire.conversation.parts import (
     Traceable,
     unsay_error,
 )
+from toolwire.wires.engine.incidental import severity_of_field
+
+UNKNOWN_FIELD = "no such field on this wire"
+
+
+class RequestInfo(Struct, frozen=True):
+    """What is known about the request of a response, for fields that its source does not have."""
+
+    body: Object = {}
+    """The request, in the wire of the response: its model, and what responses repeat of it."""
+    created: int = 0
+    """When the response was created, in seconds since 1970; 0 if that is not known."""
+    id: str = ""
+    """A text that distinguishes this response from every other."""
+    elapsed: Callable[[], float] = lambda: 0.0
+    """Returns the seconds since the request arrived."""
+
+
+NO_REQUEST = RequestInfo()
+
+BREAKPOINT_FIELDS = ("cache_control", "cachePoint", "prompt_cache_breakpoint")
+"""The fields of a block that mark it as the end of a prefix to cache; clients of several wires send
+them. They change no answer, so that no loss is reported."""
+Breakpoints: TypeAlias = PartMap[Traceable, bool]
+"""The parts and tools to mark, and True if the prefix is to be kept for long."""
+_NO_MESSAGES: PartSet[Message] = PartSet()
 
 
 class EncodeContext:
     """What the writers of a wire share while they write one body or stream.
 
-    *Forms* are words about a call or a result that the target cannot express, such as "this result
-    was an error" (see `IdMap.forms`). `record_form` collects them for the map that the caller gets;
-    `forms_of` looks them up in the map of an earlier encoding, to restore them.
+    A *form* holds what the target cannot express about a call or a result, such as "this result was
+    an error". `record_call_form` and `record_result_form` collect forms for the id map that the
+    caller gets; `call_form` and `result_form` look them up in the map of an earlier encoding.
     """
 
     __slots__ = (
         "_nth_received",
         "_nth_sent",
+        "answer_id",
         "assistant_content",
+        "breakpoints",
+        "call_forms",
         "called_names",
-        "forms",
+        "defaults",
+        "extra_settings",
         "ids",
         "kind",
         "losses",
+        "messages",
         "minted_ids_sent",
         "names",
         "native",
         "needs_minted_ids",
         "no_mapping",
+        "opening",
         "ordinal",
         "patching",
+        "request",
+        "restores_forms",
+        "result_forms",
         "results",
         "reverse_map",
         "seed",
         "sent_ids",
         "setting_path",
+        "unedited",
         "wire",
     )
 
@@ -74,36 +115,52 @@ class EncodeContext:
         ids: PartMap[Call | Result, str] | None,
         names: Mapping[str, str],
         reverse_map: IdMap,
+        request: RequestInfo = NO_REQUEST,
     ) -> None:
         self.wire = wire
         self.kind = kind
+        self.request = request
+        """What is known about the request of a response."""
+        self.messages: Sequence[Message] = ()
+        """The messages of a response that is written whole."""
+        self.answer_id = ""
+        """The id of a response whose source has none, without a prefix; minted on first use."""
         self.native = False
-        """True if the conversation was read from a body of this wire and kind, which the writer
-        changes only where the conversation was edited."""
+        """True if the body was read from this wire and kind: only what was edited is written."""
+        self.unedited: PartSet[Message] = _NO_MESSAGES
+        """The messages of that body as they were read: they are written verbatim."""
         self.ids = ids
         """The id to send for each call and result; None if all are sent unchanged."""
         self.names = names
         """Tool name in the conversation → name to send, for the names that change."""
         self.reverse_map = reverse_map
         """The map of an earlier encoding, whose ids, names and forms are restored."""
-        self.no_mapping = ids is None and not reverse_map.forms
-        """True if ids and results are sent unchanged: nothing to map, nothing to restore."""
+        self.restores_forms = bool(reverse_map.calls or reverse_map.results)
+        """True if an earlier encoding could not express something, which is restored now."""
+        self.no_mapping = ids is None and not self.restores_forms
+        """True if ids and results are sent unchanged."""
         self.minted_ids_sent: bool | None = None
         """True if minted ids are sent even where ids are optional; None until that is computed."""
         self.needs_minted_ids: Callable[[], bool] = bool
-        """Returns True if pairing by name and order alone would pair calls and results
-        differently."""
+        """Returns True if pairing by name and order alone would make other pairs."""
         self.results: Sequence[Result] = ()
         """Every result that is written, in order; a call may have several."""
         self._nth_received: PartMap[Result, int] | None = None
         self._nth_sent: PartMap[Result, int] | None = None
         self.assistant_content: Literal["", "text", "some"] = ""
         """What the content of an assistant message beside calls must be for the target."""
+        self.breakpoints: Breakpoints | None = None
+        """Where the target gets cache breakpoints; None if nowhere."""
+        self.extra_settings = False
+        """True if the target takes settings that most other servers of its wire do not know."""
         self.losses: list[Loss] = []
         self.sent_ids: dict[str, str] = {}
         """Id that was sent → id in the conversation."""
-        self.forms: dict[str, str] = {}
-        """The forms that this encoding records."""
+        self.call_forms: dict[str, CallForm] = {}
+        """The forms of calls that this encoding records, by the id that is sent."""
+        self.result_forms: dict[str, list[ResultForm]] = {}
+        self.defaults: dict[str, bool | int] = {}
+        """Setting that the source did not have → the value that is sent."""
         self.called_names: dict[str, str] = {}
         """Call id → tool name, for the calls written so far."""
         self.ordinal = 0
@@ -112,12 +169,32 @@ class EncodeContext:
         """True while a block of the target's own wire is compared before and after an edit."""
         self.setting_path: JsonPath = ()
         """The path in the source of the setting that is written now."""
+        self.opening = ""
+        """A digest of the events of a stream up to its first content; empty for a body."""
         self.seed = ""
-        """The id of the response, from which a reader of the body mints call ids."""
+        """The id of the response, from which readers mint call ids; empty if it is minted, too."""
 
     def report_loss(self, path: JsonPath | Traceable, reason: str) -> None:
         """Report something that the target cannot hold, by its path in the source."""
         self.losses.append(Loss(path.path if isinstance(path, Traceable) else path, reason))
+
+    def report_unknown_field(self, path: JsonPath) -> None:
+        """Report a field without a neutral form, which only its own wire can hold."""
+        severity = severity_of_field(path, self.kind)
+        self.losses.append(Loss(path, UNKNOWN_FIELD, severity=severity))
+
+    def report_info(self, path: JsonPath | Traceable, reason: str) -> None:
+        """Report something that the target cannot hold and that changes no meaning."""
+        where = path.path if isinstance(path, Traceable) else path
+        self.losses.append(Loss(where, reason, severity="info"))
+
+    def record_default(self, setting: str, value: int) -> int:
+        """Return a value that is sent because the wire requires one, and the source has none.
+
+        It is recorded, so that a translation back leaves it out.
+        """
+        self.defaults[setting] = value
+        return value
 
     # --- ids and names ---
 
@@ -128,8 +205,8 @@ class EncodeContext:
     def result_name(self, result: Result) -> str:
         """Return the tool name to write on a result: the name of its call, if that is known."""
         called = self.called_names.get(result.call_id)
-        name = result.name or called if self.patching else called or result.name
-        return self.name(name or "")
+        name = (result.name or called if self.patching else called or result.name) or ""
+        return self.names.get(name, name) if self.names else name
 
     def call_id(self, call: Call) -> str:
         """Return the id to send for a call, and record it if it differs."""
@@ -170,6 +247,12 @@ class EncodeContext:
             self.ordinal += 1
         return None if hidden else sent
 
+    def record_dropped_id(self, call: Call) -> None:
+        """Record the id that a reader will mint for a call that is sent without its id."""
+        if not self.patching:
+            self._record_id(mint(self.seed, self.ordinal, self.name(call.name)), call.id)
+            self.ordinal += 1
+
     # --- arguments ---
 
     def arguments_object(self, call: Call) -> JSON:
@@ -178,26 +261,26 @@ class EncodeContext:
             self.report_loss(
                 call, "a custom call is sent as a function call with one field, `input`"
             )
-            self.record_form(call, CUSTOM_CALL)
+            self.record_call_form(call, CUSTOM_CALL)
             return {"input": call.args.text}
         value = call.args.value
         if isinstance(value, dict):
-            return value if not self.reverse_map.forms else self._restore_arguments(call, value)
+            return value if not self.restores_forms else self._restore_arguments(call, value)
         if value is None and not call.args.broken:
             return {}
         self.report_loss(call, "the arguments are not a JSON object; they are sent under `_raw`")
-        self.record_form(call, RAW_ARGUMENTS)
+        self.record_call_form(call, RAW_ARGUMENTS)
         return {"_raw": call.args.text}
 
     def _restore_arguments(self, call: Call, value: Object) -> JSON:
         """Return the object that an earlier encoding sent as text under `_raw`, if it is one."""
-        raw = value.get("_raw") if RAW_ARGUMENTS in self.forms_of(call) else None
+        raw = value.get("_raw") if self.call_form(call).raw_arguments else None
         inside = LazyJson(raw).value if isinstance(raw, str) else None
         return inside if isinstance(inside, dict) else value
 
     def arguments_text(self, call: Call) -> str:
         """Return the arguments as JSON text, without the `_raw` field of an earlier encoding."""
-        if self.reverse_map.forms and RAW_ARGUMENTS in self.forms_of(call):
+        if self.restores_forms and self.call_form(call).raw_arguments:
             value = call.args.value
             if isinstance(value, dict) and isinstance(value.get("_raw"), str):
                 return str(value["_raw"])
@@ -221,22 +304,20 @@ class EncodeContext:
 
     def is_error(self, result: Result) -> bool:
         """Return True if the result is an error, also if an earlier wire had no flag for it."""
-        return result.error or (
-            bool(self.reverse_map.forms) and ERROR_RESULT in self.forms_of(result)
-        )
+        return result.error or (self.restores_forms and self.result_form(result).error)
 
     def output(self, result: Result) -> Output:
         """Return the output as it was before an earlier wire had to change its form."""
         output = result.output
-        if not self.reverse_map.forms:
+        if not self.restores_forms:
             return output
-        forms = self.forms_of(result)
-        if JSON_OUTPUT in forms and isinstance(output, str):
+        form = self.result_form(result)
+        if form.json_output and isinstance(output, str):
             try:
                 output = parse(output)
             except ValueError:
                 return output
-        return unsay_error(output) if ERROR_RESULT in forms and not result.error else output
+        return unsay_error(output) if form.error and not result.error else output
 
     def record_result_form(self, result: Result, *, flag: bool, structure: bool) -> None:
         """Record what the target cannot express about a result.
@@ -249,37 +330,52 @@ class EncodeContext:
         if isinstance(result.output, str) and (flag or not result.error):
             return
         if result.error and not flag:
-            self.record_form(result, ERROR_RESULT)
+            self._record_result_form(result, ERROR_RESULT)
         if not structure and not isinstance(result.output, str | tuple):
-            self.record_form(result, JSON_OUTPUT)
+            self._record_result_form(result, JSON_OUTPUT)
 
     # --- forms ---
 
-    def record_form(self, part: Call | Result, form: str) -> None:
-        """Record a form of a call or a result, so that a translation back can restore it."""
-        if isinstance(part, Call):
-            key = call_key(self.call_id(part))
-        else:
-            key = result_key(self.result_id(part), self._nth(part, sent=True))
-        forms = self.forms.get(key, "").split()
-        if form not in forms:
-            self.forms[key] = " ".join((*forms, form))
+    def record_call_form(self, call: Call, form: CallForm) -> None:
+        """Record a form of a call, so that a translation back can restore it."""
+        call_id = self.call_id(call)
+        previous = self.call_forms.get(call_id)
+        self.call_forms[call_id] = form if previous is None else previous.merge(form)
 
-    def forms_of(self, part: Call | Result) -> list[str]:
-        """Return the forms that an earlier encoding recorded about a call or a result."""
-        if not self.reverse_map.forms:
-            return []
-        call_id = part.id if isinstance(part, Call) else part.call_id
-        forms = self._look_up_forms(part, call_id)
-        if forms is None and is_minted(call_id):
+    def _record_result_form(self, result: Result, form: ResultForm) -> None:
+        forms = self.result_forms.setdefault(self.result_id(result), [])
+        nth = self._nth(result, sent=True)
+        forms += [PLAIN_RESULT] * (nth + 1 - len(forms))
+        forms[nth] = forms[nth].merge(form)
+
+    def call_form(self, call: Call) -> CallForm:
+        """Return the form that an earlier encoding recorded about a call."""
+        forms = self.reverse_map.calls
+        if not forms:
+            return PLAIN_CALL
+        form = forms.get(call.id)
+        if form is None and is_minted(call.id):
             # The id was left out, and the reader of the body minted another.
-            forms = self._look_up_forms(part, self.reverse_map.ids.get(call_id, call_id))
-        return forms.split() if forms else []
+            form = forms.get(self.reverse_map.ids.get(call.id, call.id))
+        return form or PLAIN_CALL
 
-    def _look_up_forms(self, part: Call | Result, call_id: str) -> str | None:
-        if isinstance(part, Call):
-            return self.reverse_map.forms.get(call_key(call_id))
-        return self.reverse_map.forms.get(result_key(call_id, self._nth(part, sent=False)))
+    def result_form(self, result: Result) -> ResultForm:
+        """Return the form that an earlier encoding recorded about a result."""
+        if not self.reverse_map.results:
+            return PLAIN_RESULT
+        call_id = result.call_id
+        form = self._look_up_result_form(result, call_id)
+        if form is None and is_minted(call_id):
+            original = self.reverse_map.ids.get(call_id, call_id)
+            form = self._look_up_result_form(result, original)
+        return form or PLAIN_RESULT
+
+    def _look_up_result_form(self, result: Result, call_id: str) -> ResultForm | None:
+        forms = self.reverse_map.results.get(call_id)
+        if forms is None:
+            return None
+        nth = self._nth(result, sent=False)
+        return forms[nth] if nth < len(forms) else None
 
     def _nth(self, result: Result, *, sent: bool) -> int:
         """Return how many results of the same call precede this one.
@@ -317,10 +413,11 @@ class EncodeContext:
         signature = read.signature if isinstance(read, Part) and not keeps_signature else None
         if signature not in (None, PLACEHOLDER_SIGNATURE):
             self.report_loss(read, SIGNATURE_LOST)
-        if not isinstance(raw, dict) or spec is None or isinstance(read, Opaque):
+        is_lost = isinstance(read, Opaque) and read.type not in BREAKPOINT_FIELDS
+        if not isinstance(raw, dict) or spec is None or is_lost:
             return
         if not spec.keys.issuperset(raw):
-            self._report_fields(read.path, raw, spec.keys)
+            self._report_fields(read.path, raw, spec.keys, spec.required)
             if (
                 isinstance(read, Call | Result)
                 and "type" in raw
@@ -328,13 +425,20 @@ class EncodeContext:
                 and read.family != "function"
             ):
                 # The target writes a plain call; a translation back restores the type.
-                self.record_form(read, read.family)
+                if isinstance(read, Call):
+                    self.record_call_form(read, CallForm(family=read.family))
+                else:
+                    self._record_result_form(read, ResultForm(family=read.family))
         for name, keys in spec.inner:
             inside = raw.get(name)
             if isinstance(inside, dict) and not keys.issuperset(inside):
-                self._report_fields((*read.path, name), inside, keys)
+                self._report_fields((*read.path, name), inside, keys, {})
 
-    def _report_fields(self, path: JsonPath, raw: Object, keys: frozenset[str]) -> None:
+    def _report_fields(
+        self, path: JsonPath, raw: Object, keys: frozenset[str], required: Mapping[str, JSON]
+    ) -> None:
         for key, value in raw.items():
-            if key not in keys and value is not None and value != []:
-                self.report_loss((*path, key), "no such field on this wire")
+            if key in keys or value is None or value == [] or key in BREAKPOINT_FIELDS:
+                continue
+            if key not in required or required[key] != value:
+                self.report_unknown_field((*path, key))

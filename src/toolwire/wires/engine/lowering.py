@@ -7,30 +7,49 @@ knows no wire by name.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from operator import is_
+from typing import TypeGuard
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.model import Conversation, Kind, Loss
 from toolwire.conversation.observations import Observation, Observations, observe
-from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Text, Traceable
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Part,
+    Reasoning,
+    Result,
+    Text,
+    Traceable,
+)
+from toolwire.wires.engine.cache_breakpoints import FoundBreakpoints, find_breakpoints
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities, Place
 from toolwire.wires.engine.part_lowering import (
     REASONING_JOINED,
     REASONING_MOVED,
+    MovedMedia,
     is_new,
     lower_part,
     lower_result,
+    mark_system_text,
 )
 from toolwire.wires.engine.server_tools import ServerToolPolicy, lower_server_tools
 from toolwire.wires.engine.settings_lowering import (
     lower_settings,
     lower_tools,
+    without_defaults,
     without_idle_settings,
     without_nameless_tools,
+    without_repeated_tools,
 )
 from toolwire.wires.engine.specs import Wire
+from toolwire.wires.engine.web_search import SETTING, asks_for_search, lower_web_search
+
+NO_DEFAULTS: Mapping[str, int] = {}
 
 
 class Lowering(Struct, frozen=True):
@@ -42,6 +61,8 @@ class Lowering(Struct, frozen=True):
     """What one pass over the lowered conversation saw."""
     leftovers: list[Traceable]
     """What has a signature or fields that only its own wire knows, found before lowering."""
+    breakpoints: FoundBreakpoints
+    """The cache breakpoints of the source."""
 
 
 def lower(
@@ -51,6 +72,7 @@ def lower(
     *,
     policy: ServerToolPolicy,
     observations: Observations,
+    defaults: Mapping[str, int] = NO_DEFAULTS,
 ) -> Lowering:
     """Adapt a conversation to a target.
 
@@ -60,20 +82,37 @@ def lower(
         kind: `request` or `response`.
         policy: What calls that another provider ran become.
         observations: What one pass over the conversation saw.
+        defaults: Settings that an earlier encoding added (`IdMap.defaults`): they are left out
+            unless the value has changed.
     """
     losses: list[Loss] = []
+    if defaults and kind == "request" and conversation.wire != target.name:
+        conversation = without_defaults(conversation, defaults)
     if not observations.holds(Observation.NO_SERVER_TOOLS):
         conversation, losses = lower_server_tools(conversation, target, policy, kind=kind)
         observations = observe(conversation, target.name)
-    plain = observations.holds(Observation.PLAIN)
+    plain = Observation.PLAIN
+    if not target.capabilities.error_flag:
+        plain |= Observation.NO_ERROR_RESULTS
     lowered = lower_to_capabilities(
-        conversation, target.capabilities, wire=target.name, kind=kind, plain=plain, losses=losses
+        conversation,
+        target.capabilities,
+        wire=target.name,
+        kind=kind,
+        losses=losses,
+        plain=observations.holds(plain),
+        plain_tools=observations.holds(Observation.PLAIN_TOOLS),
     )
     leftovers = observations.leftovers
+    breakpoints: FoundBreakpoints = {}
+    marks = target.capabilities.cache_breakpoints
+    if kind == "request" and marks is not None:
+        marks_end = marks.automatic and conversation.wire != target.name
+        breakpoints = find_breakpoints(conversation, leftovers, marks_end=marks_end)
     if lowered.messages is not conversation.messages:
         observations = observe(lowered, target.name)
         leftovers = _follow_lowering(leftovers, observations.results)
-    return Lowering(lowered, losses, observations, leftovers)
+    return Lowering(lowered, losses, observations, leftovers, breakpoints)
 
 
 def _follow_lowering(leftovers: list[Traceable], results: list[Result]) -> list[Traceable]:
@@ -94,6 +133,7 @@ def lower_to_capabilities(
     kind: str,
     losses: list[Loss],
     plain: bool = False,
+    plain_tools: bool = False,
 ) -> Conversation:
     """Adapt a conversation to the capabilities of a wire.
 
@@ -104,11 +144,16 @@ def lower_to_capabilities(
         kind: `request` or `response`.
         losses: The list to which losses are added.
         plain: True if the messages are known to hold nothing that needs lowering.
+        plain_tools: True if the tools are known to be functions that every target can define.
     """
     foreign = conversation.wire != wire
     if foreign:
-        conversation = without_nameless_tools(conversation, losses)
+        if not plain_tools:
+            conversation = without_nameless_tools(conversation, losses)
         if kind == "request":
+            conversation = without_repeated_tools(conversation)
+            if not plain_tools or SETTING in conversation.settings:
+                conversation = _lower_search(conversation, capabilities, losses)
             conversation = without_idle_settings(conversation, losses)
     if capabilities is EVERYTHING:
         return conversation
@@ -123,13 +168,23 @@ def lower_to_capabilities(
         messages = lowering.lower(messages)
     if not (native and tools is source.tools):
         defined = source.tools if native else None
-        tools = lower_tools(tools, capabilities, defined or (), kind=kind, losses=losses)
+        tools = lower_tools(
+            tools, capabilities, defined or (), kind=kind, plain=plain_tools, losses=losses
+        )
     if foreign or settings is not source.settings:
         settings = lower_settings(settings, capabilities, source.setting_paths, losses)
     unchanged = messages is conversation.messages and tools is conversation.tools
     if unchanged and settings is conversation.settings:
         return conversation
     return replace(conversation, messages=messages, tools=tools, settings=settings)
+
+
+def _lower_search(
+    conversation: Conversation, capabilities: Capabilities, losses: list[Loss]
+) -> Conversation:
+    if not capabilities.read_by_model or not asks_for_search(conversation):
+        return conversation
+    return lower_web_search(conversation, capabilities.web_search, losses)
 
 
 # --- messages -------------------------------------------------------------------------------------
@@ -175,7 +230,7 @@ class _MessageLowering:
         self._kind = kind
         self._losses = losses
         self._out: list[Message] = []
-        self._following: list[Part] = []
+        self._moved_media = MovedMedia()
         """Media of results, which go into a user message after the results of the turn."""
         self._leading = True
         """True until there is a message that is not a system message."""
@@ -185,15 +240,18 @@ class _MessageLowering:
         for message in messages:
             if message.role == "assistant":
                 self._flush_media()
+            self._moved_media.see(message)
             lowered = message
             if message.wire != self._wire or any(map(is_new, message.parts)):
                 if message.role == "system" or not _is_plain(message.parts):
                     lowered = self._lower_message(message)
-                if self._following:
+                if self._moved_media.parts:
                     lowered = self._with_media(lowered)
-            if lowered.parts or not message.parts or self._kind == "response":
+            if lowered.parts or message.wire == self._wire or self._kind == "response":
                 self._out.append(lowered)
                 self._leading = self._leading and lowered.role == "system"
+        if self._moved_media.parts and _has_pending_calls(messages):
+            self._hold_back_media()
         self._flush_media()
         if len(self._out) == len(messages) and all(map(is_, self._out, messages)):
             return messages
@@ -206,13 +264,14 @@ class _MessageLowering:
             reason = "a system message in mid-conversation becomes a user's"
             losses.append(Loss(message.path, reason))
             role = "user"
+            message = replace(message, parts=tuple(map(mark_system_text, message.parts)))
         place: Place = "user" if role == "tool" else role
         parts: list[Part] = []
         for part in message.parts:
             if native and not is_new(part):
                 parts.append(part)
             elif isinstance(part, Result):
-                parts.append(lower_result(part, capabilities, losses, self._following))
+                parts.append(lower_result(part, capabilities, losses, self._moved_media))
             else:
                 parts += lower_part(part, capabilities, place, kind=self._kind, losses=losses)
         if not native and not capabilities.text_after_calls:
@@ -230,15 +289,37 @@ class _MessageLowering:
         if not others or message.role not in ("user", "tool"):
             return message
         results = [part for part in message.parts if isinstance(part, Result)]
-        following, self._following = self._following, []
-        return replace(message, parts=(*results, *following, *others))
+        return replace(message, parts=(*results, *self._moved_media.take(), *others))
+
+    def _hold_back_media(self) -> None:
+        """Leave out the media of the last turn: a user message would end the turn, and the results
+        that are still to come would have no place.
+        """
+        reason = "the media follow once all calls of the turn have results"
+        self._losses += [
+            Loss(part.path, reason) for part in self._moved_media.take() if isinstance(part, Media)
+        ]
 
     def _flush_media(self) -> None:
         """Add a user message with the media of results that have no message to go into."""
-        if self._following:
-            self._out.append(Message("user", tuple(self._following)))
-            self._following = []
+        if self._moved_media.parts:
+            self._out.append(Message("user", tuple(self._moved_media.take())))
             self._leading = False
+
+
+def _has_pending_calls(messages: tuple[Message, ...]) -> bool:
+    """True if a call of the last turn has no result yet, and nothing but results follows it."""
+    result_ids: set[str] = set()
+    callers_seen = False
+    for message in reversed(messages):
+        if message.role == "assistant":
+            callers_seen = True
+            if any(_is_client_call(part) and part.id not in result_ids for part in message.parts):
+                return True
+        elif callers_seen or not all(isinstance(part, Result) for part in message.parts):
+            return False
+        result_ids.update(part.call_id for part in message.parts if isinstance(part, Result))
+    return False
 
 
 def _is_plain(parts: tuple[Part, ...]) -> bool:
@@ -276,5 +357,5 @@ def _report_reasoning(parts: list[Part], capabilities: Capabilities, losses: lis
         seen_reasoning = True
 
 
-def _is_client_call(part: Part) -> bool:
+def _is_client_call(part: Part) -> TypeGuard[Call]:
     return isinstance(part, Call) and part.executor == "client"

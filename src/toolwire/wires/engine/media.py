@@ -44,6 +44,30 @@ def type_shows(media: Media) -> bool:
     return media.mime is None or guess_type(media.name or media.url or "")[0] == media.mime
 
 
+_AUDIO_FORMATS = {
+    "mp3": "mp3",
+    "mpeg": "mp3",
+    "mpga": "mp3",
+    "x-mp3": "mp3",
+    "wav": "wav",
+    "wave": "wav",
+    "x-wav": "wav",
+    "vnd.wave": "wav",
+}
+_AUDIO_TYPES = {"mp3": "audio/mpeg"}
+
+
+def audio_format(media: Media) -> str:
+    """Return the name of an audio format, on wires that name it instead of a MIME type."""
+    subtype = (mime_of(media) or "").partition(";")[0].partition("/")[2]
+    return _AUDIO_FORMATS.get(subtype, subtype)
+
+
+def audio_type(name: str) -> str:
+    """Return the MIME type of an audio format."""
+    return _AUDIO_TYPES.get(name, f"audio/{name}")
+
+
 _ALPHABET = str.maketrans("-_", "+/")
 
 

@@ -5,14 +5,19 @@ Bodies and streams use the same functions. This module knows no wire by name.
 
 from __future__ import annotations
 
+import re
 from operator import is_
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from toolwire.conversation.ids import is_minted
 from toolwire.conversation.model import REASONING_LOST, Loss
+from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import (
+    Call,
     Media,
+    Message,
     Opaque,
     Part,
     Reasoning,
@@ -28,9 +33,12 @@ from toolwire.wires.engine.capabilities import EVERYTHING, NO_MEDIA, Capabilitie
 from toolwire.wires.engine.media import mime_of, type_shows
 from toolwire.wires.engine.specs import Block
 
+ONE_CALL = "the client can read one call of an answer"
 REASONING_JOINED = "a message has one reasoning text here; several are joined"
 REASONING_MOVED = "reasoning stands before all other content here"
 NO_ERROR_FLAG = "a result has no error flag here; its text says that it is an error"
+_BASE64 = re.compile(r"[A-Za-z0-9+/_=-]+")
+"""Signatures and encrypted reasoning; anything else is no provider's."""
 _SHOWN = 80
 """Characters of a part that a loss quotes."""
 
@@ -55,7 +63,9 @@ def lower_part(
         case Reasoning():
             return _lower_reasoning(part, capabilities, kind=kind, losses=losses)
         case Result() if capabilities.result_media == "inside":
-            return (lower_result(part, capabilities, losses, []),)
+            return (lower_result(part, capabilities, losses, MovedMedia()),)
+        case Opaque(source=Source(spec=Block(marks_cache=True))):
+            return ()
         case Opaque():
             losses.append(Loss(part.path, f"no such block on this wire: {_quote(part)}"))
             return ()
@@ -64,6 +74,16 @@ def lower_part(
 
 def _holds_refusal(capabilities: Capabilities, kind: str) -> bool:
     return capabilities.refusals and (kind == "response" or capabilities.refusals_in_history)
+
+
+def keep_first_call(message: Message, losses: list[Loss]) -> Message:
+    """The message of an answer without calls after the first, for a client that reads one call."""
+    calls = [part for part in message.parts if isinstance(part, Call)]
+    if len(calls) < 2:
+        return message
+    losses += [Loss(call.path, ONE_CALL) for call in calls[1:]]
+    dropped = PartSet(calls[1:])
+    return replace(message, parts=tuple([part for part in message.parts if part not in dropped]))
 
 
 def lower_opening(part: Part, capabilities: Capabilities, *, losses: list[Loss]) -> Part | None:
@@ -110,9 +130,13 @@ def _lower_media(
 
 
 def takes_signature(part: Traceable, capabilities: Capabilities) -> bool:
-    """True for signed reasoning that the target's provider has made, on this wire or another."""
+    """True for reasoning with a signature, or in an encrypted form, of the maker of the target's
+    models, on whichever wire it came."""
     maker, spec = capabilities.reasoning_signed_by, part.spec
-    if not maker or not isinstance(part, Reasoning) or not part.signature:
+    if not maker or not isinstance(part, Reasoning):
+        return False
+    proof = part.signature if part.hidden is None else part.hidden
+    if not proof or _BASE64.fullmatch(proof) is None:
         return False
     return isinstance(spec, Block) and spec.signed_by == maker
 
@@ -120,6 +144,8 @@ def takes_signature(part: Traceable, capabilities: Capabilities) -> bool:
 def _lower_reasoning(
     part: Reasoning, capabilities: Capabilities, *, kind: str, losses: list[Loss]
 ) -> tuple[Part, ...]:
+    if takes_signature(part, capabilities):
+        return (part,)
     if not part.text and part.hidden is None and is_new(part):
         return (part,)  # repair put it there, because the target wants the field
     if not part.text and not capabilities.opaque_reasoning:
@@ -128,7 +154,7 @@ def _lower_reasoning(
     holds = (
         capabilities.reasoning_in_answers
         if kind == "response"
-        else capabilities.reasoning_in_history or takes_signature(part, capabilities)
+        else capabilities.reasoning_in_history
     )
     if not holds:
         losses.append(Loss(part.path, "reasoning of another provider is not taken back"))
@@ -136,8 +162,61 @@ def _lower_reasoning(
     return (part,)
 
 
+_MEDIA_LABEL = "From tool call "
+_SYSTEM_TAG = "<system>"
+
+
+def mark_system_text(part: Part) -> Part:
+    """A text of a system message that has to stand in a user's message, and says so."""
+    if not isinstance(part, Text) or part.text.startswith(_SYSTEM_TAG):
+        return part
+    text = f"{_SYSTEM_TAG}\n{part.text}\n</system>"
+    return replace(part, text=text, source=Source(path=part.path))
+
+
+def is_marked_text(part: Text) -> bool:
+    """Whether a text in a user's message is not the user's: lowering moved it there."""
+    return part.text.startswith((_SYSTEM_TAG, _MEDIA_LABEL))
+
+
+class MovedMedia:
+    """Media of results that follow the results in a user message, each after a text that names its
+    call: by its id, or by its number in the turn if the wire of the call has no ids."""
+
+    __slots__ = ("_calls", "_previous_role", "parts")
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        """The texts and media that no message has yet."""
+        self._calls: dict[str, tuple[int, str]] = {}
+        """The number and the name of each call of the turn."""
+        self._previous_role = ""
+
+    def see(self, message: Message) -> None:
+        """Note the calls of a message."""
+        if message.role == "assistant":
+            if self._previous_role != "assistant":
+                self._calls = {}
+            for part in message.parts:
+                if isinstance(part, Call):
+                    self._calls[part.id] = len(self._calls) + 1, part.name
+        self._previous_role = message.role
+
+    def label(self, result: Result) -> Text:
+        """The text before the media of a result."""
+        number, name = self._calls.get(result.call_id, (0, ""))
+        call = f"number {number}" if number and is_minted(result.call_id) else result.call_id
+        name = result.name or name
+        return Text(f"{_MEDIA_LABEL}{call}{f' ({name})' if name else ''}:", source=Source())
+
+    def take(self) -> list[Part]:
+        """The texts and media for the next user message."""
+        parts, self.parts = self.parts, []
+        return parts
+
+
 def lower_result(
-    result: Result, capabilities: Capabilities, losses: list[Loss], following: list[Part]
+    result: Result, capabilities: Capabilities, losses: list[Loss], moved: MovedMedia
 ) -> Result:
     """A result as the target can hold it. That it is an error stays known to the writer."""
     if result.error and result.executor == "client" and not capabilities.error_flag:
@@ -152,8 +231,8 @@ def lower_result(
                 Loss(part.path, "a result holds text only here; the media follow in a user message")
             )
             output.append(Text(describe(part), source=Source(path=part.path)))
-            following.append(Text(f"From tool call {result.call_id}:", source=Source()))
-            following += lower_part(part, capabilities, "user", kind="request", losses=losses)
+            moved.parts.append(moved.label(result))
+            moved.parts += lower_part(part, capabilities, "user", kind="request", losses=losses)
         elif isinstance(part, Text | Media):
             output += lower_part(part, capabilities, "result", kind="request", losses=losses)
         else:

@@ -142,7 +142,8 @@ class SequentialWriter(StreamWriter):
             queued.texts, end = [end.whole] if end.whole else [], replace(end, whole=None)
         text, queued.texts = "".join(queued.texts), []
         out: list[Chunk] = []
-        if not queued.opened and (text or isinstance(queued.part, Call)):
+        signed = end is not None and end.signature is not None
+        if not queued.opened and (text or signed or isinstance(queued.part, Call)):
             queued.opened = True
             out = self.open_part(queued, text)
         return out + self.close_part(queued, end) if queued.opened and end is not None else out

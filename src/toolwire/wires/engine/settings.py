@@ -15,7 +15,8 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.model import Conversation, Setting
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Message
-from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.encode_context import BREAKPOINT_FIELDS, EncodeContext
+from toolwire.wires.engine.incidental import setting_matters
 
 
 def _read_unchanged(value: JSON) -> Setting | UnsetType:
@@ -33,8 +34,8 @@ WriteSetting: TypeAlias = "Callable[[Setting, EncodeContext], JSON | UnsetType]"
 class SettingSpec(Struct, frozen=True, eq=False):
     """One setting of a wire.
 
-    `read` returns UNSET if the value has no neutral form; `write` returns UNSET if the wire cannot
-    hold the value.
+    `read` returns UNSET if the value has no neutral form, and None if it says nothing; `write`
+    returns UNSET if the wire cannot hold the value.
     """
 
     name: str
@@ -44,6 +45,8 @@ class SettingSpec(Struct, frozen=True, eq=False):
     knows: frozenset[str] = frozenset()
     """The known fields of an object with all that they hold, as dotted paths; empty if all are
     known."""
+    reads_empty: bool = False
+    """True if an empty object says something."""
 
 
 _CONTAINERS = (list, dict)
@@ -59,10 +62,38 @@ class SettingsRead(Struct, frozen=True):
     unknown: tuple[JsonPath, ...]
 
 
+class _FieldSpecs(Struct, frozen=True):
+    """The specs that read one top-level field, and which of them read each field inside it."""
+
+    specs: tuple[SettingSpec, ...]
+    whole: tuple[int, ...]
+    """The positions of the specs that read the whole field."""
+    inner: dict[str | int, tuple[int, ...]]
+    """The positions of the specs that read something inside it, by the next step of their path."""
+
+    @staticmethod
+    def of(specs: tuple[SettingSpec, ...]) -> _FieldSpecs:
+        """Index specs of one top-level field."""
+        whole = tuple(n for n, spec in enumerate(specs) if len(spec.path) == 1)
+        inner: dict[str | int, tuple[int, ...]] = {}
+        for n, spec in enumerate(specs):
+            if n not in whole:
+                inner[spec.path[1]] = (*inner.get(spec.path[1], ()), n)
+        return _FieldSpecs(specs, whole, inner)
+
+    def present_in(self, item: JSON) -> list[SettingSpec]:
+        """The specs that a value may have something for, in order: a later one overrides."""
+        positions = list(self.whole)
+        if isinstance(item, dict):
+            for name in item:
+                positions += self.inner.get(name, ())
+        return [self.specs[n] for n in sorted(positions)]
+
+
 class _Index(Struct, frozen=True):
     """The specs of a wire, by the top-level field that they read and by the setting name."""
 
-    readers: dict[str, tuple[SettingSpec, ...]]
+    readers: dict[str, _FieldSpecs]
     single: dict[str, SettingSpec]
     """Top-level fields that are exactly one setting, which most are."""
     writers: dict[str, SettingSpec]
@@ -86,7 +117,8 @@ def _index(fields: tuple[SettingSpec, ...]) -> _Index:
             if len(specs) == 1 and len(specs[0].path) == 1
         }
         writers = {spec.name: spec for spec in fields if spec.write is not None}
-        index = _INDEXES[fields] = _Index(readers, single, writers)
+        fields_of = {key: _FieldSpecs.of(specs) for key, specs in readers.items()}
+        index = _INDEXES[fields] = _Index(fields_of, single, writers)
     return index
 
 
@@ -100,14 +132,18 @@ def read_settings(
     index = _index(fields)
     single, readers = index.single, index.readers
     for key, item in body.items():
-        if key in known or item is None or (not item and item.__class__ in _CONTAINERS):
+        if key in known or item is None or key in BREAKPOINT_FIELDS:
             continue
         spec = single.get(key)
+        if not item and item.__class__ in _CONTAINERS and not (spec and spec.reads_empty):
+            continue
         if spec is not None:
             try:
                 value = spec.read(item)
             except UNREADABLE:
                 value = UNSET
+            if value is None:
+                continue
             if value is UNSET:
                 unknown.append((key,))
                 continue
@@ -123,7 +159,7 @@ def read_settings(
 
 
 def _read_field(
-    specs: tuple[SettingSpec, ...],
+    specs: _FieldSpecs,
     key: str,
     item: JSON,
     values: dict[str, Setting],
@@ -132,7 +168,7 @@ def _read_field(
 ) -> bool:
     """Read the settings of one top-level field; return False if none of it is known."""
     read: set[JsonPath] = set()
-    for spec in specs:
+    for spec in specs.present_in(item):
         raw = item if len(spec.path) == 1 else get(item, spec.path[1:])
         if raw is None or isinstance(raw, UnsetType):
             continue
@@ -142,6 +178,8 @@ def _read_field(
             continue
         if not isinstance(value, UnsetType):
             read.add(spec.path)
+            if value is None:
+                continue
             values[spec.name] = value
             places[spec.name] = spec.path
             if spec.knows:
@@ -221,15 +259,35 @@ def write_settings(
         written = UNSET if spec is None or spec.write is None else spec.write(value, context)
         if spec is None or written is UNSET:
             if len(context.losses) == loss_count:  # else the writer has reported the reason
-                context.report_loss(path, f"this wire has no such setting: {name}")
+                matters = setting_matters(name, value)
+                report = context.report_loss if matters else context.report_info
+                report(path, f"this wire has no such setting: {name}")
         elif len(spec.path) == 1:
             body[spec.path[0]] = written
         else:
             body = put(body, spec.path, written)  # type: ignore[assignment]
     if not same_wire:
         for path in conversation.source.unknown_fields:
-            context.report_loss(path, "no such field on this wire")
+            context.report_unknown_field(path)
     return body
+
+
+def extra_setting(name: str, *path: str) -> SettingSpec:
+    """Return a setting that only some servers of a wire take: see `extra_settings` of a context."""
+
+    def write(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+        return _write_unchanged(value, context) if context.extra_settings else UNSET
+
+    return SettingSpec(name, path or (name,), write=write)
+
+
+EXTRA_SETTINGS = tuple(
+    map(
+        extra_setting,
+        ("store", "metadata", "service_tier", "prompt_cache_key", "safety_identifier"),
+    )
+)
+"""Extra settings that have the same place on all wires that have them."""
 
 
 def read_texts(value: JSON) -> Setting | UnsetType:

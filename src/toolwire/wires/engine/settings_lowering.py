@@ -9,9 +9,19 @@ from collections.abc import Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JsonPath
-from toolwire.conversation.model import Choice, Conversation, Format, Loss, Setting, Tool, Usage
+from toolwire.conversation.json import JsonPath, text_of
+from toolwire.conversation.model import (
+    Choice,
+    Conversation,
+    Format,
+    Loss,
+    LossSeverity,
+    Setting,
+    Tool,
+    Usage,
+)
 from toolwire.wires.engine.capabilities import Capabilities
+from toolwire.wires.engine.specs import Block
 
 CLIENT_TOOLS = ("function", "custom")
 """Kinds of tools that a client runs; any other is a provider's own."""
@@ -25,9 +35,13 @@ def lower_tools(
     read: Collection[Tool] = (),
     *,
     kind: str,
+    plain: bool,
     losses: list[Loss],
 ) -> tuple[Tool, ...]:
-    """The tools that the target can define; `read` are those of a body of its own."""
+    """The tools that the target can define; `read` are those of a body of its own.
+
+    `plain`: they are known to be functions with a name and without a strict flag.
+    """
     if not tools:
         return tools
     if kind == "response" and not capabilities.tools_in_answers:
@@ -36,14 +50,29 @@ def lower_tools(
     if not capabilities.tool_definitions:
         losses += [Loss(tool.path, "this wire holds no tool definitions") for tool in tools]
         return ()
-    foreign = [tool for tool in tools if tool.kind not in CLIENT_TOOLS and tool not in read]
+    if plain:
+        return tools
+    search = capabilities.web_search
+    foreign = [
+        tool
+        for tool in tools
+        if tool.kind not in CLIENT_TOOLS
+        and not (search is not None and tool.web_search is not None and tool.kind == search.kind)
+        and tool not in read
+    ]
     if foreign:
-        losses += [Loss(tool.path, f"a tool of another provider: {tool.kind}") for tool in foreign]
-        tools = tuple(tool for tool in tools if tool.kind in CLIENT_TOOLS or tool in read)
+        losses += [
+            Loss(tool.path, f"a tool of another provider: {tool.kind}")
+            for tool in foreign
+            if not (isinstance(tool.spec, Block) and tool.spec.marks_cache)
+        ]
+        tools = tuple(tool for tool in tools if not any(tool is other for other in foreign))
     if capabilities.strict_tools or all(tool.strict is None for tool in tools):
         return tools
     flagged = [tool for tool in tools if tool.strict is not None]
-    losses += [Loss(tool.path, "a tool has no strict flag here") for tool in flagged]
+    for tool in flagged:
+        severity: LossSeverity = "loss" if tool.strict else "info"
+        losses.append(Loss(tool.path, "a tool has no strict flag here", severity=severity))
     return tuple(tool if tool.strict is None else replace(tool, strict=None) for tool in tools)
 
 
@@ -54,6 +83,34 @@ def without_nameless_tools(conversation: Conversation, losses: list[Loss]) -> Co
     losses += [Loss(tool.path, "a tool without a name cannot be defined") for tool in nameless]
     tools = tuple(tool for tool in conversation.tools if tool.name or tool.kind not in CLIENT_TOOLS)
     return replace(conversation, tools=tools)
+
+
+def without_repeated_tools(conversation: Conversation) -> Conversation:
+    """Drop definitions that repeat an earlier one: a history may define a tool again."""
+    tools = conversation.tools
+    if len({tool.name for tool in tools}) == len(tools):
+        return conversation
+    kept: dict[tuple[object, ...], Tool] = {}
+    for tool in tools:
+        content = (tool.kind, tool.description, tool.strict, text_of(tool.schema))
+        kept.setdefault((tool.name, *content), tool)
+    return (
+        replace(conversation, tools=tuple(kept.values()))
+        if len(kept) < len(tools)
+        else conversation
+    )
+
+
+def without_defaults(conversation: Conversation, defaults: Mapping[str, int]) -> Conversation:
+    """Drop settings that have the value that an earlier encoding added."""
+    kept = {
+        name: value
+        for name, value in conversation.settings.items()
+        if name not in defaults or value != defaults[name]
+    }
+    if len(kept) == len(conversation.settings):
+        return conversation
+    return replace(conversation, settings=kept)
 
 
 def without_idle_settings(conversation: Conversation, losses: list[Loss]) -> Conversation:
@@ -75,6 +132,8 @@ def without_idle_settings(conversation: Conversation, losses: list[Loss]) -> Con
         idle = () if demanded and not were_defined else ("choice", "parallel")
     elif names and defined.isdisjoint(names):
         idle = ("choice",)
+    elif isinstance(choice, Choice) and not defined.issuperset(names):
+        return _without_undefined_choices(conversation, choice, defined, losses)
     paths = conversation.source.setting_paths
     for name in idle:
         if name in settings:
@@ -86,6 +145,18 @@ def without_idle_settings(conversation: Conversation, losses: list[Loss]) -> Con
     return replace(conversation, settings=kept) if len(kept) < len(settings) else conversation
 
 
+def _without_undefined_choices(
+    conversation: Conversation, choice: Choice, defined: set[str], losses: list[Loss]
+) -> Conversation:
+    """Drop those names of a choice that no tool has: servers refuse the whole choice for one."""
+    names = tuple(name for name in choice.names if name in defined)
+    dropped = [name for name in choice.names if name not in defined]
+    path = conversation.source.setting_paths.get("choice", ("choice",))
+    losses.append(Loss(path, f"tool_choice names tools that are not defined: {', '.join(dropped)}"))
+    settings = {**conversation.settings, "choice": replace(choice, names=names)}
+    return replace(conversation, settings=settings)
+
+
 def lower_settings(
     settings: dict[str, Setting],
     capabilities: Capabilities,
@@ -95,10 +166,15 @@ def lower_settings(
     """Settings as the target can hold them: the same dict if nothing changes."""
     changed: dict[str, Setting] = {}
     for name, value in settings.items():
-        lowered = _lower_setting(value, capabilities, paths.get(name, (name,)), losses)
-        if lowered is not value:
-            changed[name] = lowered
+        if value.__class__ in _STRUCTURED:
+            lowered = _lower_setting(value, capabilities, paths.get(name, (name,)), losses)
+            if lowered is not value:
+                changed[name] = lowered
     return {**settings, **changed} if changed else settings
+
+
+_STRUCTURED = frozenset({Choice, Format, Usage})
+"""The settings that have fields which a target may lack."""
 
 
 def _lower_setting(
@@ -136,5 +212,7 @@ def _without_fields(
         return value
     reported = [name for name in dropped if getattr(value, name) is False or getattr(value, name)]
     if reported:
-        losses.append(Loss(path, f"not held here: {', '.join(reported)}"))
+        matters = isinstance(value, Format) and any(getattr(value, name) for name in reported)
+        severity: LossSeverity = "loss" if matters else "info"
+        losses.append(Loss(path, f"not held here: {', '.join(reported)}", severity=severity))
     return replace(value, **dict.fromkeys(dropped))

@@ -48,6 +48,8 @@ class Block(Struct, frozen=True, eq=False):
     read: Callable[[Object, JsonPath, Block], Part] | None = None
     write: Callable[..., JSON] | None = None
     keys: frozenset[str] = frozenset()
+    required: Mapping[str, JSON] = {}
+    """Further fields that the block always has in a response, with the values that say nothing."""
     inner: tuple[tuple[str, frozenset[str]], ...] = ()
     """Nested objects of the block, and the known fields of each."""
     discriminator: Mapping[str, str] = {}
@@ -63,6 +65,8 @@ class Block(Struct, frozen=True, eq=False):
     parts."""
     signed_by: str = ""
     """Who signs reasoning in this block: every wire of the same maker takes it back."""
+    marks_cache: bool = False
+    """True if the block only marks where a prefix of the prompt ends that may be cached."""
     deltas: Mapping[str, tuple[str, str]] = {}
     """The deltas of the block in a stream: delta type → field of the delta, field of the block. The
     first one is the text of the part; for a call it is JSON text."""
@@ -78,15 +82,21 @@ class Block(Struct, frozen=True, eq=False):
 
     def clean(self, block: JSON | UnsetType) -> bool:
         """Return True if a block has no unknown fields."""
-        if block.__class__ is not dict:
-            return True
-        if not self.keys.issuperset(block):
-            return False
-        for name, known_keys in self.inner:
-            inside = block.get(name)
-            if inside.__class__ is dict and not known_keys.issuperset(inside):
+        if block.__class__ is dict:
+            if not self.keys.issuperset(block) and not self._says_nothing(block):
                 return False
+            for name, known_keys in self.inner:
+                inside = block.get(name)
+                if inside.__class__ is dict and not known_keys.issuperset(inside):
+                    return False
         return True
+
+    def _says_nothing(self, block: Object) -> bool:
+        """Return True if the further fields of a block have the values that say nothing."""
+        required = self.required
+        return all(
+            key in self.keys or (key in required and block[key] == required[key]) for key in block
+        )
 
     @property
     def origin(self) -> str:
@@ -182,6 +192,19 @@ def count_at(value: JSON, *path: str) -> int | None:
 def read_name(value: JSON) -> str:
     """Return a tool name; an empty one if the value is no string."""
     return value if isinstance(value, str) else ""
+
+
+def read_definition(fields: Object, schema: JSON, source: Source, kind: str = "function") -> Tool:
+    """Return the tool of an object with a name, a description and perhaps a strict flag."""
+    name, description, strict = fields.get("name"), fields.get("description"), fields.get("strict")
+    return Tool(
+        name if isinstance(name, str) else "",
+        description if isinstance(description, str) else None,
+        schema,
+        strict if isinstance(strict, bool) else None,
+        kind,
+        source=source,
+    )
 
 
 def read_id(value: JSON) -> tuple[str, Origin]:
@@ -298,6 +321,8 @@ def patch_message(
     """
     if message.wire != context.wire or isinstance(message.raw, UnsetType):
         return UNSET
+    if message in context.unedited:
+        return message.raw
     try:
         original = read(message.raw, message.path)
     except DecodeError:  # the message is from a body of another kind, with another format
@@ -336,7 +361,8 @@ class Wire(Struct, frozen=True, eq=False):
     messages_field: str = ""
     """The field of a request that holds the list of messages: such a list alone is a body too."""
     normalize: Callable[[JSON], JSON] | None = None
-    """Writes out what a body may abbreviate, such as a single element instead of a list."""
+    """Writes out what a body may abbreviate, such as a single element instead of a list. It is used
+    for bodies that cannot be read as they are."""
     hosts: bool = False
     """True if its responses can hold calls that another provider ran, with their results."""
 

@@ -7,11 +7,12 @@ specs of the bodies. Knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
+from toolwire.conversation.id_map import ApprovalDecision
 from toolwire.conversation.ids import first_free, mint
 from toolwire.conversation.json import JSON, JsonPath, Object, dump, text_of
 from toolwire.conversation.lazy_json import LazyJson
@@ -33,11 +34,10 @@ from toolwire.streaming.events import (
     Unsupported,
 )
 from toolwire.streaming.framing import aws, ndjson
-from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, EncodeContext
 
 DONE = b"data: [DONE]\n\n"
 STREAM_CUT = "the stream ended before the answer was over"
-UNKNOWN_FIELD = "no such field on this wire"
 
 
 class StreamReader:
@@ -192,6 +192,8 @@ class StreamWriter:
     """Writes one stream of a wire. Each neutral event becomes events of the wire, immediately
     where the grammar of the wire allows it."""
 
+    writes_one_call = False
+    """True if the client can read one call of the answer; others are dropped."""
     supports_candidates = False
     """True if the wire can hold several candidates."""
     supports_results = False
@@ -237,11 +239,11 @@ class StreamWriter:
     def complete(self, event: PartComplete) -> list[Chunk]:
         raise NotImplementedError
 
-    def can_skip_call(self, call: Call, words: Collection[str]) -> bool:
+    def can_skip_call(self, call: Call, approval: ApprovalDecision) -> bool:
         """Return True if a call without arguments need not be written, because the client already
         has it.
 
-        `words` are the forms that an earlier encoding recorded about the call.
+        `approval` is the decision about the call that an earlier encoding recorded.
         """
         return False
 
@@ -329,15 +331,27 @@ def data_sse(event: Chunk) -> bytes:
     return b"data: " + one_line(event) + b"\n\n"
 
 
+def named_sse(field: str) -> Callable[[Chunk], bytes]:
+    """Return what encodes a server-sent event whose name is a field of its data."""
+
+    def frame(event: Chunk) -> bytes:
+        kind = event.get(field)
+        name = (
+            b"event: " + kind.encode("utf-8", "replace") + b"\n"
+            if isinstance(kind, str) and kind.isprintable()
+            else b""
+        )
+        return name + b"data: " + one_line(event) + b"\n\n"
+
+    return frame
+
+
+_frame_by_type = named_sse("type")
+
+
 def event_sse(event: Chunk) -> bytes:
     """Encode a server-sent event whose name is the `type` in its data."""
-    kind = event.get("type")
-    name = (
-        b"event: " + kind.encode("utf-8", "replace") + b"\n"
-        if isinstance(kind, str) and kind.isprintable()
-        else b""
-    )
-    return name + b"data: " + one_line(event) + b"\n\n"
+    return _frame_by_type(event)
 
 
 def ndjson_line(event: Chunk) -> bytes:
@@ -354,13 +368,20 @@ def aws_message(event: Chunk) -> bytes:
     )
 
 
-def unwrap_typed(name: str, payload: JSON) -> JSON:
-    """Return the payload as the event; the frame name becomes its `type` if it has none."""
-    return (
-        payload
-        if not name or not isinstance(payload, dict) or "type" in payload
-        else {"type": name, **payload}
-    )
+def unwrap_named_type(field: str) -> Callable[[str, JSON], JSON]:
+    """Return what takes the payload as the event; the frame name becomes its `field` if it has
+    none."""
+
+    def unwrap(name: str, payload: JSON) -> JSON:
+        if not name or not isinstance(payload, dict) or field in payload:
+            return payload
+        return {field: name, **payload}
+
+    return unwrap
+
+
+unwrap_typed = unwrap_named_type("type")
+"""Takes the payload as the event; the frame name becomes its `type` if it has none."""
 
 
 def unwrap_named(name: str, payload: JSON) -> JSON:

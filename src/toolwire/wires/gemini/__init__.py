@@ -8,6 +8,8 @@
   content that holds nothing else. Each names the function that it answers.
 - results-in-every-form: by convention `response` holds `output` or `error`; any other object is the
   result itself.
+- results-of-clients: `@ai-sdk/google` (so opencode, too) and Genkit write
+  `{"name": ..., "content": output}` as the response. Other wires get the output.
 - thoughts-and-signatures: `thoughtSignature` is a field of the part, beside the call, and has to
   return on the same part.
 - snake-case: protobuf's JSON reads `functionCall` and `function_call` alike; a field is written

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Conversation, Format, Kind, Tool
 from toolwire.conversation.parts import Call, Message, Role
+from toolwire.wires.engine.answers import complete_answer, seed_from
 from toolwire.wires.engine.bodies import answer_message, build_conversation, unknown_fields
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import put_tools, read_settings, write_settings
@@ -16,7 +17,14 @@ from toolwire.wires.families.blocks.history import BlockHistory
 from toolwire.wires.families.contents.settings import finish_reason, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field, spellings
 from toolwire.wires.gemini.blocks import CAPABILITIES, NAME, PARTS
-from toolwire.wires.gemini.settings import CONFIG, REQUEST, RESPONSE, read_tools, write_tools
+from toolwire.wires.gemini.settings import (
+    ANSWER,
+    CONFIG,
+    REQUEST,
+    RESPONSE,
+    read_tools,
+    write_tools,
+)
 
 _NOT_SETTINGS = spellings("contents", "systemInstruction", "tools")
 _CANDIDATES = spellings("candidates")
@@ -47,8 +55,8 @@ def _read_request(body: Object) -> Conversation:
     ]
     tools: list[Tool] = []
     if body.get("tools") is not None:
-        for i in range(len(list_at(NAME, body, ("tools",)))):
-            tools += read_tools(body, ("tools", i))
+        for i, entry in enumerate(list_at(NAME, body, ("tools",))):
+            tools += read_tools(entry, ("tools", i))
     settings = read_settings(REQUEST, body, _NOT_SETTINGS)
     return build_conversation(
         NAME, "request", body, messages=messages, settings=settings, tools=tools, ordered=True
@@ -80,7 +88,7 @@ def _read_response(body: Object) -> Conversation:
         messages=messages,
         settings=settings,
         unknown=unknown,
-        seed=str(settings.values.get("id", "")),
+        seed=seed_from(settings.values.get("id")),
         ordered=True,
     )
 
@@ -116,7 +124,7 @@ HISTORY = BlockHistory(
     specs=frozenset(PARTS.blocks.values()),
     foreign=PARTS.writers,
     message=_content,
-    text=lambda role, text: _content(role, [{"text": text}]),
+    text=lambda role, text: {"role": _ROLE_TO_WIRE.get(role, role), "parts": [{"text": text}]},
     system=lambda blocks: {"parts": blocks},
     alone=True,
     capabilities=CAPABILITIES,
@@ -148,9 +156,10 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
 
 def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
     body = write_settings(RESPONSE, conversation, context)
-    seed = conversation.settings.get("id")
-    context.seed = seed if isinstance(seed, str) else ""
+    context.seed = seed_from(conversation.settings.get("id"))
     native = context.native
+    if not native:
+        body = complete_answer(body, ANSWER, context)
     candidates: list[JSON] = []
     for i, message in enumerate(conversation.messages or (answer_message(conversation),)):
         if native and not message.path and not message.parts:

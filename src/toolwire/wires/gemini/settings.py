@@ -7,24 +7,17 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.model import Choice, Format, Setting, Tool
+from toolwire.conversation.model import Choice, Format, Setting, Tool, WebSearch
 from toolwire.conversation.parts import Source
+from toolwire.wires.engine.answers import AnswerFields, answer_id, answer_model, id_setting
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, read_texts
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
-from toolwire.wires.engine.specs import (
-    Block,
-    list_at,
-    object_at,
-    read_name,
-    require_object,
-    require_string,
-    text_or_none,
-)
+from toolwire.wires.engine.specs import Block, raise_unexpected, require_object, require_string
 from toolwire.wires.families.blocks.bodies import define_tool
 from toolwire.wires.families.contents.settings import MODEL, USAGE
 from toolwire.wires.families.contents.spelling import both_spellings, get_field, spellings
-from toolwire.wires.gemini.blocks import NAME
+from toolwire.wires.gemini.blocks import NAME, WEB_SEARCH
 
 # --- tool definitions -----------------------------------------------------------------------------
 
@@ -33,30 +26,41 @@ _DECLARATION = Block(
     part=Tool,
     keys=spellings("name", "description", "parameters", "parametersJsonSchema"),
 )
+_SEARCHES = spellings("googleSearch", "googleSearchRetrieval")
+_SEARCH = Block(WEB_SEARCH.kind, part=Tool)
 _DECLARATION_LISTS = spellings("functionDeclarations")
 
 
-def read_tools(body: Object, path: JsonPath) -> list[Tool]:
+def read_tools(entry: JSON, path: JsonPath) -> list[Tool]:
     """The tools in one entry of `tools`: declared functions, or a tool that the provider runs."""
+    if not isinstance(entry, dict):
+        raise_unexpected(NAME, path, "an object", entry)
     tools: list[Tool] = []
-    for key, value in object_at(NAME, body, path).items():
+    for key, value in entry.items():
         if key not in _DECLARATION_LISTS:
-            tools.append(Tool("", kind=key, source=Source(raw=value, path=(*path, key))))
-            continue
-        for i in range(len(list_at(NAME, body, (*path, key)))):
-            declaration = object_at(NAME, body, (*path, key, i))
-            schema = get_field(declaration, "parametersJsonSchema")
-            if schema is None and declaration.get("parameters") is not None:
-                schema = _as_json_schema(declaration["parameters"])
-            tools.append(
-                Tool(
-                    read_name(declaration.get("name")),
-                    text_or_none(declaration.get("description")),
-                    schema=schema,
-                    source=Source(declaration, (*path, key, i), _DECLARATION),
-                )
-            )
+            search = WebSearch() if key in _SEARCHES else None
+            source = Source(value, (*path, key), _SEARCH if search is not None else None)
+            tools.append(Tool("", kind=key, web_search=search, source=source))
+        elif isinstance(value, list):
+            tools += [_read_declaration(item, (*path, key, i)) for i, item in enumerate(value)]
+        else:
+            raise_unexpected(NAME, (*path, key), "a list", value)
     return tools
+
+
+def _read_declaration(declaration: JSON, path: JsonPath) -> Tool:
+    if not isinstance(declaration, dict):
+        raise_unexpected(NAME, path, "an object", declaration)
+    schema = get_field(declaration, "parametersJsonSchema")
+    if schema is None and declaration.get("parameters") is not None:
+        schema = _as_json_schema(declaration["parameters"])
+    name, description = declaration.get("name"), declaration.get("description")
+    return Tool(
+        name if isinstance(name, str) else "",
+        description if isinstance(description, str) else None,
+        schema,
+        source=Source(declaration, path, _DECLARATION),
+    )
 
 
 def _as_json_schema(schema: JSON) -> JSON:
@@ -79,13 +83,16 @@ def _as_json_schema(schema: JSON) -> JSON:
 
 
 def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
-    """The `tools` of a request: one entry with all declared functions, or none."""
+    """The `tools` of a request: an entry with all declared functions, and one of a web search."""
     declarations: list[JSON] = [
         define_tool(tool, context, "parametersJsonSchema")
         for tool in tools
         if tool.kind in CLIENT_TOOLS
     ]
-    return [{"functionDeclarations": declarations}] if declarations else []
+    entries: list[JSON] = [{"functionDeclarations": declarations}] if declarations else []
+    if any(tool.kind == WEB_SEARCH.kind for tool in tools):
+        entries.append({WEB_SEARCH.kind: {}})
+    return entries
 
 
 # --- settings -------------------------------------------------------------------------------------
@@ -160,4 +167,6 @@ REQUEST = both_spellings(
     ),
     SettingSpec("format", (CONFIG, "responseJsonSchema"), read=Format, write=None),
 )
-RESPONSE = both_spellings(SettingSpec("id", ("responseId",)), MODEL, USAGE)
+RESPONSE = both_spellings(id_setting("responseId"), MODEL, USAGE)
+ANSWER: AnswerFields = {"modelVersion": answer_model, "responseId": answer_id("")}
+"""The fields of every response beside its candidates."""

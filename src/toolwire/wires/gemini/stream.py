@@ -20,11 +20,11 @@ from toolwire.streaming.events import (
     StreamError,
     Unsupported,
 )
-from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, EncodeContext
 from toolwire.wires.engine.sequential_writer import QueuedPart
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import count_at
-from toolwire.wires.engine.stream import STREAM_CUT, UNKNOWN_FIELD, StreamSpec, copy_json, data_sse
+from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, data_sse
 from toolwire.wires.families.contents.parts import text_block
 from toolwire.wires.families.contents.settings import USAGE, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field, spellings

@@ -1,7 +1,9 @@
 """Genkit: the messages, requests and responses of its models, in all of its languages.
 
 - ref-is-optional: a tool request and its response are paired by `ref`, which may be missing or
-  empty. Then they pair by name, and by order among calls of one tool. A minted id is not sent.
+  empty. Then they pair by name. Responses to several calls of one tool without refs are ambiguous,
+  because their order says nothing. So a minted id is sent in a response, and in a history with
+  such calls.
 - ref-is-not-the-name: neither the tool's name nor its output ever replaces the ref. Genkit for Go
   sent both as the `tool_call_id` of an OpenAI request, which was refused.
 - any-order: the responses of one turn come in the order in which the tools finished.

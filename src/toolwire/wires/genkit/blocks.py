@@ -45,6 +45,7 @@ NAME = "genkit"
 
 _MEDIA = MediaSupport(image=DATA_OR_URL, audio=DATA_OR_URL, video=DATA_OR_URL, file=DATA_OR_URL)
 CAPABILITIES = Capabilities(
+    read_by_model=False,
     refusals=False,
     media=dict.fromkeys(("system", "user", "assistant", "result"), _MEDIA),
     media_names=frozenset(),
@@ -126,7 +127,7 @@ def _input(call: Call, context: EncodeContext) -> JSON:
     if call.family == "custom" or call.args.broken:
         return context.arguments_object(call)
     arguments = call.args
-    if context.reverse_map.forms:
+    if context.restores_forms:
         arguments = LazyJson(context.arguments_text(call))
     return arguments.value if arguments.text and not arguments.broken else {}
 

@@ -21,7 +21,7 @@ from toolwire.wires.engine.specs import (
     raise_unexpected,
 )
 from toolwire.wires.families.blocks.bodies import define_tool, read_tools
-from toolwire.wires.families.turns.history import MessageShape, TurnHistory, lacks_ids
+from toolwire.wires.families.turns.history import MessageShape, TurnHistory
 from toolwire.wires.genkit.blocks import BLOCKS, CAPABILITIES, NAME, PART_WRITERS, read_part
 from toolwire.wires.genkit.settings import (
     FINISH_REASON_FROM_WIRE,
@@ -76,7 +76,6 @@ def read(body: JSON, kind: Kind) -> Conversation:
         messages=messages,
         settings=read_settings(REQUEST, fields, keys("messages", "tools")),
         tools=read_tools(NAME, fields, read_tool),
-        ordered=lacks_ids(messages),
     )
 
 
@@ -98,7 +97,7 @@ def _read_response(body: JSON) -> Conversation:
         if path:
             unknown += unknown_fields(object_at(NAME, body, path), path, _CANDIDATE_KEYS)
     return build_conversation(
-        NAME, "response", body, messages=messages, settings=settings, unknown=unknown, ordered=True
+        NAME, "response", body, messages=messages, settings=settings, unknown=unknown
     )
 
 
@@ -141,6 +140,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
 
 
 def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
+    context.minted_ids_sent = True
     body = write_settings(RESPONSE, conversation, context)
     if "candidates" in body:  # only a response of this wire has them
         candidates: list[JSON] = [
@@ -161,7 +161,7 @@ def _write_candidate(
     if message.wire == NAME and context.native:
         original = get(conversation.source.body, message.path[:-1])
         if isinstance(original, dict):
-            if "message" in original or message.parts:
+            if original.get("message") is not None or message.parts:
                 return {**original, "message": written}
             return original
     if message.stop == "tool" and any(isinstance(part, Call) for part in message.parts):

@@ -47,8 +47,9 @@ from toolwire.streaming.events import (
     TurnStart,
     Unsupported,
 )
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
 from toolwire.wires.engine.specs import text_or_none
-from toolwire.wires.engine.stream import UNKNOWN_FIELD, copy_json, merge
+from toolwire.wires.engine.stream import copy_json, merge
 from toolwire.wires.families.turns.stream_reader import CUT_ERROR, TurnStreamReader
 from toolwire.wires.genkit.blocks import NAME
 from toolwire.wires.genkit.bodies import MESSAGES, read
@@ -81,6 +82,8 @@ class GenkitReader(TurnStreamReader):
         self.sizes: dict[type[Part], int] = {}
         """What was read of the current message: characters of text, or the number of parts."""
         self.unanswered: list[Call] = []
+        self.unpaired = 0
+        """The results so far that pair with no call."""
         self.aggregates = False
         """True if a chunk repeated its whole message."""
         self.unknown: Object = {}
@@ -184,15 +187,16 @@ class GenkitReader(TurnStreamReader):
     def assign_result_id(self, result: Result) -> Result:
         """The result with the id of its call: by its ref, or by its name.
 
-        By name it is the oldest call without a ref, or else the only one with a ref.
+        By name it is the only call without a ref, or else the only one with a ref.
         """
         if result.call_id:
             self.unanswered = [call for call in self.unanswered if call.id != result.call_id]
             return result
         named = [call for call in self.unanswered if call.name == result.name]
         minted = [call for call in named if call.origin == "minted"]
-        if not minted and len(named) != 1:
-            call_id = mint(f"{self.seed} result", len(self.calls), result.name or "")
+        if len(minted or named) != 1:
+            call_id = mint(f"{self.seed} result", self.unpaired, result.name or "")
+            self.unpaired += 1
             return replace(result, call_id=call_id)
         call = (minted or named)[0]
         self.unanswered.remove(call)

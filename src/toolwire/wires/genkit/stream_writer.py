@@ -44,6 +44,7 @@ class GenkitWriter(TurnStreamWriter):
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
+        context.minted_ids_sent = True
         self.index = 0
         self.messages: list[_KeptMessage] = [_KeptMessage("assistant", [])]
 

@@ -32,6 +32,7 @@ WIRE = Wire(
     write=write,
     match_score=match_score,
     capabilities=Capabilities(
+        read_by_model=False,
         media=MEDIA,
         reasoning_in_history=False,
         reasoning_in_answers=False,

@@ -37,6 +37,7 @@ NAME = "meai"
 _FORMS: frozenset[MediaForm] = frozenset({"data", "url", "file"})
 _MEDIA = MediaSupport(image=_FORMS, audio=_FORMS, video=_FORMS, file=_FORMS)
 CAPABILITIES = Capabilities(
+    read_by_model=False,
     media=dict.fromkeys(("system", "user", "assistant", "result"), _MEDIA),
     url_names=False,
     kind_by_type=DATA_ONLY,

@@ -31,10 +31,10 @@ from toolwire.streaming.events import (
     TurnStart,
     Unsupported,
 )
-from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, EncodeContext
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import Block, text_or_none
-from toolwire.wires.engine.stream import STREAM_CUT, UNKNOWN_FIELD, StreamSpec, copy_json, data_sse
+from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, data_sse
 from toolwire.wires.families.turns.stream_reader import CUT_ERROR, TurnStreamReader, growing_field
 from toolwire.wires.families.turns.stream_writer import TurnStreamWriter
 from toolwire.wires.meai.blocks import NAME, PART_WRITERS

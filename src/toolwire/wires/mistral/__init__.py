@@ -7,7 +7,14 @@
 - reasoning-is-a-chunk: reasoning is in the content, as a list inside a `thinking` chunk.
 - media-by-string: `image_url`, `document_url` and `input_audio` may be plain strings.
 - any-is-required: `any` and `required` both mean that some tool must be called.
+<<<<<<< HEAD
+- prefix-to-go-on: the model continues a last assistant message with `prefix`, and repeats it in its
+  answer. Elsewhere the position says the same. A repair adds a user message instead: clients of
+  other wires expect only the continuation.
+=======
+- usage-ends-the-stream: the last chunk has both the reason to stop and the usage.
 - prefix-to-go-on: the model continues an assistant message with `prefix`; false says nothing.
+>>>>>>> 0419611 (Answer in the mock as Gemini 3, Mistral and OpenAI do)
 """
 
 from __future__ import annotations
@@ -29,7 +36,9 @@ WIRE = Wire(
     write=BODIES.write,
     match_score=match_score,
     messages_field="messages",
-    stream=chat_stream(ChatStreamSpec(BODIES, keeps_index=True, whole_calls=True)),
+    stream=chat_stream(
+        ChatStreamSpec(BODIES, keeps_index=True, whole_calls=True, usage_in_last_choice=True)
+    ),
     capabilities=Capabilities(
         refusals=False,
         media={"system": _MEDIA, "user": _MEDIA},

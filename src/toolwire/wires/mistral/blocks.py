@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
@@ -55,7 +57,7 @@ def _read_audio(block: Object, path: JsonPath, spec: Block) -> Part:
     if isinstance(audio, dict):
         mime = f"audio/{require_string(audio['format'])}"
         return Media("audio", mime, require_string(audio["data"]), source=source)
-    if require_string(audio).startswith(("http://", "https://", "data:")):
+    if ":" in require_string(audio):  # base64 has no colon, and every URL has one
         return read_media_url("audio", require_string(audio), source)
     return Media("audio", data=require_string(audio), source=source)
 
@@ -174,8 +176,12 @@ RESULTS = blocks(
 # --- messages -------------------------------------------------------------------------------------
 
 _MESSAGE = Block("message", part=Message, keys=keys("role", "content", "tool_calls"))
-_NOT_A_PREFIX = replace(_MESSAGE, keys=_MESSAGE.keys | {"prefix"})
-"""A message with `prefix: false`, which says nothing."""
+_KNOWN_PREFIX = replace(_MESSAGE, keys=_MESSAGE.keys | {"prefix"})
+"""A message whose `prefix` says no more than its position: false, or true on the last message."""
+
+
+def _with_known_prefix(message: Message) -> Message:
+    return replace(message, source=replace(message.source, spec=_KNOWN_PREFIX))
 
 
 class MistralChat(Chat, frozen=True, eq=False):
@@ -193,8 +199,23 @@ class MistralChat(Chat, frozen=True, eq=False):
     def read_message(self, message: JSON, path: JsonPath) -> Message:
         found = super().read_message(message, path)
         if found.spec is _MESSAGE and get(message, ("prefix",)) is False:
-            return replace(found, source=replace(found.source, spec=_NOT_A_PREFIX))
+            return _with_known_prefix(found)
         return found
+
+    def read_messages(self, messages: list[JSON]) -> list[Message]:
+        out = super().read_messages(messages)
+        if out and out[-1].spec is _MESSAGE and out[-1].role == "assistant":
+            out[-1] = _with_known_prefix(out[-1])
+        return out
+
+    def write_messages(self, messages: Iterable[Message], context: EncodeContext) -> list[JSON]:
+        """Write a history. A text of the assistant at its end is refused unless it is marked."""
+        messages = tuple(messages)
+        out = super().write_messages(messages, context)
+        last = out[-1] if out and messages[-1].wire != context.wire else None
+        if isinstance(last, dict) and last["role"] == "assistant" and "tool_calls" not in last:
+            out[-1] = {**last, "prefix": True}
+        return out
 
     def write_assistant(self, message: Message, context: EncodeContext) -> Object:
         """Write an assistant message: its texts and reasoning in order, then its calls."""

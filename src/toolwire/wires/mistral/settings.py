@@ -6,11 +6,12 @@ from msgspec import UnsetType
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Choice, Setting, Tool
+from toolwire.wires.engine.answers import id_setting, model_setting, time_setting
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.engine.specs import keys, require_object, require_string
 from toolwire.wires.families.chat import settings as chat_settings
-from toolwire.wires.families.chat.settings import same_name, usage_setting
+from toolwire.wires.families.chat.settings import usage_setting
 
 
 def write_tool(tool: Tool, context: EncodeContext) -> JSON:
@@ -57,7 +58,7 @@ REQUEST = (
     SettingSpec("parallel", ("parallel_tool_calls",)),
     SettingSpec("effort", ("reasoning_effort",)),
 )
-RESPONSE = (*same_name("id", "model", "created"), usage_setting("cached"))
+RESPONSE = (id_setting(), model_setting(), time_setting("created"), usage_setting("cached"))
 FINISH_REASON_FROM_WIRE = {
     "stop": "stop",
     "length": "length",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec import UnsetType
 from msgspec.structs import replace
@@ -87,9 +87,11 @@ def _write_image(media: Media, context: EncodeContext) -> JSON:
 IMAGE = Block("images", part=Media, write=_write_image)
 
 
-def _write_text_and_images(parts: Iterable[Part], context: EncodeContext) -> Object:
+def _write_text_and_images(
+    parts: Iterable[Part], context: EncodeContext, join: Callable[[list[Part]], str]
+) -> Object:
     """The fields `content` and `images` of a message; any other part is named in the text."""
-    texts: list[str] = []
+    texts: list[Part] = []
     images: list[JSON] = []
     for part in parts:
         if isinstance(part, Media) and part.kind == "image" and part.data is not None:
@@ -98,18 +100,47 @@ def _write_text_and_images(parts: Iterable[Part], context: EncodeContext) -> Obj
         if isinstance(part, Text):
             if not part.text:
                 continue
-            if (texts or images) and not _replaces_part(part):
+            if (texts or images) and not names_part(part):
                 context.report_loss(part, ONE_TEXT)
         else:
             context.report_loss(part, f"a message cannot hold this here: {describe(part)[:80]}")
-        texts.append(describe(part))
-    out: Object = {"content": "\n".join(texts)}
+        texts.append(part)
+    out: Object = {"content": join(texts)}
     return {**out, "images": images} if images else out
 
 
-def _replaces_part(text: Text) -> bool:
-    """True for a text that names another part: lowering has reported that loss."""
-    source = text.source
+def _join_lines(texts: list[Part]) -> str:
+    """The texts of a result, each on a line of its own."""
+    return "\n".join(map(describe, texts))
+
+
+def _join_pieces(texts: list[Part]) -> str:
+    """The texts of a model, which are pieces of one text, often of one sentence. A text that names
+    another part is a line of its own."""
+    out = ""
+    for part, previous in zip(texts, [None, *texts], strict=False):
+        if previous is not None and (names_part(part) or names_part(previous)):
+            out += "\n"
+        out += describe(part)
+    return out
+
+
+def _join_paragraphs(texts: list[Part]) -> str:
+    """The texts of a user: a line break between two, unless the second continues the sentence."""
+    out = ""
+    for text in map(describe, texts):
+        if out and not (out[-1].isspace() or text[0].isspace()):
+            out += " " if text[0].islower() else "\n"
+        out += text
+    return out
+
+
+def names_part(part: Part) -> bool:
+    """True for what is written only as the name of a part that has no place here: lowering has
+    reported that loss."""
+    source = part.source
+    if not isinstance(part, Text):
+        return True
     return source is not NO_SOURCE and source.spec is None and isinstance(source.raw, UnsetType)
 
 
@@ -150,7 +181,7 @@ def _write_result(result: Result, context: EncodeContext) -> JSON:
         out["tool_call_id"] = call_id
     output = context.output(result)
     if isinstance(output, tuple):
-        return out | _write_text_and_images(output, context)
+        return out | _write_text_and_images(output, context, _join_lines)
     return out | {"content": result.text}
 
 
@@ -209,7 +240,9 @@ class OllamaChat(Chat, frozen=True, eq=False):
                 out.append(self.write_assistant(message, context))
             elif others:
                 role = "system" if message.role == "system" else "user"
-                out.append({"role": role, **_write_text_and_images(others, context)})
+                out.append(
+                    {"role": role, **_write_text_and_images(others, context, _join_paragraphs)}
+                )
         out += self._write_results(turn, context)
         turn.map_orphans()
         return out
@@ -231,7 +264,8 @@ class OllamaChat(Chat, frozen=True, eq=False):
                 if calls:
                     context.report_loss(part, IMAGE_AFTER_CALL)
                 others.append(part)
-        out: Object = {"role": "assistant", **_write_text_and_images(others, context)}
+        text = _write_text_and_images(others, context, _join_pieces)
+        out: Object = {"role": "assistant", **text}
         if reasoning:
             out["thinking"] = "\n".join(reasoning)
         return {**out, "tool_calls": calls} if calls else out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Conversation, Usage
+from toolwire.wires.engine.answers import answer_model, answer_time_text, elapsed_nanoseconds
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingsRead
 from toolwire.wires.engine.specs import count_at, keys
@@ -51,11 +52,17 @@ BODIES = OllamaBodies(
     write_tool=write_tool,
     finish_from_wire=FINISH_REASON_FROM_WIRE,
     finish_to_wire=FINISH_REASON_TO_WIRE,
-    response_defaults={
-        "model": "",
-        "created_at": "1970-01-01T00:00:00Z",
+    answer={
+        "model": answer_model,
+        "created_at": answer_time_text,
         "done": True,
         "done_reason": "stop",
+        "total_duration": elapsed_nanoseconds,
+        "load_duration": 0,
+        "prompt_eval_count": 0,
+        "prompt_eval_duration": 0,
+        "eval_count": 0,
+        "eval_duration": elapsed_nanoseconds,
     },
     request_defaults={"stream": False},
     ordered=True,

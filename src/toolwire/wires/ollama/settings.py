@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Format, Setting, Tool, Usage
+from toolwire.wires.engine.answers import model_setting, time_text_setting
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.engine.specs import blocks, count_at, require_object, require_string
@@ -54,21 +53,6 @@ REQUEST = (
 # --- responses ------------------------------------------------------------------------------------
 
 
-def _read_time(value: JSON) -> Setting | UnsetType:
-    try:
-        time = datetime.fromisoformat(require_string(value))
-        return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())
-    except OverflowError:
-        return UNSET
-
-
-def _write_time(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    try:
-        return datetime.fromtimestamp(int(str(value)), UTC).isoformat().replace("+00:00", "Z")
-    except (ValueError, OverflowError, OSError):
-        return UNSET
-
-
 def _read_usage(value: JSON) -> Setting | UnsetType:
     return Usage(None, count_at(value))
 
@@ -79,8 +63,8 @@ def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
 
 
 RESPONSE = (
-    SettingSpec("model", ("model",)),
-    SettingSpec("created", ("created_at",), read=_read_time, write=_write_time),
+    model_setting(),
+    time_text_setting("created_at"),
     # The input tokens, `prompt_eval_count`, are read and written with the body.
     SettingSpec("usage", ("eval_count",), read=_read_usage, write=_write_usage),
 )

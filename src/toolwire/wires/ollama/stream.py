@@ -31,20 +31,26 @@ from toolwire.streaming.events import (
     StreamError,
     Unsupported,
 )
-from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, EncodeContext
 from toolwire.wires.engine.part_lowering import REASONING_JOINED, REASONING_MOVED
 from toolwire.wires.engine.part_sequence import PartSequence
 from toolwire.wires.engine.sequential_writer import QueuedPart, SequentialWriter
 from toolwire.wires.engine.stream import (
     STREAM_CUT,
-    UNKNOWN_FIELD,
     StreamReader,
     StreamSpec,
     copy_json,
     merge,
     ndjson_line,
 )
-from toolwire.wires.ollama.blocks import CHAT, IMAGE_AFTER_CALL, NAME, ONE_TEXT, TEXT_AFTER_CALL
+from toolwire.wires.ollama.blocks import (
+    CHAT,
+    IMAGE_AFTER_CALL,
+    NAME,
+    ONE_TEXT,
+    TEXT_AFTER_CALL,
+    names_part,
+)
 from toolwire.wires.ollama.bodies import BODIES
 
 _PLAIN_LINE = frozenset({"model", "created_at", "message", "done"})
@@ -211,6 +217,8 @@ class OllamaWriter(SequentialWriter):
         self._frame: Object = {}
         self._written: set[type[Part]] = set()
         """The types of the parts that were written."""
+        self._after_name = False
+        """True if the last text named a part that has no place here."""
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
@@ -237,7 +245,7 @@ class OllamaWriter(SequentialWriter):
         return bool  # nothing is kept of a text that was written
 
     def _separator(self, part: Part) -> str:
-        """The line break before a further text: texts are joined as in a whole message."""
+        """What stands before a further text: texts are joined as in a whole message."""
         written = self._written
         if isinstance(part, Reasoning):
             if written:
@@ -248,7 +256,11 @@ class OllamaWriter(SequentialWriter):
                 self.context.report_loss(part, TEXT_AFTER_CALL)
             if Text in written or Media in written:
                 self.context.report_loss(part, ONE_TEXT)
-        separator = "\n" if type(part) in written else ""
+        separate = isinstance(part, Reasoning)
+        if not separate:
+            names = names_part(part)
+            separate, self._after_name = names or self._after_name, names
+        separator = "\n" if separate and type(part) in written else ""
         written.add(type(part))
         return separator
 

@@ -3,7 +3,8 @@
 - calls-are-answered-at-once: `tool` messages answer every call of an assistant message before any
   other message follows.
 - tool-text-only: a tool message holds text and has no error flag; media follow in a user message.
-- legacy-function-call: `function_call` and the role `function` have no ids; they pair by name.
+- legacy-function-call: `function_call` and the role `function` have no ids; they pair by name. An
+  answer to a request with `functions` is written with `function_call`, which holds one call.
 - reasoning-is-foreign: OpenAI has no reasoning here; compatible servers send `reasoning_content` or
   `reasoning`.
 - executed-tools-have-no-id: a compatible server lists the tools that it ran by `index`, each call
@@ -13,7 +14,14 @@
 
 from __future__ import annotations
 
-from toolwire.wires.engine.capabilities import DATA_ONLY, DATA_OR_URL, Capabilities, MediaSupport
+from toolwire.wires.engine.capabilities import (
+    CONTENT_BREAKPOINTS,
+    DATA_ONLY,
+    DATA_OR_URL,
+    Capabilities,
+    MediaSupport,
+)
+from toolwire.wires.engine.media import audio_format
 from toolwire.wires.engine.specs import Wire, all_blocks
 from toolwire.wires.families.chat.choice import ChatStreamSpec
 from toolwire.wires.families.chat.stream_writer import chat_stream
@@ -27,8 +35,17 @@ from toolwire.wires.openai_chat.blocks import (
     RESULTS,
 )
 from toolwire.wires.openai_chat.bodies import BODIES, match_score
+from toolwire.wires.openai_chat.settings import WEB_SEARCH
 
-_MEDIA = MediaSupport(image=DATA_OR_URL, audio=DATA_ONLY, video=DATA_ONLY, file=DATA_ONLY)
+_AUDIO_FORMATS = ("", "mp3", "wav")
+"""The formats of audio; audio of unknown type is sent as a file."""
+_MEDIA = MediaSupport(
+    image=DATA_OR_URL,
+    audio=DATA_ONLY,
+    video=DATA_ONLY,
+    file=DATA_ONLY,
+    accepts=lambda media: media.kind != "audio" or audio_format(media) in _AUDIO_FORMATS,
+)
 
 WIRE = Wire(
     name=NAME,
@@ -48,5 +65,7 @@ WIRE = Wire(
         error_flag=False,
         result_media="after",
         text_after_calls=False,
+        cache_breakpoints=CONTENT_BREAKPOINTS,
+        web_search=WEB_SEARCH,
     ),
 )

@@ -6,8 +6,9 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.parts import Call, Media, Message, Part, Result, Source, Text
+from toolwire.wires.engine.capabilities import CONTENT_BREAKPOINTS
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
+from toolwire.wires.engine.media import audio_format, audio_type, data_url, kind_by, split_data_url
 from toolwire.wires.engine.specs import (
     Block,
     Id,
@@ -30,6 +31,7 @@ from toolwire.wires.families.chat.blocks import (
     write_image_url,
     write_tool_message,
 )
+from toolwire.wires.families.chat.foreign_blocks import FOREIGN_BLOCKS
 from toolwire.wires.families.chat.messages import Chat
 
 NAME = "openai-chat"
@@ -39,7 +41,7 @@ NAME = "openai-chat"
 
 def _read_audio(block: Object, path: JsonPath, spec: Block) -> Part:
     audio = require_object(block["input_audio"])
-    mime = f"audio/{require_string(audio['format'])}"
+    mime = audio_type(require_string(audio["format"]))
     return Media("audio", mime, require_string(audio["data"]), source=Source(block, path, spec))
 
 
@@ -64,11 +66,11 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
         return write_image_url(media, context)
     if media.data is None:
         return name_in_text(media, context)
-    audio_format = (mime_of(media) or "").partition("/")[2]
-    if media.kind == "audio" and audio_format:
+    name = audio_format(media)
+    if media.kind == "audio" and name:
         if media.name is not None:
             context.report_loss(media, "the name of this audio is not kept here")
-        return {"type": "input_audio", "input_audio": {"data": media.data, "format": audio_format}}
+        return {"type": "input_audio", "input_audio": {"data": media.data, "format": name}}
     if media.kind != "file":
         context.report_loss(media, f"this {media.kind} is sent as a file: its type is not known")
     return {"type": "file", "file": {"file_data": url, "filename": media.name or "file"}}
@@ -106,7 +108,7 @@ CONTENT = blocks(
 
 
 def _write_function(call: Call, context: EncodeContext) -> JSON:
-    if context.reverse_map.forms and "custom" in context.forms_of(call):
+    if context.restores_forms and context.call_form(call).family == "custom":
         return _write_custom(call, context)
     return write_function_call(call, context)
 
@@ -134,7 +136,9 @@ def _read_legacy(block: Object, path: JsonPath, spec: Block) -> Part:
 
 def _write_legacy(call: Call, context: EncodeContext) -> JSON:
     if call.origin != "minted":
-        context.report_loss(call, "a legacy call has no id; its name pairs it with its result")
+        # In an answer the form is the client's choice, and its request brings no id back
+        report = context.report_info if context.kind == "response" else context.report_loss
+        report(call, "a legacy call has no id; its name pairs it with its result")
     return {"name": context.name(call.name), "arguments": context.arguments_text(call)}
 
 
@@ -258,7 +262,8 @@ RESULTS = blocks(
 )
 CHAT = Chat(
     NAME,
-    content=CONTENT,
+    cache_breakpoints=CONTENT_BREAKPOINTS,
+    content={**CONTENT, **FOREIGN_BLOCKS},
     calls=CALLS,
     results=RESULTS,
     message=Block(
@@ -274,6 +279,7 @@ CHAT = Chat(
             "reasoning",
             "executed_tools",
         ),
+        required={"refusal": None, "annotations": []},
     ),
     roles={"user": "user", "assistant": "assistant", "system": "system", "developer": "system"},
     reasoning_fields=("reasoning_content", "reasoning"),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from toolwire.conversation.json import JSON, get
+from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.model import Conversation
+from toolwire.wires.engine.answers import answer_id, answer_model, answer_time
+from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import keys, types_in
 from toolwire.wires.families.chat.bodies import ChatBodies
 from toolwire.wires.openai_chat.blocks import CHAT
 from toolwire.wires.openai_chat.settings import (
     FINISH_REASON_FROM_WIRE,
     FINISH_REASON_TO_WIRE,
+    ID_PREFIX,
     LEGACY_TOOLS,
     REQUEST,
     RESPONSE,
@@ -16,7 +20,23 @@ from toolwire.wires.openai_chat.settings import (
     write_tool,
 )
 
-BODIES = ChatBodies(
+
+class OpenaiChatBodies(ChatBodies, frozen=True, eq=False, kw_only=True):
+    """The bodies of a chat wire on which a number of log probabilities needs a switch."""
+
+    def request_fields(self, body: Object) -> frozenset[str]:
+        known = super().request_fields(body)
+        switched = body.get("top_logprobs") is not None and body.get("logprobs") is True
+        return known | {"logprobs"} if switched else known
+
+    def write(self, conversation: Conversation, context: EncodeContext) -> Object:
+        body = super().write(conversation, context)
+        if not context.native and "top_logprobs" in body:
+            body["logprobs"] = True
+        return body
+
+
+BODIES = OpenaiChatBodies(
     chat=CHAT,
     request=REQUEST,
     response=RESPONSE,
@@ -24,7 +44,13 @@ BODIES = ChatBodies(
     write_tool=write_tool,
     finish_from_wire=FINISH_REASON_FROM_WIRE,
     finish_to_wire=FINISH_REASON_TO_WIRE,
-    response_defaults={"id": "", "object": "chat.completion", "created": 0, "model": ""},
+    answer={
+        "id": answer_id(ID_PREFIX),
+        "object": "chat.completion",
+        "created": answer_time,
+        "model": answer_model,
+    },
+    choice={"logprobs": None},
     legacy_tools=LEGACY_TOOLS,
 )
 
@@ -50,6 +76,8 @@ def match_score(body: JSON) -> int:
         return 0
     objects = [message for message in messages if isinstance(message, dict)]
     if any(types_in(message.get("content")) & _FOREIGN_BLOCKS for message in objects):
+        return 0
+    if any("type" in message and "role" not in message for message in objects):
         return 0
     has_functions = isinstance(tools, list) and any(
         isinstance(tool, dict) and "function" in tool for tool in tools

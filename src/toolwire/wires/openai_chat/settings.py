@@ -5,13 +5,15 @@ from __future__ import annotations
 from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.conversation.model import Choice, Setting, Tool
+from toolwire.conversation.model import Choice, Setting, Tool, WebSearch
+from toolwire.wires.engine.answers import id_setting, model_setting, time_setting
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, write_user
+from toolwire.wires.engine.settings import EXTRA_SETTINGS, SettingSpec, extra_setting, write_user
 from toolwire.wires.engine.specs import Block, blocks, keys, require_object, require_string
+from toolwire.wires.engine.web_search import LOCATION_FIELDS, WebSearchForm, location_fields
 from toolwire.wires.families.chat import settings as chat_settings
 from toolwire.wires.families.chat.blocks import FUNCTION_TOOL, TOOL_FIELDS
-from toolwire.wires.families.chat.settings import same_name, usage_setting
+from toolwire.wires.families.chat.settings import usage_setting
 
 TOOLS = blocks(
     FUNCTION_TOOL,
@@ -45,6 +47,12 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return Choice("auto" if mode == "auto" else "required", names)
 
 
+def _read_legacy_choice(value: JSON) -> Setting | UnsetType:
+    if isinstance(value, dict):
+        return Choice("required", (require_string(value["name"]),))
+    return Choice(value) if value in ("auto", "none") else UNSET  # type: ignore[arg-type]
+
+
 def _tool_name(tool: Object) -> str:
     return require_string(require_object(tool[require_string(tool["type"])])["name"])
 
@@ -61,17 +69,60 @@ def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return value.mode
 
 
+def _read_web_search(value: JSON) -> Setting:
+    options = require_object(value)
+    location = options.get("user_location")
+    place = location.get("approximate") if isinstance(location, dict) else None
+    size = options.get("search_context_size")
+    return WebSearch(
+        location=location_fields(place), context_size=size if isinstance(size, str) else ""
+    )
+
+
+def _write_web_search(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    if not isinstance(value, WebSearch):
+        return UNSET
+    options: Object = {}
+    if value.context_size:
+        options["search_context_size"] = value.context_size
+    if value.location:
+        options["user_location"] = {"type": "approximate", "approximate": value.location}
+    return options
+
+
+WEB_SEARCH = WebSearchForm(options=frozenset({"location", "context_size"}))
 REQUEST = (
     *chat_settings.REQUEST,
     SettingSpec("max_tokens", ("max_completion_tokens",)),
     SettingSpec("seed", ("seed",)),
     SettingSpec("user", ("user",), write=write_user),
+    SettingSpec("choice", ("function_call",), read=_read_legacy_choice, write=None),
     SettingSpec("choice", ("tool_choice",), read=_read_choice, write=_write_choice),
     SettingSpec("parallel", ("parallel_tool_calls",)),
     SettingSpec("effort", ("reasoning_effort",)),
+    SettingSpec(
+        "web_search",
+        ("web_search_options",),
+        read=_read_web_search,
+        write=_write_web_search,
+        reads_empty=True,
+        knows=frozenset(
+            {
+                "search_context_size",
+                "user_location.type",
+                *(f"user_location.approximate.{name}" for name in LOCATION_FIELDS),
+            }
+        ),
+    ),
+    *EXTRA_SETTINGS,
+    extra_setting("verbosity"),
+    extra_setting("top_logprobs"),
 )
+ID_PREFIX = "chatcmpl-"
 RESPONSE = (
-    *same_name("id", "model", "created"),
+    id_setting(prefix=ID_PREFIX),
+    model_setting(),
+    time_setting("created"),
     usage_setting("cached", "cache_write", "reasoning"),
 )
 FINISH_REASON_FROM_WIRE = {

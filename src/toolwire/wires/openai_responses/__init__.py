@@ -23,12 +23,15 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from toolwire.conversation.json import JSON
 from toolwire.wires.engine.specs import Wire, all_blocks
 from toolwire.wires.families.items.bodies import ItemBodies, items_of
 from toolwire.wires.families.items.content import CAPABILITIES, CONTENT
 from toolwire.wires.families.items.item_types import ITEMS
 from toolwire.wires.families.items.stream_reader import item_stream
+from toolwire.wires.families.items.tools import WEB_SEARCH
 
 NAME = "openai-responses"
 BODIES = ItemBodies(NAME, ITEMS)
@@ -53,5 +56,5 @@ WIRE = Wire(
     match_score=match_score,
     messages_field="input",
     stream=item_stream(BODIES),
-    capabilities=CAPABILITIES,
+    capabilities=replace(CAPABILITIES, web_search=WEB_SEARCH),
 )

@@ -33,6 +33,7 @@ WIRE = Wire(
     # A body holds one part, and only the writer knows which one. What it cannot hold of that part
     # is reported by the writer: lowering would also report the content of dropped parts.
     capabilities=Capabilities(
+        read_by_model=False,
         reasoning_in_history=False,
         reasoning_in_answers=False,
         messages_in_answers=True,

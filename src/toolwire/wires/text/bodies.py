@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Conversation, Tool
+from toolwire.wires.engine.answers import answer_id, answer_model, answer_time
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import list_at
 from toolwire.wires.families.chat.bodies import ChatBodies
@@ -12,6 +13,7 @@ from toolwire.wires.text.messages import CHAT, content_of, role_of
 from toolwire.wires.text.settings import (
     FINISH_REASON_FROM_WIRE,
     FINISH_REASON_TO_WIRE,
+    ID_PREFIX,
     REQUEST,
     RESPONSE,
 )
@@ -41,7 +43,13 @@ BODIES = TextBodies(
     write_tool=write_tool,
     finish_from_wire=FINISH_REASON_FROM_WIRE,
     finish_to_wire=FINISH_REASON_TO_WIRE,
-    response_defaults={},
+    answer={
+        "id": answer_id(ID_PREFIX),
+        "object": "chat.completion",
+        "created": answer_time,
+        "model": answer_model,
+    },
+    choice={"logprobs": None},
     ordered=True,
 )
 

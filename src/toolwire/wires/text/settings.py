@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolwire.wires.engine.answers import id_setting, model_setting, time_setting
 from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.families.chat import settings as chat_settings
 from toolwire.wires.families.chat.settings import same_name, usage_setting
@@ -11,7 +12,8 @@ REQUEST = (
     SettingSpec("max_tokens", ("max_completion_tokens",), write=None),
     *same_name("seed", "user"),
 )
-RESPONSE = (*same_name("id", "model", "created"), usage_setting())
+ID_PREFIX = "chatcmpl-"
+RESPONSE = (id_setting(prefix=ID_PREFIX), model_setting(), time_setting("created"), usage_setting())
 FINISH_REASON_FROM_WIRE = {"stop": "stop", "length": "length", "content_filter": "filter"}
 FINISH_REASON_TO_WIRE = {
     "stop": "stop",

@@ -10,15 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from toolwire.conversation.parts import Call, Part, Text
-from toolwire.streaming.events import (
-    Chunk,
-    Finish,
-    MessageStart,
-    PartDelta,
-    PartEnd,
-    PartStart,
-    StreamError,
-)
+from toolwire.streaming.events import Chunk, Finish, PartDelta, PartEnd, PartStart, StreamError
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.stream import DONE, StreamSpec, data_sse
 from toolwire.wires.families.chat.choice import ChatStreamSpec
@@ -65,13 +57,6 @@ class TextStreamWriter(ChatWriter):
         """The content of each choice."""
         self.texts: dict[int, _TextState] = {}
         """Open text parts by slot."""
-
-    def begin(self, event: MessageStart) -> list[Chunk]:
-        out = super().begin(event)
-        self.frame.pop("object", None)  # bodies of this wire have no such field
-        for chunk in out:
-            chunk.pop("object", None)
-        return out
 
     def _content(self, choice: int) -> AssistantText:
         if choice not in self.contents:

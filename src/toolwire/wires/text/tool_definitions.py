@@ -9,7 +9,7 @@ from toolwire.conversation.model import Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
-from toolwire.wires.engine.specs import Block, require_object
+from toolwire.wires.engine.specs import Block, read_definition, require_object
 from toolwire.wires.families.chat import settings as chat_settings
 from toolwire.wires.families.chat.blocks import FUNCTION_TOOL, TOOL_FIELDS
 from toolwire.wires.text.blocks import ROLES
@@ -40,8 +40,9 @@ def _sections(messages: list[JSON]) -> Iterator[tuple[JsonPath, str, ToolSection
 def _read_tool(tool: Object, path: JsonPath) -> Tool:
     function = tool.get("function")
     if isinstance(function, dict):
-        return chat_settings.describe_tool(function, "function", Source(tool, path, FUNCTION_TOOL))
-    return chat_settings.describe_tool(tool, "function", Source(tool, path, _TOOL))
+        source = Source(tool, path, FUNCTION_TOOL)
+        return read_definition(function, function.get("parameters"), source)
+    return read_definition(tool, tool.get("parameters"), Source(tool, path, _TOOL))
 
 
 def put_tools(tools: tuple[Tool, ...], messages: list[JSON], context: EncodeContext) -> list[JSON]:

@@ -12,10 +12,12 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from toolwire.execution.ledger.base import Sweep
-from toolwire.execution.ledger.postgres.batcher import KeyBytes, LedgerOptions
 from toolwire.execution.ledger.postgres.binary import Texts, notification_name
 from toolwire.execution.ledger.postgres.connection import CONNECTION_ERRORS, PgConnection
+from toolwire.execution.ledger.postgres.operations import KeyBytes
+from toolwire.execution.ledger.postgres.options import LedgerOptions
 from toolwire.execution.ledger.postgres.sql import Statements
+from toolwire.execution.ledger.trusted_clock import TrustedTime, read_time, write_time
 
 _RETRY_DELAY = 0.2
 _MAX_STEPS = 1000
@@ -43,6 +45,10 @@ class LeaseHeartbeat:
         self._renewed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._clock_offset = 0.0
+        self._trusted = b""
+        """The trusted time that this replica saw last, as it is stored."""
+        self._trusted_at = 0.0
+        """When it saw it, as a time of the event loop."""
         self.on_renewal: Callable[[], None] = lambda: None
         """Called after each renewal."""
         self.valid_until = 0.0
@@ -50,6 +56,7 @@ class LeaseHeartbeat:
 
     async def start(self) -> None:
         await self._renew()
+        await self._advance_trusted()
         self._task = asyncio.create_task(self._run())
 
     async def stop(self, timeout: float) -> None:
@@ -123,10 +130,31 @@ class LeaseHeartbeat:
         """Sweep in steps, and renew the lease in between."""
         lost = await self._sweep_steps(self._sql.dead)
         expired = await self._sweep_steps(self._sql.expired)
+        self._options.params["trusted"] = await self._advance_trusted()
         forgotten = await self._sweep_steps(self._sql.forgotten)
         async with self._lock:
             await self._connection.run(self._sql.owners, self._options.params)
         return Sweep(lost, expired, forgotten)
+
+    async def _advance_trusted(self) -> int:
+        """Advance the trusted time of all replicas and return it.
+
+        A replica adds the time since it saw the stored value, unless another one did that since.
+        """
+        at = asyncio.get_running_loop().time()
+        async with self._lock:
+            ((now, stored),) = await self._connection.run(self._sql.read_clock, {})
+            if stored is None:
+                ((newest,),) = await self._connection.run(self._sql.newest, {})
+                trusted = TrustedTime(now if newest is None else newest)
+            else:
+                trusted = read_time(stored)
+            elapsed = round((at - self._trusted_at) * 1000) if stored == self._trusted else 0
+            trusted = trusted.advance(now, elapsed)
+            self._trusted, self._trusted_at = write_time(trusted), at
+            if self._trusted != stored:
+                await self._connection.run(self._sql.write_clock, {"clock": self._trusted})
+        return trusted.time
 
     async def _sweep_steps(self, query: bytes) -> int:
         loop = asyncio.get_running_loop()

@@ -11,24 +11,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from secrets import token_bytes
 from typing import Literal
 from uuid import uuid4
-
-from msgspec import Struct
-from psycopg import AsyncConnection
-from psycopg.rows import TupleRow
 
 from toolwire.errors import UsageError
 from toolwire.execution.ledger.base import CallKey, Claim, LedgerUnavailable, Outcome, Record, Sweep
 from toolwire.execution.ledger.outcome_codec import pack
-from toolwire.execution.ledger.postgres import sql as _pg_sql
-from toolwire.execution.ledger.postgres.batcher import Batcher, LedgerOptions
+from toolwire.execution.ledger.postgres.batcher import Batcher
 from toolwire.execution.ledger.postgres.binary import encode_text, index_bytes, notification_name
+from toolwire.execution.ledger.postgres.claimed_calls import (
+    ClaimedCall,
+    claim_of_unrecorded,
+    row_of_unrecorded,
+)
 from toolwire.execution.ledger.postgres.connection import (
     CONNECTION_ERRORS,
     PgConnection,
-    connect,
     first_line,
 )
 from toolwire.execution.ledger.postgres.heartbeat import LeaseHeartbeat
@@ -39,8 +37,10 @@ from toolwire.execution.ledger.postgres.operations import (
     LedgerRow,
     ReadOperation,
 )
+from toolwire.execution.ledger.postgres.options import LedgerOptions
 from toolwire.execution.ledger.postgres.parameters import end_parameters
 from toolwire.execution.ledger.postgres.sql import Statements
+from toolwire.execution.ledger.postgres.tables import prepare_tables
 from toolwire.execution.ledger.postgres.transaction import (
     FinishResult,
     PgTransactionScope,
@@ -53,17 +53,6 @@ __all__ = ["PostgresLedger"]
 
 MAX_OUTCOME_BYTES = 256 << 20
 """The maximum size of an outcome. The limit of PostgreSQL is 1 GB."""
-
-
-class _ClaimedCall(Struct):
-    """A call that this replica runs. `record` is set if its end could not be recorded yet."""
-
-    fp: bytes
-    tool: str
-    token: bytes
-    attempt: int
-    started: int
-    record: Record | None = None
 
 
 class _OpenState:
@@ -80,7 +69,7 @@ class _OpenState:
         self.key = key
         self.heartbeat = heartbeat
         self.transactions = transactions
-        self.claimed: dict[CallKey, _ClaimedCall] = {}
+        self.claimed: dict[CallKey, ClaimedCall] = {}
         self.batcher: Batcher
         self.watchers: CallWatchers
         self.listening: asyncio.Task[None] | None = None
@@ -151,8 +140,9 @@ class PostgresLedger:
 
     @property
     def key(self) -> bytes:
+        """The key of the fingerprints, available while the ledger is open."""
         if self._open is None:
-            raise LedgerUnavailable("the ledger is not open")
+            raise LedgerUnavailable("the ledger is not open: call open() first")
         return self._open.key
 
     # --- open and close ---------------------------------------------------------------------------
@@ -179,7 +169,9 @@ class PostgresLedger:
             sweep_interval=self._sweep_interval,
         )
         try:
-            key = await self._prepare_tables()
+            key = await prepare_tables(
+                self._dsn, self._sql, key=self._configured_key, timeout=self._timeout
+            )
             await heartbeat.start()
         except CONNECTION_ERRORS as error:
             raise LedgerUnavailable(
@@ -222,50 +214,11 @@ class PostgresLedger:
         await session.transactions.close()
         lost = sum(claimed.record is not None for claimed in session.claimed.values())
         if lost:
-            raise LedgerUnavailable(f"{lost} results could not be recorded")
-
-    async def _prepare_tables(self) -> bytes:
-        """Create missing tables, check their version, and return the key."""
-        connection = await connect(self._dsn, self._timeout)
-        sql = self._sql
-        async with connection, asyncio.timeout(max(30.0, self._timeout)):
-            ((durable,),) = await (await connection.execute(sql.durable)).fetchall()
-            if durable == "off":
-                raise LedgerUnavailable(
-                    "synchronous_commit is off: commits of this database may be lost"
-                )
-            ((exists,),) = await (
-                await connection.execute(sql.table_exists, [sql.tw_meta])
-            ).fetchall()
-            meta = await _meta(connection, sql) if exists else {}
-            if "version" not in meta:
-                async with connection.transaction():  # one replica at a time
-                    await connection.execute(
-                        b"SELECT pg_advisory_xact_lock(%s)", [_pg_sql.CREATE_LOCK]
-                    )
-                    for statement in sql.create:
-                        await connection.execute(statement)
-                    await connection.execute(
-                        sql.write_meta, ["version", str(_pg_sql.VERSION).encode()]
-                    )
-                    await connection.execute(
-                        sql.write_meta, ["key", self._configured_key or token_bytes(32)]
-                    )
-                    meta = await _meta(connection, sql)
-        if meta["version"] != str(_pg_sql.VERSION).encode():
-            version = meta["version"].decode(errors="replace")
-            raise LedgerUnavailable(
-                f"the tables have version {version}; this program needs version {_pg_sql.VERSION}"
-            )
-        if self._configured_key is not None and self._configured_key != meta["key"]:
-            raise LedgerUnavailable(
-                "the ledger was written with another key: no fingerprint in it would match"
-            )
-        return meta["key"]
+            raise LedgerUnavailable(f"{lost} results could not be recorded before closing")
 
     def _require_open(self) -> _OpenState:
         if self._open is None:
-            raise LedgerUnavailable("the ledger is not open")
+            raise LedgerUnavailable("the ledger is not open: call open() first")
         if asyncio.get_running_loop() is not self._open.loop:
             raise UsageError(
                 "this ledger belongs to the event loop that opened it; open another one for this"
@@ -278,12 +231,13 @@ class PostgresLedger:
     async def claim(
         self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes
     ) -> Claim:
+        """Claim a call before its tool runs; see `Ledger.claim`."""
         session = self._require_open()
         if not fp or not token:
             raise UsageError("expected a fingerprint and a token, got nothing")
         claimed = session.claimed.get(key)
         if claimed is not None and claimed.record is not None:
-            return _claim_of_unrecorded(key, claimed, fp, token)
+            return claim_of_unrecorded(claimed, claimed.record, key=key, fp=fp, token=token)
         batcher, loop = session.batcher, session.loop
         now = loop.time()
         if batcher.down_since is not None and now - batcher.down_since > self._timeout:
@@ -313,10 +267,11 @@ class PostgresLedger:
             batcher.abandon_claim(op)
             raise
         if claim.state == "new":
-            session.claimed[key] = _ClaimedCall(fp, tool, token, claim.attempt, op.started)
+            session.claimed[key] = ClaimedCall(fp, tool, token, claim.attempt, op.started)
         return claim
 
     async def finish(self, claim: Claim, outcome: Outcome) -> FinishResult:
+        """Record the outcome of a call; see `Ledger.finish`."""
         packed = _pack(outcome)
         session = self._require_open()
         state: Literal["done", "failed"] = "done" if outcome.failure is None else "failed"
@@ -353,22 +308,21 @@ class PostgresLedger:
         return done
 
     async def release(self, claim: Claim) -> None:
-        session = self._require_open()
-        claimed = session.claimed.get(claim.key)
-        if claimed is not None and claimed.token == claim.token:
-            if claimed.record is not None:
-                return
-            del session.claimed[claim.key]
-        await self._end(session, claim, "free", None).future
+        """End a claim without effect: the same id may run again."""
+        await self._end_without_outcome(claim, "free")
 
     async def lose(self, claim: Claim) -> None:
+        """Mark a call whose outcome will never be known as `lost`."""
+        await self._end_without_outcome(claim, "lost")
+
+    async def _end_without_outcome(self, claim: Claim, state: Literal["free", "lost"]) -> None:
         session = self._require_open()
         claimed = session.claimed.get(claim.key)
         if claimed is not None and claimed.token == claim.token:
             if claimed.record is not None:
                 return
             del session.claimed[claim.key]
-        await self._end(session, claim, "lost", None).future
+        await self._end(session, claim, state, None).future
 
     def _end(
         self,
@@ -385,6 +339,7 @@ class PostgresLedger:
         return op
 
     async def wait(self, key: CallKey, timeout: float) -> Record | None:
+        """Wait until a call has ended; None after `timeout` seconds."""
         session = self._require_open()
         claimed = session.claimed.get(key)
         if claimed is not None and claimed.record is not None:
@@ -394,6 +349,7 @@ class PostgresLedger:
         return record if claimed is None or claimed.record is None else claimed.record
 
     async def get(self, key: CallKey) -> Record | None:
+        """Return the record of a call; None if there is none."""
         session = self._require_open()
         claimed = session.claimed.get(key)
         if claimed is not None and claimed.record is not None:
@@ -404,29 +360,17 @@ class PostgresLedger:
     async def _read_row(self, key: CallKey, flag: bool) -> LedgerRow | None:
         session = self._require_open()
         claimed = session.claimed.get(key)
-        future: asyncio.Future[LedgerRow | None] = session.loop.create_future()
         if claimed is not None and claimed.record is not None:
             # A waiter on this replica need not wait for the database
-            record = claimed.record
-            return LedgerRow(
-                record.state,
-                record.attempt,
-                claimed.token,
-                claimed.fp,
-                encode_text(claimed.tool),
-                claimed.started,
-                record.ended_at,
-                _pack(record.outcome or Outcome()),
-                False,
-                False,
-                False,
-            )
+            return row_of_unrecorded(claimed, claimed.record)
+        future: asyncio.Future[LedgerRow | None] = session.loop.create_future()
         session.batcher.put(
             ReadOperation(key, future, session.loop.time() + self._timeout, flag=flag)
         )
         return await future
 
     async def sweep(self) -> Sweep:
+        """Mark calls of dead owners, and delete old results and ids."""
         try:
             return await self._require_open().heartbeat.sweep()
         except CONNECTION_ERRORS as error:
@@ -486,16 +430,3 @@ def _pack(outcome: Outcome) -> bytes:
             f"expected a result of at most {MAX_OUTCOME_BYTES} bytes, got {len(packed)}"
         )
     return packed
-
-
-def _claim_of_unrecorded(key: CallKey, claimed: _ClaimedCall, fp: bytes, token: bytes) -> Claim:
-    """The result of a claim of a call whose end could not be recorded yet."""
-    if claimed.fp != fp:
-        return Claim("mismatch", key, token)
-    assert claimed.record is not None
-    state: Literal["done", "failed"] = "failed" if claimed.record.state == "failed" else "done"
-    return Claim(state, key, token, claimed.attempt, claimed.record)
-
-
-async def _meta(connection: AsyncConnection[TupleRow], sql: Statements) -> dict[str, bytes]:
-    return dict(await (await connection.execute(sql.read_meta)).fetchall())

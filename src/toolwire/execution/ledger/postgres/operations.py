@@ -15,6 +15,8 @@ from toolwire.tools.runnable import OnCrash
 
 T = TypeVar("T")
 EndResult = Literal["recorded", "fenced"]
+KeyBytes: TypeAlias = tuple[bytes, bytes]
+"""The tenant and the call id, as they are stored."""
 
 
 class Operation(Generic[T]):
@@ -119,6 +121,8 @@ class ReadOperation(Operation["LedgerRow | None"]):
 
 RowOperation: TypeAlias = ClaimOperation | EndOperation | ReadOperation
 """Operations whose result depends on the row."""
+BatchedOperation: TypeAlias = RowOperation | UndoClaimOperation
+"""Operations that are executed in batches."""
 
 
 class LedgerRow(Struct, frozen=True):

@@ -36,6 +36,7 @@ READ_META = "SELECT name, value FROM {s}.tw_meta"
 DURABLE = "SELECT current_setting('synchronous_commit')"
 
 _NOW = "clock_timestamp()"
+_TRUSTED = "to_timestamp(%(trusted)s::bigint / 1000.0)"
 _MS = "(extract(epoch FROM {0}) * 1000)::bigint"
 _SAME = "c.tenant = k.tenant AND c.call_id = k.call_id"
 _ALIVE = f"EXISTS (SELECT FROM {{s}}.tw_owner WHERE owner = %(me)s AND lease_until > {_NOW})"
@@ -140,10 +141,16 @@ SWEEP_EXPIRED = f"""{_OLD.replace("{which}", f"c.expires_at <= {_NOW} AND c.stat
 UPDATE {{s}}.tw_call c SET state = 'gone', outcome = NULL, expires_at = coalesce(c.ended_at, {_NOW}) + %(tombstone)s
 FROM k WHERE {_SAME} AND c.state IN ('done', 'failed', 'lost') AND c.expires_at <= {_NOW} RETURNING c.tenant"""
 # A UUIDv7 stays until it is rejected as too old.
-_FORGETTABLE = f"""c.expires_at <= {_NOW} AND c.state IN ('gone', 'free')
+_FORGETTABLE = f"""c.expires_at <= {_TRUSTED} AND c.state IN ('gone', 'free')
   AND (c.born IS NULL OR c.born < {_MS.format(_NOW)} - %(horizon)s)"""
 SWEEP_FORGOTTEN = f"""{_OLD.replace("{which}", _FORGETTABLE)}
 DELETE FROM {{s}}.tw_call c USING k WHERE {_SAME} AND {_FORGETTABLE} RETURNING c.tenant"""
+READ_CLOCK = (
+    f"""SELECT {_MS.format(_NOW)}, (SELECT value FROM {{s}}.tw_meta WHERE name = 'clock')"""
+)
+NEWEST = f"SELECT {_MS.format('max(started_at)')} FROM {{s}}.tw_call"
+WRITE_CLOCK = """INSERT INTO {s}.tw_meta VALUES ('clock', %(clock)b)
+ON CONFLICT (name) DO UPDATE SET value = excluded.value"""
 SWEEP_OWNERS = f"""DELETE FROM {{s}}.tw_owner o WHERE o.lease_until < {_NOW} - interval '1 day' - o.lease
   AND NOT EXISTS (SELECT FROM {{s}}.tw_call c WHERE c.owner = o.owner AND c.state = 'running')"""
 
@@ -192,4 +199,9 @@ class Statements:
             text(SWEEP_FORGOTTEN),
         )
         self.owners = text(SWEEP_OWNERS)
+        self.read_clock, self.newest, self.write_clock = (
+            text(READ_CLOCK),
+            text(NEWEST),
+            text(WRITE_CLOCK),
+        )
         self.chunk = _CHUNK

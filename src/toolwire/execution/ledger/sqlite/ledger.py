@@ -54,6 +54,7 @@ class SqliteLedger:
         sweep_interval: seconds between two sweeps.
         lock_timeout: seconds to wait for another process to release the file.
         clock: milliseconds since 1970. It decides when records expire, never who owns a call.
+        timer: seconds that never jump. Ids are forgotten only if the clock agrees with it.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class SqliteLedger:
         sweep_interval: float = 60.0,
         lock_timeout: float = 2.0,
         clock: Callable[[], int] = _now,
+        timer: Callable[[], float] = time.monotonic,
     ) -> None:
         if not 0 < result_ttl <= tombstone_ttl:
             raise UsageError(
@@ -80,14 +82,16 @@ class SqliteLedger:
         self._sweep_interval = sweep_interval
         self._lock_timeout = lock_timeout
         self._clock = clock
+        self._timer = timer
         self._lock = Lock()
         self._writer: StoreThread[SqliteStore] | None = None
         self._open_key: bytes | None = None
 
     @property
     def key(self) -> bytes:
+        """The key of the fingerprints, available while the ledger is open."""
         if self._open_key is None:
-            raise LedgerUnavailable("the ledger is not open")
+            raise LedgerUnavailable("the ledger is not open: call open() first")
         return self._open_key
 
     async def open(self) -> None:
@@ -120,6 +124,7 @@ class SqliteLedger:
     async def claim(
         self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes
     ) -> Claim:
+        """Claim a call before its tool runs; see `Ledger.claim`."""
         if not fp or not token:
             raise UsageError("expected a fingerprint and a token, got nothing")
         return await self._submit(_Claim(key, fp, tool, on_crash, token))
@@ -147,12 +152,15 @@ class SqliteLedger:
         raise UsageError(f"the result cannot be recorded: {problem}")
 
     async def release(self, claim: Claim) -> None:
+        """End a claim without effect: the same id may run again."""
         await self._submit(_Release(claim))
 
     async def lose(self, claim: Claim) -> None:
+        """Mark a call whose outcome will never be known as `lost`."""
         await self._submit(_Lose(claim))
 
     async def wait(self, key: CallKey, timeout: float) -> Record | None:
+        """Wait until a call has ended; None after `timeout` seconds."""
         waiter = Waiter()
         end = waiter.create_future()
         current = await self._submit(_Wait(key, waiter))
@@ -166,9 +174,11 @@ class SqliteLedger:
         return record if isinstance(record, Record) else None
 
     async def get(self, key: CallKey) -> Record | None:
+        """Return the record of a call; None if there is none."""
         return await self._submit(_Get(key))
 
     async def sweep(self) -> Sweep:
+        """Mark calls of dead owners, and delete old results and ids."""
         lost = expired = forgotten = 0
         more = True
         while more:  # in steps, so that calls are not blocked
@@ -181,7 +191,7 @@ class SqliteLedger:
     async def _submit(self, job: Job[SqliteStore, R]) -> R:
         writer = self._writer
         if writer is None:
-            raise LedgerUnavailable("the ledger is not open")
+            raise LedgerUnavailable("the ledger is not open: call open() first")
         try:
             return await writer.submit(job)
         except UnicodeEncodeError as error:
@@ -198,6 +208,7 @@ class SqliteLedger:
                 owner=token_bytes(16),
                 key=key_of(db, self.path, self._key),
                 clock=self._clock,
+                timer=self._timer,
                 result_ms=self._result_ms,
                 tombstone_ms=self._tombstone_ms,
                 sweep_interval=self._sweep_interval,

@@ -13,12 +13,15 @@ from typing import Final, Literal, NamedTuple
 from toolwire.execution.ledger.base import CallKey, Claim, Record, State, Sweep
 from toolwire.execution.ledger.outcome_codec import unpack
 from toolwire.execution.ledger.sqlite.file import LARGE
+from toolwire.execution.ledger.trusted_clock import TrustedTime, read_time, write_time
 from toolwire.execution.ledger.uuid7_expiry import TOLERANCE, forget_time
 from toolwire.tools.runnable import OnCrash
 
 StoredState = Literal["running", "done", "failed", "lost", "gone", "free"]
 FINAL: Final = ("done", "failed")
 RERUNNABLE: Final = ("retry", "transactional")
+STORE_EVERY = 60_000
+"""Milliseconds of trusted time between two writes of it."""
 SWEEP_BATCH = 500
 """Rows that a sweep changes in one batch."""
 FATAL = (
@@ -82,6 +85,7 @@ class CallTable:
         *,
         owner: bytes,
         clock: Callable[[], int],
+        timer: Callable[[], float],
         result_ms: int,
         tombstone_ms: int,
     ) -> None:
@@ -95,6 +99,11 @@ class CallTable:
         self._result_ms = result_ms
         self._tombstone_ms = tombstone_ms
         self._writing = False
+        self._timer = timer
+        self._timed = timer()
+        self._trusted = self._read_trusted()
+        self._stored = self._trusted
+        self._is_stored = False
 
     # --- the transaction --------------------------------------------------------------------------
 
@@ -184,16 +193,17 @@ class CallTable:
                     self._free(id, fp)
                 else:
                     self._write(LOSE, (now, now + self._result_ms, id))
+        trusted = self._advance_trusted(now)
         due = (
-            "SELECT id, call_id, state, ended_at FROM call WHERE expires_at<=? ORDER BY expires_at"
-            " LIMIT ?"
+            "SELECT id, call_id, state, ended_at FROM call WHERE expires_at<=? AND (expires_at<=?"
+            " OR state NOT IN ('gone', 'free')) ORDER BY expires_at LIMIT ?"
         )
-        rows = self._execute(due, (now, SWEEP_BATCH)).fetchall()
+        rows = self._execute(due, (now, trusted, SWEEP_BATCH)).fetchall()
         forgotten = 0
         for id, call_id, state, ended_at in rows:
             forget_at = forget_time(call_id, ended_at or 0, self._tombstone_ms)
             self._write("DELETE FROM large WHERE call=?", (id,))
-            if state == "free" or forget_at <= now:
+            if state == "free" or forget_at <= trusted:
                 self._write("DELETE FROM call WHERE id=?", (id,))
                 forgotten += 1
             else:
@@ -202,6 +212,27 @@ class CallTable:
                     (forget_at, id),
                 )
         return SweepStep(Sweep(lost, len(rows) - forgotten, forgotten), len(rows) == SWEEP_BATCH)
+
+    # --- the trusted time -------------------------------------------------------------------------
+
+    def _read_trusted(self) -> TrustedTime:
+        row = self._execute("SELECT held FROM meta WHERE name='clock'").fetchone()
+        if row is not None:
+            return read_time(row[0])
+        (newest,) = self._execute("SELECT max(created_at) FROM call").fetchone()
+        return TrustedTime(self._clock() if newest is None else newest)
+
+    def _advance_trusted(self, now: int) -> int:
+        """Advance the trusted time and return it. It is stored once a minute, not each time."""
+        timed = self._timer()
+        self._trusted = self._trusted.advance(now, round((timed - self._timed) * 1000))
+        self._timed = timed
+        if abs(self._trusted.time - self._stored.time) >= STORE_EVERY or not self._is_stored:
+            self._write(
+                "INSERT OR REPLACE INTO meta VALUES('clock', ?)", (write_time(self._trusted),)
+            )
+            self._stored, self._is_stored = self._trusted, True
+        return self._trusted.time
 
 
 def owns(claim: Claim, row: CallRow) -> bool:

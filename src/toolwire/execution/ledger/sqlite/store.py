@@ -83,12 +83,18 @@ class SqliteStore(CallTable):
         owner: bytes,
         key: bytes,
         clock: Callable[[], int],
+        timer: Callable[[], float],
         result_ms: int,
         tombstone_ms: int,
         sweep_interval: float,
     ) -> None:
         super().__init__(
-            db, owner=owner, clock=clock, result_ms=result_ms, tombstone_ms=tombstone_ms
+            db,
+            owner=owner,
+            clock=clock,
+            timer=timer,
+            result_ms=result_ms,
+            tombstone_ms=tombstone_ms,
         )
         self.key = key
         self.claimed: dict[CallKey, ClaimedCall] = {}

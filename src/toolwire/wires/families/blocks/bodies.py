@@ -26,16 +26,12 @@ def read_tools(wire: str, body: Object, read: Callable[[JSON, JsonPath], Tool]) 
     return tuple(read(tool, ("tools", i)) for i, tool in enumerate(tools))
 
 
-def define_tool(
-    tool: Tool, context: EncodeContext, schema_field: str, default: JSON = None
-) -> Object:
-    """The definition of a tool: name, description, and the schema or a default one."""
+def define_tool(tool: Tool, context: EncodeContext, schema_field: str) -> Object:
+    """The definition of a tool: name, description and schema."""
     definition: Object = {"name": context.name(tool.name)}
     if tool.description is not None:
         definition["description"] = tool.description
-    schema = context.schema_of(tool)
-    if schema is None:
-        schema = default
+    schema = tool.schema if tool.kind == "function" else context.schema_of(tool)
     if schema is not None:
         definition[schema_field] = schema
     return definition
@@ -50,6 +46,7 @@ def usage_spec(
     *,
     input_includes_cache: bool = True,
     output_includes_reasoning: bool = True,
+    required: Mapping[str, JSON] | None = None,
 ) -> SettingSpec:
     """The setting `usage`.
 
@@ -60,6 +57,7 @@ def usage_spec(
         input_includes_cache: True if the input counts tokens that were read from or written to the
             cache.
         output_includes_reasoning: True if the output counts the tokens of reasoning.
+        required: Fields that the usage always has, with the values that say nothing.
     """
     field_of = {name: field for field, names in fields.items() for name in names}
     nested = {
@@ -96,7 +94,7 @@ def usage_spec(
             "cache_write": value.cache_write,
             "reasoning": value.reasoning,
         }
-        usage: Object = {}
+        usage: Object = dict(required or {})
         for field, names in fields.items():
             count = counts[field]
             if count is None:

@@ -14,7 +14,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Text
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities, Place
-from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.encode_context import Breakpoints, EncodeContext
 from toolwire.wires.engine.part_lowering import lower_part
 from toolwire.wires.engine.specs import OPAQUE, Block, list_at, patch_block, patch_message
 
@@ -74,6 +74,18 @@ class WrittenHistory(Struct):
     verbatim: set[int] = set()
     """The indexes of messages that are written exactly as they were read."""
 
+    def add_native(self, message: Message, patched: JSON, context: EncodeContext) -> bool:
+        """Add a message of this wire as it is sent; True if it is the system prompt."""
+        for part in message.parts:
+            record_call(part, context)
+        if len(message.path) == 1:
+            self.system = patched
+            return True
+        if patched is message.raw:
+            self.verbatim.add(len(self.messages))
+        self.messages.append(patched)
+        return False
+
     def put_system(self, body: Object, field: str) -> None:
         """Put the system prompt into a body, or remove one that was deleted from the history."""
         if self.system is not None:
@@ -116,27 +128,17 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         for message in conversation.messages:
             previous_role, role, parts = role, message.role, message.parts
             if role == "assistant":
-                if turn.results:
-                    self._write_results(turn, out)
+                self._write_results(turn, out)
                 if self.alone:
-                    # Calls in consecutive messages are one turn: its results follow all of them.
-                    call_ids = [part.id for part in parts if part.__class__ is Call]
-                    same_turn = previous_role == "assistant"
-                    turn.call_ids = turn.call_ids + call_ids if same_turn else call_ids
+                    turn.add_calls(parts, same_turn=previous_role == "assistant")
             if message.wire == self.name:
                 patched = patch_message(message, context, self.read)
                 if not isinstance(patched, UnsetType):
                     self._write_results(turn, out)
-                    for part in parts:
-                        record_call(part, context)
-                    if len(message.path) == 1:
-                        written.system, prompt, position = patched, message, len(system)
-                        continue
-                    if patched is message.raw:
-                        written.verbatim.add(len(out))
-                    out.append(patched)
+                    if written.add_native(message, patched, context):
+                        prompt, position = message, len(system)
                     continue
-            elif len(parts) == 1 and role != "system":
+            elif len(parts) == 1 and role != "system" and context.breakpoints is None:
                 only = parts[0]
                 if only.__class__ is Text and only.text and not only.refusal:
                     if turn.results:
@@ -152,8 +154,7 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
             elif blocks and turn.results and not self.alone and any(map(_is_result, parts)):
                 self._write_results(turn, out, following=blocks)
             elif blocks:
-                if turn.results:
-                    self._write_results(turn, out)
+                self._write_results(turn, out)
                 out.append(self.message(role, blocks))
         self._write_results(turn, out)
         if system:
@@ -165,6 +166,7 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         """The blocks of a message; results of a user are added to the turn instead."""
         blocks: list[JSON] = []
         native, is_assistant = message.wire == self.name, message.role == "assistant"
+        marks = context.breakpoints
         for part in message.parts:
             if native:
                 block = self.write_part(part, message, context)
@@ -172,11 +174,17 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
                 block = self.foreign[part.__class__](part, context)
             if block is None:
                 continue
-            if part.__class__ is Result and not is_assistant:
-                turn.results.append((part.call_id, block))
-            else:
-                blocks.append(block)
+            for written in (block,) if marks is None else self._mark(part, block, marks):
+                if part.__class__ is Result and not is_assistant:
+                    turn.results.append((part.call_id, written))
+                else:
+                    blocks.append(written)
         return blocks
+
+    def _mark(self, part: Part, block: JSON, marks: Breakpoints) -> list[JSON]:
+        """A block with the cache breakpoint that it gets, if any."""
+        support = self.capabilities.cache_breakpoints
+        return [block] if support is None else support.mark_block(block, part, marks)
 
     def _write_results(
         self, turn: _Turn, out: list[JSON], following: list[JSON] | None = None
@@ -198,6 +206,12 @@ class _Turn(Struct, eq=False):
     call_ids: list[str] = []
     results: list[tuple[str, JSON]] = []
     """Each with the id of its call."""
+
+    def add_calls(self, parts: tuple[Part, ...], *, same_turn: bool) -> None:
+        """Add the calls of a message. Those of consecutive messages are one turn: its results
+        follow all of them."""
+        call_ids = [part.id for part in parts if part.__class__ is Call]
+        self.call_ids = self.call_ids + call_ids if same_turn else call_ids
 
 
 def _is_result(part: Part) -> bool:

@@ -13,8 +13,10 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Conversation, Kind, Tool
 from toolwire.conversation.parts import Message, Source
+from toolwire.wires.engine.answers import AnswerFields, complete_answer, seed_from
 from toolwire.wires.engine.bodies import build_conversation
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.part_lowering import keep_first_call
 from toolwire.wires.engine.settings import (
     SettingSpec,
     SettingsRead,
@@ -24,10 +26,16 @@ from toolwire.wires.engine.settings import (
     write_settings,
 )
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
-from toolwire.wires.engine.specs import Block, list_at, object_at, raise_unexpected, require_object
-from toolwire.wires.engine.stream import copy_json
+from toolwire.wires.engine.specs import (
+    Block,
+    list_at,
+    object_at,
+    raise_unexpected,
+    read_definition,
+    require_object,
+)
 from toolwire.wires.families.chat.messages import Chat, has_calls
-from toolwire.wires.families.chat.settings import WriteTool, describe_tool, read_tool
+from toolwire.wires.families.chat.settings import WriteTool, read_tool
 
 _REQUEST_FIELDS = frozenset({"messages", "tools"})
 _LEGACY_REQUEST_FIELDS = _REQUEST_FIELDS | {"functions"}
@@ -47,10 +55,12 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     write_tool: WriteTool
     finish_from_wire: Mapping[str, str]
     finish_to_wire: Mapping[str, str]
-    response_defaults: Object
-    """Fields that every response has, with their values if the source has none."""
-    request_defaults: Object = {}
-    """The same for requests."""
+    answer: AnswerFields
+    """Fields that every response has."""
+    choice: Object = {}
+    """Fields that every choice of a response has, with the values that say nothing."""
+    request_defaults: Mapping[str, int] = {}
+    """Settings that every request has, with their values if the source has none."""
     ordered: bool = False
     """True if results without ids follow the order of their calls."""
     legacy_tools: Block | None = None
@@ -73,10 +83,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
             seed = self.seed(body)
         else:
             raw_messages = list_at(self.chat.name, body, ("messages",))
-            messages = [
-                self.chat.read_message(message, ("messages", i))
-                for i, message in enumerate(raw_messages)
-            ]
+            messages = self.chat.read_messages(raw_messages)
             settings = read_settings(self.request, body, self.request_fields(body))
             tools, unknown = self.read_tools(body), []
         return build_conversation(
@@ -97,7 +104,12 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
             return self.write_response(conversation, context)
         body = write_settings(self.request, conversation, context)
         if not context.native:
-            body = {**self.request_defaults, **body}
+            added: Object = {
+                name: context.record_default(name, value)
+                for name, value in self.request_defaults.items()
+                if name not in body
+            }
+            body = {**added, **body}
         body["messages"] = self.chat.write_messages(conversation.messages, context)
         self.write_tools(body, conversation, context)
         return body
@@ -121,10 +133,9 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         """Read one tool definition."""
         if not isinstance(tool, dict):
             raise_unexpected(self.chat.name, path, "an object", tool)
-        legacy = self.legacy_tools
-        if legacy is not None and path[0] == legacy.name:
-            return describe_tool(tool, "function", Source(tool, path, legacy))
-        return read_tool(tool, path, self.tools)
+        if path[0] == "tools":
+            return read_tool(tool, path, self.tools)
+        return read_definition(tool, tool.get("parameters"), Source(tool, path, self.legacy_tools))
 
     def write_tools(self, body: Object, conversation: Conversation, context: EncodeContext) -> None:
         """Put the tool definitions into a request, unless they are in it already.
@@ -136,20 +147,24 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
             return
         out: list[JSON] = []
         for tool in conversation.tools:
-            same_name = context.name(tool.name) == tool.name
-            unmoved = native and same_name and tool.path[:1] == ("tools",)
-            raw = tool.raw
-            if unmoved and isinstance(raw, dict) and self.read_tool(raw, tool.path) == tool:
-                out.append(raw)
+            if native and self._is_unedited(tool, context):
+                out.append(tool.raw)  # type: ignore[arg-type]
             elif tool.kind in CLIENT_TOOLS:
                 out.append(self.write_tool(tool, context))
         put_tools(body, out)
+
+    def _is_unedited(self, tool: Tool, context: EncodeContext) -> bool:
+        """True if a definition can be written as it was read."""
+        raw = tool.raw
+        if context.name(tool.name) != tool.name or tool.path[:1] != ("tools",):
+            return False
+        return isinstance(raw, dict) and self.read_tool(raw, tool.path) == tool
 
     # --- responses ---
 
     def seed(self, body: Object) -> str:
         """The text from which the ids of a response are minted."""
-        return str(body.get(self.seed_field) or "")
+        return seed_from(body.get(self.seed_field))
 
     def read_response_settings(self, body: Object) -> SettingsRead:
         """Read the settings of a response."""
@@ -162,7 +177,10 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         for i, choice in enumerate(list_at(self.chat.name, body, ("choices",))):
             message = self.chat.read_choice(body, i)
             fields = require_object(choice)
-            messages.append(replace(message, stop=self.read_finish_reason(fields)))
+            stop = self.read_finish_reason(fields)
+            if stop is None and has_calls(message):
+                stop = "tool"  # some servers give no reason beside calls
+            messages.append(replace(message, stop=stop))
             unknown += [
                 ("choices", i, key)
                 for key, value in fields.items()
@@ -181,15 +199,13 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         """Write a response."""
         body = write_settings(self.response, conversation, context)
         if not context.native:
-            defaults = {
-                key: copy_json(value) if isinstance(value, dict) else value
-                for key, value in self.response_defaults.items()
-            }
-            body = {**defaults, **body}
+            body = complete_answer(body, self.answer, context)
         context.seed = self.seed(body)
         messages = conversation.messages
         if not messages and not context.native:
             messages = (Message("assistant", ()),)
+        if self.chat.answers_legacy(context):
+            messages = tuple([keep_first_call(message, context.losses) for message in messages])
         return self.write_answers(body, messages, conversation, context)
 
     def write_answers(
@@ -204,12 +220,20 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         for i, message in enumerate(messages):
             choice = get(conversation.source.body, message.path[:-1]) if context.native else UNSET
             if not isinstance(choice, dict):
-                choice = self.write_finish_reason({"index": i}, message, context)
+                choice = self.write_finish_reason({"index": i, **self.choice}, message, context)
             elif not message.parts and choice.get("message") is None:
                 choices.append(choice)
                 continue
-            choices.append({**choice, "message": self.chat.write_answer(message, context)})
+            choices.append({**choice, "message": self.write_message(message, context)})
         return {**body, "choices": choices}
+
+    def write_message(self, message: Message, context: EncodeContext) -> JSON:
+        """Write the message of a response, with the fields that every such message has."""
+        written = self.chat.write_answer(message, context)
+        required = self.chat.message.required
+        if context.native or not isinstance(written, dict):
+            return written
+        return {**required, **written}
 
     def write_finish_reason(
         self, frame: Object, message: Message, context: EncodeContext
@@ -219,6 +243,9 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
             message = replace(message, stop=self.stop_after_calls)
         to_wire, from_wire = self.finish_to_wire, self.finish_from_wire
         reason = write_finish_reason(message, to_wire, from_wire, context) or to_wire["stop"]
+        if reason == to_wire.get("tool") and self.chat.answers_legacy(context):
+            assert self.chat.legacy_call is not None
+            reason = self.chat.legacy_call.name
         return {**frame, self.finish_field: reason}
 
     @property
@@ -247,4 +274,4 @@ class SingleMessageBodies(ChatBodies, frozen=True, eq=False, kw_only=True):
             stop = "tool"  # as it is decoded
         if message.stop not in (None, stop):
             body = self.write_finish_reason(body, message, context)
-        return {**body, "message": self.chat.write_answer(message, context)}
+        return {**body, "message": self.write_message(message, context)}

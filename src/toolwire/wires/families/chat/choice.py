@@ -23,6 +23,8 @@ class ChatStreamSpec(Struct, frozen=True, eq=False):
     """The content of a message that has only calls."""
     whole_calls: bool = False
     """True if a call is written in one chunk: the types of some SDKs want its name in every one."""
+    usage_in_last_choice: bool = False
+    """True if the usage is in the chunk with the reason to stop, not in one of its own."""
 
 
 class ChoiceState(Struct, eq=False):

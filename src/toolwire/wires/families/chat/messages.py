@@ -1,190 +1,37 @@
-"""Read and write the messages of chat wires.
+"""Write the messages of chat wires.
 
-The calls of an assistant message are in a field of their own, and every result is a message. A
-`Chat` holds the tables of one wire; this module knows no wire by name.
+A `Chat` holds the tables of one wire; it reads messages as a `MessageReader`, and writes them. This
+module knows no wire by name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable
 
-from msgspec import UNSET, Struct, UnsetType
-from msgspec.structs import replace
+from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import (
     Call,
     Media,
     Message,
-    Output,
     Part,
     Reasoning,
     Result,
-    Role,
-    Source,
     Text,
     describe,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.part_lowering import REASONING_JOINED
-from toolwire.wires.engine.specs import (
-    Block,
-    object_at,
-    opaque,
-    patch_block,
-    patch_parts,
-    raise_unexpected,
-    read_block,
-    read_result_id,
-    text_or_none,
-)
-from toolwire.wires.families.chat.blocks import PLAIN_TEXT, REASONING, REFUSAL, text_block
+from toolwire.wires.engine.specs import patch_block, patch_parts
+from toolwire.wires.families.chat.blocks import text_block
+from toolwire.wires.families.chat.message_reader import MessageReader
 
 _ALWAYS_WRITTEN = {"role", "content"}
 
 
-class Chat(Struct, frozen=True, eq=False):
-    """The tables of one chat wire."""
-
-    name: str
-    content: Mapping[str, Block]
-    calls: Mapping[str, Block]
-    results: Mapping[str, Block]
-    message: Block
-    roles: Mapping[str, Role]
-    reasoning_fields: tuple[str, ...] = ()
-    """Fields that hold reasoning. The first one is written."""
-    reasoning_block: Callable[[str], Object] | None = None
-    """Makes the content block of a reasoning text, on wires that have no field for it."""
-    legacy_call: Block | None = None
-    """The single call without an id, in a field of its own."""
-    server_tools: Block | None = None
-    """The list of calls that the provider ran, each with its result."""
-
-    # --- reading ---
-
-    def read_choice(self, body: Object, index: int) -> Message:
-        """Read the message of one choice of a response."""
-        path: JsonPath = ("choices", index, "message")
-        return self.read_answer(object_at(self.name, body, path), path)
-
-    def read_answer(self, message: JSON, path: JsonPath) -> Message:
-        """Read the message of a response, which is the assistant's whatever its role says."""
-        answer = self.read_message(message, path)
-        return answer if answer.role == "assistant" else replace(answer, role="assistant")
-
-    def read_message(self, message: JSON, path: JsonPath) -> Message:
-        """Read one message of a history or a response."""
-        if not isinstance(message, dict):
-            raise_unexpected(self.name, path, "an object", message)
-        role = message.get("role", "assistant")
-        if not isinstance(role, str):
-            raise_unexpected(self.name, path + ("role",), "a string", role)
-        neutral = self.roles.get(role)
-        if neutral is None:
-            return self._read_other_role(role, message, path)
-        content = message.get("content")
-        parts: tuple[Part, ...]
-        if len(message) == 2 and isinstance(content, str) and "role" in message:
-            source = Source(content, path + ("content",), PLAIN_TEXT)
-            parts = (Text(content, source=source),) if content else ()
-        else:
-            parts = tuple(self.read_parts(message, content, path))
-        return Message(neutral, parts, None, self.name, source=Source(message, path, self.message))
-
-    def _read_other_role(self, role: str, message: Object, path: JsonPath) -> Message:
-        spec = self.results.get(role)
-        if spec is None:
-            part: Part = opaque(role, message, path)
-            source = Source(message, path, self.message)
-            return Message("user", (part,), None, self.name, source=source)
-        part = self._read_result(message, path, spec)
-        return Message("tool", (part,), None, self.name, source=Source(message, path, spec))
-
-    def _read_result(self, message: Object, path: JsonPath, spec: Block) -> Part:
-        if spec.read is not None:
-            return spec.read(message, path, spec)
-        call_id, origin = read_result_id(message.get("tool_call_id"))
-        content = message.get("content")
-        output = content if isinstance(content, str) else self.read_output(content, path)
-        name = text_or_none(message["name"]) if "name" in message else None
-        return Result(call_id, output, False, name, origin, source=Source(message, path, spec))
-
-    def read_output(self, content: JSON, path: JsonPath) -> Output:
-        """Read the content of a result: plain text, or parts."""
-        if content is None or isinstance(content, str):
-            return content or ""
-        return tuple(self._read_content(content, path + ("content",)))
-
-    def read_parts(self, message: Object, content: JSON, path: JsonPath) -> list[Part]:
-        """Read the parts of a message: reasoning, server tools, content, refusal, calls."""
-        parts: list[Part] = []
-        calls = message.get("tool_calls")
-        # Most messages with calls have nothing else, so there are no other fields to look for.
-        only_calls = (
-            len(message) == 3 and calls is not None and "content" in message and "role" in message
-        )
-        if not only_calls:
-            for key in self.reasoning_fields:
-                text = message.get(key)
-                if text and isinstance(text, str):
-                    parts.append(Reasoning(text, source=Source(text, path + (key,), REASONING)))
-                    break
-            if self.server_tools is not None and self.server_tools.name in message:
-                parts += self._read_server_tools(self.server_tools, message, path)
-        if isinstance(content, str):
-            if content:
-                parts.append(_plain_text(content, path))
-        elif content is not None:
-            parts += self._read_content(content, path + ("content",))
-        refusal = None if only_calls else message.get("refusal")
-        if isinstance(refusal, str):
-            parts.append(Text(refusal, True, source=Source(refusal, path + ("refusal",), REFUSAL)))
-        if calls is not None:
-            parts += self._read_calls(calls, path + ("tool_calls",))
-        if self.legacy_call is not None and not only_calls:
-            legacy = message.get(self.legacy_call.name)
-            # Some servers send an empty legacy call with every answer.
-            if isinstance(legacy, dict) and (legacy.get("name"), legacy.get("arguments")) != (
-                "",
-                "",
-            ):
-                parts.append(_read(self.legacy_call, legacy, path + (self.legacy_call.name,)))
-        return parts
-
-    def _read_content(self, content: JSON, path: JsonPath) -> list[Part]:
-        if not isinstance(content, list):
-            raise_unexpected(self.name, path, "a string, a list or null", content)
-        return [
-            Text(block, source=Source(block, path + (i,), PLAIN_TEXT))
-            if isinstance(block, str)
-            else read_block(self.name, self.content, block, path + (i,))
-            for i, block in enumerate(content)
-        ]
-
-    def _read_server_tools(self, spec: Block, message: Object, path: JsonPath) -> Iterator[Part]:
-        """Two parts for each entry: the call and its result."""
-        entries = message[spec.name]
-        for i, entry in enumerate(entries if isinstance(entries, list) else ()):
-            if isinstance(entry, dict):
-                yield _read(spec, entry, path + (spec.name, i))
-                if spec.answer is not None:
-                    yield _read(spec.answer, entry, path + (spec.name, i))
-
-    def _read_calls(self, calls: JSON, path: JsonPath) -> list[Part]:
-        if not isinstance(calls, list):
-            raise_unexpected(self.name, path, "a list or null", calls)
-        function = self.calls["function"]
-        read_function = function.read
-        assert read_function is not None
-        return [
-            read_function(call, path + (i,), function)
-            if isinstance(call, dict) and call.get("type", "function") in ("function", None)
-            else read_block(self.name, self.calls, call, path + (i,))
-            for i, call in enumerate(calls)
-        ]
-
-    # --- writing ---
+class Chat(MessageReader, frozen=True, eq=False):
+    """Reads and writes the messages of one chat wire, by its tables."""
 
     def write_messages(self, messages: Iterable[Message], context: EncodeContext) -> list[JSON]:
         """Write a history, in which every result is a message."""
@@ -196,7 +43,7 @@ class Chat(Struct, frozen=True, eq=False):
                 if not isinstance(native, UnsetType):
                     out.append(native)
                     continue
-            elif len(parts) == 1 and parts[0].__class__ is Text:
+            elif len(parts) == 1 and parts[0].__class__ is Text and context.breakpoints is None:
                 text = parts[0]
                 if text.text and not text.refusal:
                     role = message.role if message.role != "tool" else "user"
@@ -232,7 +79,7 @@ class Chat(Struct, frozen=True, eq=False):
             if isinstance(part, Result):
                 out.append(self.write_result(part, context))
             elif (block := self.write_content(part, context)) is not None:
-                content.append(block)
+                content += self.mark_block(block, part, context)
         if content:
             role = "system" if message.role == "system" else "user"
             out.append({"role": role, "content": single_text(content)})
@@ -244,7 +91,19 @@ class Chat(Struct, frozen=True, eq=False):
         assert write is not None
         if not isinstance(result.output, str) or result.error:
             context.record_result_form(result, flag=False, structure=False)
-        return write(result, context)
+        written = write(result, context)
+        if context.breakpoints is not None and result in context.breakpoints:
+            assert isinstance(written, dict)
+            content = written.get("content")
+            blocks = content if isinstance(content, list) else [text_block(str(content or ""))]
+            marked = self.mark_block(blocks[-1], result, context)
+            written["content"] = [*blocks[:-1], *marked]
+        return written
+
+    def mark_block(self, block: JSON, part: Part, context: EncodeContext) -> list[JSON]:
+        """The block of a part with the cache breakpoint that it gets, if any."""
+        marks = self.cache_breakpoints
+        return [block] if marks is None else marks.mark_block(block, part, context.breakpoints)
 
     def write_content(self, part: Part, context: EncodeContext) -> JSON:
         """Write a part of a user or system message; None if it cannot be there."""
@@ -265,6 +124,22 @@ class Chat(Struct, frozen=True, eq=False):
         assert isinstance(block, dict)
         return block
 
+    def answers_legacy(self, context: EncodeContext) -> bool:
+        """True if the request of a response defined functions in the form before `tools`: its
+        client reads a call only from the legacy field."""
+        request = context.request.body
+        if self.legacy_call is None or context.kind != "response" or request.get("tools"):
+            return False
+        return bool(request.get("functions")) or self.legacy_call.name in request
+
+    def write_legacy_call(self, call: Call, context: EncodeContext) -> Object:
+        """Write a call for the legacy field."""
+        assert self.legacy_call is not None and self.legacy_call.write is not None
+        block = self.legacy_call.write(call, context)
+        assert isinstance(block, dict)
+        context.record_dropped_id(call)
+        return block
+
     def write_assistant(self, message: Message, context: EncodeContext) -> Object:
         """Write an assistant message: content, refusal, reasoning, calls."""
         texts: list[str] = []
@@ -272,8 +147,11 @@ class Chat(Struct, frozen=True, eq=False):
         out: Object = {"role": "assistant", "content": None}
         if context.assistant_content == "some":
             out["content"] = ""
+        legacy = self.legacy_call if self.answers_legacy(context) else None
         for part in message.parts:
-            if isinstance(part, Call):
+            if isinstance(part, Call) and legacy is not None:
+                out[legacy.name] = self.write_legacy_call(part, context)
+            elif isinstance(part, Call):
                 calls.append(self.write_call(part, context))
             elif isinstance(part, Text):
                 if part.refusal:
@@ -290,10 +168,19 @@ class Chat(Struct, frozen=True, eq=False):
             out["content"] = "".join(texts)
         elif texts:
             out["content"] = [text_block(text) for text in texts]
+        if context.breakpoints is not None and any(
+            map(context.breakpoints.__contains__, message.parts)
+        ):
+            out["content"] = [
+                block
+                for part in message.parts
+                if isinstance(part, Text) and part.text and not part.refusal
+                for block in self.mark_block(text_block(part.text), part, context)
+            ]
         if calls:
             out["tool_calls"] = calls
         elif out["content"] is None and "refusal" not in out:
-            out["content"] = ""
+            out["content"] = None if legacy is not None and legacy.name in out else ""
         return out
 
     # --- writing messages of this wire ---
@@ -306,6 +193,8 @@ class Chat(Struct, frozen=True, eq=False):
         raw = message.raw
         if message.wire != context.wire or not isinstance(raw, dict):
             return UNSET
+        if message in context.unedited:
+            return raw
         original = self.read_message(raw, message.path)
         if original.role != message.role and context.kind == "request":
             return UNSET
@@ -414,15 +303,6 @@ def single_text(content: list[JSON]) -> JSON:
         if isinstance(block, dict) and len(block) == 2 and "text" in block:
             return block["text"]
     return content
-
-
-def _plain_text(content: str, path: JsonPath) -> Text:
-    return Text(content, source=Source(content, path + ("content",), PLAIN_TEXT))
-
-
-def _read(spec: Block, block: Object, path: JsonPath) -> Part:
-    assert spec.read is not None
-    return spec.read(block, path, spec)
 
 
 def _join(blocks: list[JSON]) -> JSON:

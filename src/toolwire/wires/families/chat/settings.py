@@ -19,7 +19,7 @@ from toolwire.wires.engine.specs import (
     Block,
     count_at,
     flag_or_none,
-    read_name,
+    read_definition,
     require_object,
     require_string,
     text_or_none,
@@ -35,32 +35,25 @@ def read_tool(tool: Object, path: JsonPath, specs: Mapping[str, Block]) -> Tool:
 
     A tool of any other kind is the provider's own and keeps only its type.
     """
-    for kind, spec in specs.items():
+    for kind in specs:
         inner = tool.get(kind)
         if isinstance(inner, dict):
-            return describe_tool(inner, kind, Source(tool, path, spec))
+            source = Source(tool, path, specs[kind])
+            return read_definition(inner, inner.get("parameters"), source, kind)
     return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=path))
-
-
-def describe_tool(inner: Object, kind: str, source: Source) -> Tool:
-    """The tool that an object with a name, a description and a schema defines."""
-    return Tool(
-        read_name(inner.get("name")),
-        text_or_none(inner.get("description")),
-        inner.get("parameters"),
-        flag_or_none(inner.get("strict")),
-        kind,
-        source=source,
-    )
 
 
 def write_tool(
     tool: Tool, context: EncodeContext, *, schema: JSON, kind: str = "function"
 ) -> Object:
     """Write a tool definition; what it does not define is left out."""
-    fields = (("description", tool.description), ("parameters", schema), ("strict", tool.strict))
     inner: Object = {"name": context.name(tool.name)}
-    inner.update({key: value for key, value in fields if value is not None})
+    if tool.description is not None:
+        inner["description"] = tool.description
+    if schema is not None:
+        inner["parameters"] = schema
+    if tool.strict is not None:
+        inner["strict"] = tool.strict
     return {"type": kind, kind: inner}
 
 

@@ -18,6 +18,7 @@ from toolwire.streaming.events import (
     PartComplete,
     PartDelta,
 )
+from toolwire.wires.engine.answers import seed_from
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import read_block
 from toolwire.wires.engine.stream import STREAM_CUT, copy_json, merge
@@ -124,7 +125,7 @@ class ChatReader(ChatPartReader):
 
     def _start_message(self) -> list[Event]:
         self.started = True
-        self.seed = str(self.envelope.get("id") or "")
+        self.seed = seed_from(self.envelope.get("id"))
         known = {key: value for key, value in self.envelope.items() if key != "usage"}
         settings = read_settings(self.bodies.response, known, _NOT_SETTINGS)
         out: list[Event] = [MessageStart(settings.values)]

@@ -70,10 +70,13 @@ class ChatWriter(StreamWriter):
         self.bodies = spec.bodies
         self.chat = spec.bodies.chat
         self.supports_custom_calls = "custom" in self.chat.calls
+        self.writes_one_call = self.chat.answers_legacy(context)
         self.frame: Object = {}
         """All of a chunk but its choices."""
         self.choices: dict[int, WrittenChoice] = {}
         self._open: dict[int, _PartState] = {}
+        self._last: list[Chunk] = []
+        """The chunk that waits for the usage which it will have."""
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
@@ -81,7 +84,13 @@ class ChatWriter(StreamWriter):
         self.frame = {key: value for key, value in body.items() if key not in ("choices", "usage")}
         self.frame["object"] = f"{body.get('object', 'chat.completion')}.chunk"
         content = None if self.spec.empty_content is None else ""
-        return [self.chunk(0, {"role": "assistant", "content": content})]
+        return [self._first_chunk(0, {"role": "assistant", "content": content})]
+
+    def _first_chunk(self, choice: int, delta: Object) -> Chunk:
+        """The first chunk of a choice, with the fields that every choice and message has."""
+        delta = {**delta, **self.chat.message.required}
+        fields: Object = {"index": choice, "delta": delta, **self.bodies.choice}
+        return {**self.frame, "choices": [{**fields, "finish_reason": None}]}
 
     def chunk(self, choice: int, delta: JSON, reason: JSON = None) -> Chunk:
         """A chunk of one choice."""
@@ -95,7 +104,7 @@ class ChatWriter(StreamWriter):
         if index in self.choices:
             return []
         self.choices[index] = WrittenChoice(index)
-        return [self.chunk(index, {"role": "assistant"})] if index else []
+        return [self._first_chunk(index, {"role": "assistant"})] if index else []
 
     def start(self, event: PartStart) -> list[Chunk]:
         out = self.start_choice(event.choice)
@@ -119,7 +128,21 @@ class ChatWriter(StreamWriter):
             return {"content": [self.chat.reasoning_block(text)]}
         return {self.chat.reasoning_fields[0]: text}
 
+    def _start_legacy_call(
+        self, event: PartStart, choice: WrittenChoice, call: Call
+    ) -> list[Chunk]:
+        """Start the one call that the legacy form holds."""
+        assert self.chat.legacy_call is not None
+        field = self.chat.legacy_call.name
+        self._open[event.slot] = _PartState(choice, partial(_legacy_delta, field), "function")
+        choice.started_calls += 1
+        choice.has_output = True
+        block = {**self.chat.write_legacy_call(call, self.context), "arguments": ""}
+        return [self.chunk(choice.index, {field: block})]
+
     def _start_call(self, event: PartStart, choice: WrittenChoice, call: Call) -> list[Chunk]:
+        if self.writes_one_call:
+            return self._start_legacy_call(event, choice, call)
         family = call.family if call.family in self.chat.calls else "function"
         index = choice.started_calls
         choice.started_calls += 1
@@ -187,11 +210,18 @@ class ChatWriter(StreamWriter):
         reason = written.get("finish_reason") if isinstance(written, dict) else None
         has_output = choice is not None and choice.has_output
         delta: Object = {} if has_output or self.spec.empty_content == "" else {"content": ""}
-        return [self.chunk(event.choice, delta, reason)]
+        if not self.spec.usage_in_last_choice:
+            return [self.chunk(event.choice, delta, reason)]
+        before, self._last = self._last, [self.chunk(event.choice, {"content": ""}, reason)]
+        return before
 
     def close(self) -> list[Chunk]:
         usage = self.write_empty_body(self.bodies.write).get("usage")
-        return [] if usage is None else [{**self.frame, "choices": [], "usage": usage}]
+        if usage is None:
+            return self._last
+        return [
+            {**(self._last[0] if self._last else {**self.frame, "choices": []}), "usage": usage}
+        ]
 
     def error(self, event: StreamError) -> list[Chunk]:
         error: Object = {
@@ -204,6 +234,10 @@ class ChatWriter(StreamWriter):
 
 def _text_delta(text_field: str, text: str) -> Object:
     return {text_field: text}
+
+
+def _legacy_delta(legacy_field: str, text: str) -> Object:
+    return {legacy_field: {"arguments": text}}
 
 
 def _argument_delta(index: int, family: str, text: str) -> Object:

@@ -43,6 +43,7 @@ from toolwire.wires.engine.specs import (
     require_string,
     text_or_none,
 )
+from toolwire.wires.families.contents.responses import is_wrapper, read_response, write_response
 from toolwire.wires.families.contents.spelling import get_field, spellings
 
 _CODE_EXECUTION = "code_execution"
@@ -77,6 +78,8 @@ CAPABILITIES = Capabilities(
 
 def signature_of(block: Object) -> str | None:
     """The signature of a part."""
+    if len(block) == 1:
+        return None
     return text_or_none(block.get("thoughtSignature") or block.get("thought_signature"))
 
 
@@ -173,15 +176,10 @@ def _write_tool_response(result: Result, context: EncodeContext) -> JSON:
     return {"toolResponse": {**_id_field(result.call_id), **answer}}
 
 
-def _is_envelope(response: Object) -> bool:
-    return len(response) == 1 and ("output" in response or "error" in response)
-
-
-def _response_and_media(result: Result, context: EncodeContext) -> tuple[JSON, list[JSON]]:
-    """The `response` of a result and its `parts`.
-
-    An object is the response itself; anything else is put under `output` or `error`.
-    """
+def _response_and_media(
+    result: Result, context: EncodeContext, *, wrapper: str = ""
+) -> tuple[JSON, list[JSON]]:
+    """The `response` of a result and its `parts`; `wrapper` is the name in that of its client."""
     output = context.output(result)
     media: list[JSON] = []
     if isinstance(output, tuple):
@@ -197,9 +195,7 @@ def _response_and_media(result: Result, context: EncodeContext) -> tuple[JSON, l
         only = others[0].raw if len(others) == 1 and others[0].spec is None else UNSET
         output = only if isinstance(only, dict) else "\n".join(map(describe, others))
     error = context.is_error(result)
-    if isinstance(output, dict) and not error and not _is_envelope(output):
-        return output, media
-    return {"error" if error else "output": output}, media
+    return write_response(output, error=error, wrapper=wrapper), media
 
 
 # --- block specs ----------------------------------------------------------------------------------
@@ -313,8 +309,8 @@ class ContentParts:
         parts = content.get("parts")
         if parts is not None and not isinstance(parts, list):
             raise_unexpected(name, (*path, "parts"), "a list", parts)
-        read = self.read_part
-        read_parts = tuple([read(part, (*path, "parts", i)) for i, part in enumerate(parts or ())])
+        read, inside = self.read_part, path + ("parts",)
+        read_parts = tuple([read(part, inside + (i,)) for i, part in enumerate(parts or ())])
         return Message(role, read_parts, None, name, source=Source(content, path, _MESSAGE))
 
     def read_part(self, block: JSON, path: JsonPath) -> Part:
@@ -362,17 +358,8 @@ class ContentParts:
         )
 
     def _read_response(self, answer: Object, media_path: JsonPath) -> tuple[Output, bool]:
-        """The output of a function and whether it is an error.
-
-        The output is the value under `output` or `error`, or all of the response.
-        """
-        response = answer.get("response")
-        output: Output = "" if response is None else response
-        error = False
-        if isinstance(response, dict) and _is_envelope(response):
-            error = "error" in response
-            value = response["error" if error else "output"]
-            output = "" if value is None else value
+        """The output of a function with its media, and whether it is an error."""
+        output, error = read_response(answer)
         media = answer.get("parts")
         if not isinstance(media, list) or not media:
             return output, error
@@ -387,21 +374,17 @@ class ContentParts:
 
     def write_call(self, call: Call, context: EncodeContext) -> JSON:
         """Write a call, with its id unless the id is minted or hidden."""
-        call_id: str | None = call.id
-        if context.no_mapping and not call.id.startswith(self._optional_ids):
+        block: Object = {}
+        if not context.no_mapping or call.id.startswith(self._optional_ids):
+            call_id = self._id_to_write(call, context)
+            if call_id is not None:
+                block["id"] = call_id
+        else:
             context.ordinal += 1
             context.called_names[call.id] = call.name
-        else:
-            call_id = context.wire_id(call)
-        name = context.name(call.name)
-        if call_id is not None and self._is_hidden(call_id):
-            # A reader of the body mints an id instead; the id map leads from that to the original.
-            context.sent_ids[mint(context.seed, context.ordinal - 1, name)] = call.id
-            call_id = None
-        arguments = context.arguments_object(call)
-        block: Object = {"name": name, "args": arguments}
-        if call_id is not None:
-            block = {"id": call_id, **block}
+            block["id"] = call.id
+        block["name"] = context.name(call.name)
+        block["args"] = context.arguments_object(call)
         if call.signature == PLACEHOLDER_SIGNATURE:
             return {"functionCall": block, "thoughtSignature": PLACEHOLDER_SIGNATURE}
         return {"functionCall": block}
@@ -415,6 +398,7 @@ class ContentParts:
             and isinstance(output, str)
             and not result.error
             and not call_id.startswith(self._optional_ids)
+            and result.source.spec is not self.blocks["functionResponse"]
         ):
             return {
                 "functionResponse": {"name": name, "id": call_id, "response": {"output": output}}
@@ -434,10 +418,29 @@ class ContentParts:
             context.report_loss(
                 result, "a result without a call and without an id may be paired with another call"
             )
-        block["response"], media = _response_and_media(result, context)
+        wrapper = name if self._has_wrapper(result) else ""
+        block["response"], media = _response_and_media(result, context, wrapper=wrapper)
         if media:
             block["parts"] = media
         return {"functionResponse": block}
+
+    def _has_wrapper(self, result: Result) -> bool:
+        """True if a result was read from this wire, in the wrapper of its client."""
+        block, spec = result.raw, self.blocks["functionResponse"]
+        if result.spec is not spec or not isinstance(block, dict):
+            return False
+        answer = get_field(block, spec.name)
+        return isinstance(answer, dict) and is_wrapper(answer)
+
+    def _id_to_write(self, call: Call, context: EncodeContext) -> str | None:
+        """The id of a call; None if it is minted or hidden."""
+        call_id = context.wire_id(call)
+        if call_id is None or not self._is_hidden(call_id):
+            return call_id
+        # A reader of the body mints an id instead; the id map leads from that to the original.
+        minted = mint(context.seed, context.ordinal - 1, context.name(call.name))
+        context.sent_ids[minted] = call.id
+        return None
 
     def _is_hidden(self, call_id: str) -> bool:
         return bool(self._hidden_prefix) and call_id.startswith(self._hidden_prefix)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from toolwire.conversation.json import JSON, snake
 from toolwire.conversation.parts import Call, Message
+from toolwire.wires.engine.answers import model_setting
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, write_finish_reason
+from toolwire.wires.engine.settings import write_finish_reason
 from toolwire.wires.families.blocks.bodies import usage_spec
 
-MODEL = SettingSpec("model", ("modelVersion",))
+MODEL = model_setting("modelVersion")
 USAGE = usage_spec(
     ("usageMetadata",),
     {

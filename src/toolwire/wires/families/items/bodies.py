@@ -12,6 +12,7 @@ from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import BodySource, Choice, Conversation, Kind, Tool
 from toolwire.conversation.parts import Call, Message, Part, Role, Source, Text
+from toolwire.wires.engine.answers import complete_answer, seed_from
 from toolwire.wires.engine.bodies import answer_message
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingsRead, put_tools, read_settings, write_settings
@@ -20,6 +21,7 @@ from toolwire.wires.families.items.content import PLAIN_TEXT
 from toolwire.wires.families.items.item_writer import ItemWriter
 from toolwire.wires.families.items.namespaces import join_name, repeats_name, split_name
 from toolwire.wires.families.items.settings import (
+    ANSWER,
     REQUEST,
     RESPONSE,
     RESPONSE_FIELDS,
@@ -118,7 +120,7 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         reason = read_finish_reason(body, has_calls=_has_client_calls(message))
         settings = read_settings(RESPONSE, body, RESPONSE_FIELDS)
         source = _body_source(body, settings, index)
-        seed = str(settings.values.get("id", ""))
+        seed = seed_from(body.get("id"))
         identified = assign_ids((replace(message, stop=reason),), seed=seed, ordered=False)
         return Conversation(identified, (), settings.values, self.name, "response", source)
 
@@ -172,8 +174,9 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
 
     def _write_response(self, conversation: Conversation, context: EncodeContext) -> JSON:
         body = write_settings(RESPONSE, conversation, context)
-        seed = conversation.settings.get("id")
-        context.seed = seed if isinstance(seed, str) else ""
+        if not context.native:
+            body = complete_answer(body, ANSWER, context)
+        context.seed = seed_from(body.get("id"))
         message = answer_message(conversation)
         items = ItemWriter(self, context).write_items((message,))
         if context.native:
@@ -184,19 +187,7 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
             context.report_loss(
                 message.path, f"this wire has no word for the stop reason `{message.stop}`"
             )
-        return {
-            "id": "",
-            "object": "response",
-            "created_at": 0,
-            "model": "",
-            "error": None,
-            **body,
-            **reason,
-            "output": items,
-            "parallel_tool_calls": True,
-            "tool_choice": "auto",
-            "tools": [],
-        }
+        return {**body, **reason, "output": items}
 
     # --- detection ---
 
@@ -219,9 +210,17 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
                 kinds.add(kind)
             elif kind is not None:
                 return 0
+            if kind == "function_call" and _is_call_of_another_api(item):
+                return 0
         if not kinds <= self.blocks.keys() | _OTHER_ITEMS:
             return 2
         return 3 if named or kinds & self.blocks.keys() or "instructions" in body else 2
+
+
+def _is_call_of_another_api(item: Object) -> bool:
+    """True for a call whose arguments are an object and whose only id is that of the item: other
+    APIs have items of the same type, and here arguments are text and results need a call id."""
+    return isinstance(item.get("arguments"), dict) and "call_id" not in item
 
 
 def items_of(body: JSON) -> list[Object]:
@@ -262,4 +261,6 @@ def _instructions(message: Message, context: EncodeContext) -> str | None:
     if message.role != "system" or len(message.parts) != 1 or native_item:
         return None
     part = message.parts[0]
+    if context.breakpoints is not None and part in context.breakpoints:
+        return None  # a plain text cannot be marked
     return part.text if isinstance(part, Text) and not part.refusal and part.text else None

@@ -12,9 +12,15 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Media, Output, Part, Source, Text, describe
-from toolwire.wires.engine.capabilities import Capabilities, MediaForm, MediaSupport, Place
+from toolwire.wires.engine.capabilities import (
+    CONTENT_BREAKPOINTS,
+    Capabilities,
+    MediaForm,
+    MediaSupport,
+    Place,
+)
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.media import data_url, kind_by, split_data_url
+from toolwire.wires.engine.media import audio_format, audio_type, data_url, kind_by, split_data_url
 from toolwire.wires.engine.part_lowering import lower_part
 from toolwire.wires.engine.specs import (
     UNREADABLE,
@@ -83,7 +89,7 @@ def _read_file(block: Object, path: JsonPath, spec: Block) -> Part:
 
 def _read_audio(block: Object, path: JsonPath, spec: Block) -> Part:
     audio = require_object(block["input_audio"])
-    mime = f"audio/{require_string(audio['format'])}"
+    mime = audio_type(require_string(audio["format"]))
     data = require_string(audio["data"])
     return Media("audio", mime, data=data, source=Source(block, path, spec))
 
@@ -117,7 +123,7 @@ def _write_file(media: Media, context: EncodeContext) -> JSON:
 
 
 def _write_audio(media: Media, context: EncodeContext) -> JSON:
-    audio: Object = {"data": media.data, "format": (media.mime or "audio/wav").partition("/")[2]}
+    audio: Object = {"data": media.data, "format": audio_format(media) or "wav"}
     return {"type": "input_audio", "input_audio": audio}
 
 
@@ -222,6 +228,7 @@ CAPABILITIES = Capabilities(
     reasoning_in_history=False,
     refusals_in_history=False,
     candidates=False,
+    cache_breakpoints=replace(CONTENT_BREAKPOINTS, answers=False),
 )
 """Error flags are not declared, because only one kind of result has one. The writer reports them.
 """

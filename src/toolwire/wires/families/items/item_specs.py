@@ -12,21 +12,11 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TypeAlias
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, Object, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.parts import (
-    Call,
-    Executor,
-    Origin,
-    Output,
-    Part,
-    Result,
-    Source,
-    output_text,
-)
+from toolwire.conversation.parts import Call, Executor, Origin, Part, Result, Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
     Block,
@@ -39,7 +29,14 @@ from toolwire.wires.engine.specs import (
     read_result_id,
     text_or_none,
 )
-from toolwire.wires.families.items import content
+from toolwire.wires.families.items.item_outputs import (
+    OUTPUT,
+    OutputForm,
+    as_members,
+    has_failed,
+    members,
+    output_blocks,
+)
 from toolwire.wires.families.items.namespaces import (
     has_unused_namespace,
     name_fields,
@@ -49,15 +46,6 @@ from toolwire.wires.families.items.namespaces import (
 
 ExecutorRule: TypeAlias = "Executor | Callable[[Object], Executor]"
 """Who runs the tool of an item: always the same, or decided by the item."""
-
-
-class OutputForm(Struct, frozen=True, eq=False):
-    """How an item holds the output of a result."""
-
-    read: Callable[[Object, JsonPath], Output]
-    write: Callable[[Result, EncodeContext], Object | None]
-    """Writes the output as fields of the item; gives None if it does not fit the item's type."""
-    fields: tuple[str, ...] = ("output",)
 
 
 ITEM_ID = Id("id", "item", required=False, nullable=True)
@@ -108,7 +96,7 @@ def _without_namespace(spec: Block) -> Block:
 
 def _spec_for(block: Object, spec: Block) -> Block:
     """The spec of a block; a namespace that is part of no name is an unknown field."""
-    if "namespace" in block and "namespace" in spec.keys and has_unused_namespace(block):
+    if "namespace" in spec.keys and has_unused_namespace(block):
         return _without_namespace(spec)
     return spec
 
@@ -119,7 +107,7 @@ def _read_tool_name(block: Object, field: str, spec: Block) -> str:
         return ""
     if field != "name":
         return read_name(block.get(field))
-    if "namespace" in spec.keys:
+    if "namespace" in block and "namespace" in spec.keys:
         return read_qualified_name(block)
     return plain_name(read_name(block.get("name")))
 
@@ -162,7 +150,7 @@ def call_item(
             _executor(executor, block),
             item_id,
             signature=text_or_none(block.get(signature_field)) if signature_field else None,
-            source=Source(block, path, _spec_for(block, spec)),
+            source=Source(block, path, _spec_for(block, spec) if "namespace" in block else spec),
         )
 
     def write(call: Call, context: EncodeContext) -> JSON:
@@ -171,15 +159,7 @@ def call_item(
             fields = {arguments if isinstance(arguments, str) else "arguments": call.arguments}
         if fields is None or (name and not name_field and call.name != name):
             return _write_function(call, context)
-        out: Object = {"type": type}
-        if id_field == "id":
-            out["id"] = context.call_id(call)
-        elif call.origin == "item":
-            out["id"] = call.id
-        else:
-            if call.item is not None:
-                out["id"] = call.item
-            out["call_id"] = context.call_id(call)
+        out: Object = {"type": type, **_call_id_fields(call, id_field, context)}
         if name_field and (call.name != name or not name):
             sent = context.name(call.name)
             out.update(name_fields(sent) if name_field == "name" else {name_field: sent})
@@ -203,23 +183,24 @@ def call_item(
     )
 
 
+def _call_id_fields(call: Call, id_field: str, context: EncodeContext) -> Object:
+    """The ids of a call as fields of its item: the call id, the item id, or both."""
+    if id_field == "id":
+        return {"id": context.call_id(call)}
+    if call.origin == "item":
+        return {"id": call.id}
+    item_id: Object = {} if call.item is None else {"id": call.item}
+    return {**item_id, "call_id": context.call_id(call)}
+
+
 def _names(fields: Fields) -> tuple[str, ...]:
     return (fields,) if isinstance(fields, str) else fields
-
-
-def _members(block: Object, names: tuple[str, ...]) -> Object:
-    return {name: block[name] for name in names if block.get(name) is not None}
-
-
-def _as_members(value: JSON, names: tuple[str, ...]) -> Object | None:
-    """An object as fields of an item; None if the item cannot hold it."""
-    return dict(value) if isinstance(value, dict) and value.keys() <= set(names) else None
 
 
 def _read_arguments(block: Object, fields: Fields) -> LazyJson:
     if isinstance(fields, str):
         return read_arguments(block.get(fields))
-    found = _members(block, fields)
+    found = members(block, fields)
     if not found and "arguments" in block:
         return read_arguments(block["arguments"])
     return LazyJson.from_value(found)
@@ -231,9 +212,9 @@ def _argument_fields(
     """The arguments as fields of an item; None if they do not fit."""
     if as_text and isinstance(fields, str):
         return {fields: context.arguments_text(call)}
-    arguments = LazyJson(context.arguments_text(call)) if context.reverse_map.forms else call.args
+    arguments = LazyJson(context.arguments_text(call)) if context.restores_forms else call.args
     if not isinstance(fields, str):
-        return _as_members(arguments.value, fields)
+        return as_members(arguments.value, fields)
     return None if arguments.broken else {fields: arguments.value}
 
 
@@ -248,61 +229,6 @@ def _write_function(call: Call, context: EncodeContext) -> Object:
 
 
 # --- results --------------------------------------------------------------------------------------
-
-
-def has_failed(block: Object) -> bool:
-    """True if an item says that its tool failed."""
-    return block.get("status") == "failed" or block.get("error") is not None
-
-
-def output_blocks(output: Output, context: EncodeContext) -> JSON:
-    """A result's output as text, or as blocks."""
-    if isinstance(output, tuple):
-        return content.write_output(output, context)
-    return output if isinstance(output, str) else text_of(output)
-
-
-def plain_output(output: Output) -> JSON:
-    """A result's output as JSON; parts become one text."""
-    return output_text(output) if isinstance(output, tuple) else output
-
-
-def read_field(block: Object, field: str) -> Output:
-    """The output in a field; missing output is empty text."""
-    value = block.get(field)
-    return "" if value is None else value
-
-
-def in_field(field: str) -> OutputForm:
-    """The output as the value of one field."""
-
-    def read(block: Object, path: JsonPath) -> Output:
-        return read_field(block, field)
-
-    def write(result: Result, context: EncodeContext) -> Object:
-        return {field: plain_output(context.output(result))}
-
-    return OutputForm(read, write, (field,))
-
-
-def in_fields(*fields: str) -> OutputForm:
-    """The output as an object, whose members are fields of the item."""
-
-    def read(block: Object, path: JsonPath) -> Output:
-        return _members(block, fields)
-
-    def write(result: Result, context: EncodeContext) -> Object | None:
-        return _as_members(plain_output(context.output(result)), fields)
-
-    return OutputForm(read, write, fields)
-
-
-OUTPUT = in_field("output")
-BLOCKS = OutputForm(
-    read=lambda block, path: content.read_output(block.get("output"), (*path, "output")),
-    write=lambda result, context: {"output": output_blocks(result.output, context)},
-)
-"""The output as text, or as a list of blocks."""
 
 
 def result_item(
@@ -341,19 +267,13 @@ def result_item(
     def write(result: Result, context: EncodeContext) -> JSON:
         fields = output.write(result, context)
         if fields is None:
-            return {
-                "type": "function_call_output",
-                "call_id": context.result_id(result),
-                "output": output_blocks(result.output, context),
-            }
+            return _write_function_output(result, context)
         same_type = isinstance(result.spec, Block) and result.spec.name == type
-        out: Object = {"type": type}
-        if not by_item_id:
-            out[id_field] = context.result_id(result)
-        elif same_type and result.origin == "item" and isinstance(result.raw, dict):
-            out["id"] = read_ids(result.raw)[0] or context.result_id(result)
-        else:
-            out["id"] = context.result_id(result)
+        item_id = ""
+        if by_item_id and same_type and result.origin == "item" and isinstance(result.raw, dict):
+            item_id = read_ids(result.raw)[0]
+        field = "id" if by_item_id else id_field
+        out: Object = {"type": type, field: item_id or context.result_id(result)}
         if same_type and result.name and (result.origin == "minted" or _has_name(result, context)):
             out.update(name_fields(context.name(result.name)))
         if same_type and result.executor == "provider":
@@ -375,6 +295,15 @@ def result_item(
         ids=ids,
         forms=forms,
     )
+
+
+def _write_function_output(result: Result, context: EncodeContext) -> Object:
+    """A result as the item that holds any result."""
+    return {
+        "type": "function_call_output",
+        "call_id": context.result_id(result),
+        "output": output_blocks(result.output, context),
+    }
 
 
 def _status_fields(result: Result) -> Object:

@@ -39,18 +39,20 @@ from toolwire.wires.families.items.content import (
     write_output,
     write_screenshot,
 )
-from toolwire.wires.families.items.item_specs import (
+from toolwire.wires.families.items.item_outputs import (
     BLOCKS,
-    ITEM_ID,
-    ONLY_ITEM_ID,
-    OPTIONAL_CALL_ID,
     OUTPUT,
     OutputForm,
-    call_item,
     in_fields,
     output_blocks,
     plain_output,
     read_field,
+)
+from toolwire.wires.families.items.item_specs import (
+    ITEM_ID,
+    ONLY_ITEM_ID,
+    OPTIONAL_CALL_ID,
+    call_item,
     result_item,
 )
 from toolwire.wires.families.items.namespaces import name_fields, plain_name

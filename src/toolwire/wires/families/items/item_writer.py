@@ -1,37 +1,34 @@
-"""Writing messages as items.
+"""Writing messages as items of the types in `item_types`.
 
-Items that were read from the same wire are written verbatim, with the edits of their parts; an item
-is written whole as long as one of its parts is left. Parts of other wires get no item id, since it
-would name something on another server; where a type requires one, it is derived from the position.
+Parts of other wires get no item id, since it would name something on another server; where a type
+requires one, it is derived from the position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import digest
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import (
     Call,
-    Media,
     Message,
-    Opaque,
     Output,
     Part,
     Reasoning,
     Result,
-    Role,
     Text,
     say_error,
 )
 from toolwire.wires.engine.capabilities import Place
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.part_lowering import NO_ERROR_FLAG, lower_part
-from toolwire.wires.engine.specs import Block, keys, patch_block, patch_message, read_id
-from toolwire.wires.families.items.content import CAPABILITIES, ContentBlock, write_content
+from toolwire.wires.engine.part_lowering import NO_ERROR_FLAG
+from toolwire.wires.engine.specs import Block, keys, read_id
+from toolwire.wires.families.items.content import CAPABILITIES, write_content
+from toolwire.wires.families.items.item_list import ItemListWriter
 from toolwire.wires.families.items.item_specs import ONLY_ITEM_ID
 from toolwire.wires.families.items.item_types import CUSTOM, FUNCTION, only_image, output_list
 from toolwire.wires.families.items.namespaces import name_fields
@@ -45,6 +42,8 @@ _TEXT_RESULTS = keys(
     "apply_patch_call_output",
 )
 """Results that hold only text, or blocks."""
+_BLOCK_RESULTS = keys("function_call_output", "custom_tool_call_output")
+"""Results that hold blocks."""
 _RESULTS_WITH_ERROR_FLAG = keys("apply_patch_call_output")
 
 
@@ -85,19 +84,17 @@ _ANY_TOOL = {"function_call": _NewItem(prefix="fc"), "custom_tool_call": _NewIte
 """Calls of any tool. Clients of a stream find the deltas of a call by its item id."""
 
 
-class ItemWriter:
-    """Writes the messages of one conversation as items."""
+class ItemWriter(ItemListWriter):
+    """Writes the messages of one conversation as items of this shape."""
+
+    lists = keys("input", "output")
+    capabilities = CAPABILITIES
 
     def __init__(self, reader: ItemReader, context: EncodeContext, *, first_index: int = 0) -> None:
-        self.reader = reader
+        super().__init__(reader, context)
         self.blocks = reader.blocks
-        self.context = context
-        self.items: list[JSON] = []
         self.first_index = first_index
         """The index of the first item in the list of the body."""
-        self.content: list[JSON] = []
-        """Blocks of the user or system message that is being written."""
-        self.role: Role = "user"
         self.families: dict[str, str] = {}
         """The family that each call was written as, by call id."""
         self.without_call_id: set[str] = set()
@@ -110,148 +107,61 @@ class ItemWriter:
         """The results of each call, by call id; collected on first use."""
 
     def write_items(self, messages: Iterable[Message]) -> list[JSON]:
-        """The items of some messages."""
         messages = tuple(messages)
         self.tools_items = {
             message.path: message.spec.item
             for message in messages
             if message.wire == self.context.wire and isinstance(message.spec, ToolsItem)
         }
-        for message in messages:
-            self.role = message.role
-            self._write_message(message)
-            self._close_message()
-        return self.items
+        return super().write_items(messages)
 
     # --- items of the same wire ---
 
-    def _write_message(self, message: Message) -> None:
-        native, parts = message.wire == self.context.wire, message.parts
-        if native and isinstance(message.spec, ToolsItem):
-            self._write_tools_items(message.path)
-        elif native and isinstance(message.raw, dict):
-            item = patch_message(message, self.context, self._read_message)
-            plain = all(isinstance(part, Text | Media | Opaque) for part in parts)
-            if isinstance(item, UnsetType) and plain:
-                content = [block for part in parts for block in self._patch_blocks(part)]
-                item = {**message.raw, "content": content}
-            if not isinstance(item, UnsetType):
-                self.items.append(item)
-                return
-        start = 0
-        while start < len(parts):
-            source = _source_item(parts[start]) if native else None
-            end = start + 1
-            while (
-                source is not None
-                and end < len(parts)
-                and _source_item(parts[end]) is source
-                and parts[end].path[:2] == parts[start].path[:2]
-            ):
-                end += 1
-            if self.tools_items and native:
-                self._write_tools_items(parts[start].path[:2])
-            self._write_parts(source, parts[start:end])
-            start = end
+    def write_message(self, message: Message) -> None:
+        if message.wire == self.context.wire and isinstance(message.spec, ToolsItem):
+            self.prepare_parts(message.path)
+        super().write_message(message)
 
-    def _write_tools_items(self, path: JsonPath) -> None:
+    def prepare_parts(self, path: JsonPath) -> None:
         """Write the items that define tools up to a path: they may be inside a turn."""
         for item_path in list(self.tools_items):
             if item_path[:1] == path[:1] and item_path <= path:
-                self._add_item(self.tools_items.pop(item_path))
+                self.add_item(self.tools_items.pop(item_path))
 
-    def _read_message(self, item: JSON, path: JsonPath) -> Message:
-        assert isinstance(item, dict)
-        role, parts = self.reader.read_message(item, path)
-        return Message(role or "user", parts)
-
-    def _write_parts(self, source: Object | None, parts: tuple[Part, ...]) -> None:
-        """Write the parts of one item, or one part that was read from none."""
-        item = UNSET if source is None else self._patch_item(source, parts)
-        if source is None or isinstance(item, UnsetType):
-            for part in parts:
-                self._write_part(part)
-            return
-        self._add_item(item)
-        if not read_id(source.get("call_id"))[0]:
+    def finish_item(self, item: Object, parts: tuple[Part, ...]) -> None:
+        if not read_id(item.get("call_id"))[0]:
             self.without_call_id |= {
                 part.id for part in parts if isinstance(part, Call) and part.origin != "wire"
             }
 
-    def _patch_item(self, item: Object, parts: tuple[Part, ...]) -> JSON | UnsetType:
-        """An item with the edits of its parts; UNSET if a part became one of another type."""
-        if not isinstance(parts[0].spec, ContentBlock):
-            edited: JSON | UnsetType = item
-            for part in parts:
-                if not isinstance(edited, UnsetType):
-                    edited = patch_block(part, self.context, edited)
-            return edited
-        blocks: list[JSON] = []
-        for part in parts:
-            raw = part.raw
-            block = UNSET if isinstance(raw, UnsetType) else patch_block(part, self.context, raw)
-            if isinstance(block, UnsetType):
-                return UNSET
-            blocks.append(block)
-        content = item.get("content")
-        if isinstance(content, str):
-            return item if blocks[0] is content else {**item, "content": blocks[0]}
-        return item if blocks == content else {**item, "content": blocks}
-
-    def _patch_blocks(self, part: Part) -> list[JSON]:
-        """The blocks of a part of a message that gained or lost parts."""
-        if isinstance(part.spec, ContentBlock) and isinstance(part.raw, dict):
-            block = patch_block(part, self.context, part.raw)
-            if not isinstance(block, UnsetType):
-                return [block]
-        return self._blocks(part)
-
     # --- new parts, and parts of other wires ---
 
-    def _write_part(self, part: Part) -> None:
-        if isinstance(part, Call):
-            self._add_item(self._write_call(part))
-        elif isinstance(part, Result):
-            self._add_item(self._write_result(part))
-        elif self.role != "assistant":
-            self.content += self._blocks(part)
-        elif isinstance(part, Text):
-            self._write_text(part)
-        else:
-            # Lowering leaves messages of this wire alone, but parts may have been added to them.
-            kind, losses = self.context.kind, self.context.losses
-            for lowered in lower_part(part, CAPABILITIES, "assistant", kind=kind, losses=losses):
-                if isinstance(lowered, Text):
-                    self._write_text(lowered)
-                elif isinstance(lowered, Reasoning):
-                    summary: JSON = [{"type": "summary_text", "text": lowered.text}]
-                    item_id = self._item_id("rs")
-                    self.items.append({"type": "reasoning", "id": item_id, "summary": summary})
-
-    def _blocks(self, part: Part) -> list[JSON]:
+    def write_blocks(self, part: Part) -> list[JSON]:
         place: Place = "system" if self.role == "system" else "user"
         return write_content(part, self.context, place)
 
-    def _add_item(self, item: JSON) -> None:
-        self._close_message()
-        self.items.append(item)
-
-    def _close_message(self) -> None:
-        """Write the message item of the collected blocks; a single text becomes a plain string."""
-        if not self.content:
-            return
-        content: JSON = self.content
-        block = self.content[0]
-        if len(self.content) == 1 and isinstance(block, dict) and block.keys() == {"type", "text"}:
-            content = block["text"]
+    def write_content(self, content: list[JSON]) -> JSON:
+        """The message item of some blocks; a single text becomes a plain string."""
+        plain: JSON = content
+        block = content[0]
+        if len(content) == 1 and isinstance(block, dict) and block.keys() == {"type", "text"}:
+            plain = block["text"]
         role = "system" if self.role == "system" else "user"
-        self.items.append({"role": role, "content": content})
-        self.content = []
+        return {"role": role, "content": plain}
+
+    def write_answer_part(self, part: Part) -> None:
+        if isinstance(part, Text):
+            self._write_text(part)
+        elif isinstance(part, Reasoning):
+            summary: JSON = [{"type": "summary_text", "text": part.text}]
+            item_id = self._item_id("rs")
+            self.items.append({"type": "reasoning", "id": item_id, "summary": summary})
 
     def _item_id(self, prefix: str, *more: str) -> str:
         """An id for a new item, derived from its position."""
         index = self.first_index + len(self.items)
-        return f"{prefix}_{digest(self.context.seed, index, *more)}"
+        seed = self.context.answer_id or self.context.seed
+        return f"{prefix}_{digest(seed, index, *more)}"
 
     def _write_text(self, part: Text) -> None:
         if not part.text:
@@ -259,7 +169,7 @@ class ItemWriter:
         if self.context.kind != "response":
             self.items.append({"role": "assistant", "content": part.text})
             return
-        block: JSON = {"type": "output_text", "text": part.text, "annotations": []}
+        block: JSON = {"type": "output_text", "text": part.text, "annotations": [], "logprobs": []}
         if part.refusal:
             block = {"type": "refusal", "refusal": part.text}
         self.items.append(
@@ -274,8 +184,8 @@ class ItemWriter:
 
     # --- calls ---
 
-    def _write_call(self, call: Call) -> JSON:
-        if call.family == "custom" or "custom" in self.context.forms_of(call):
+    def write_call(self, call: Call) -> JSON:
+        if call.family == "custom" or self.context.call_form(call).family == "custom":
             spec = CUSTOM
         else:
             spec = self._special_spec(call) or FUNCTION
@@ -306,8 +216,8 @@ class ItemWriter:
     def _special_spec(self, call: Call) -> Block | None:
         """The spec of a call that has a type of its own on wires of this shape, if its results can
         be written as that type's."""
-        notes = self.context.forms_of(call)
-        spec = self._source_spec(call) or self._spec_of_family(_CLIENT_TOOLS, notes)
+        family = self.context.call_form(call).family
+        spec = self._source_spec(call) or self._spec_of_family(family)
         if spec is None:
             return None
         if self._results is None:
@@ -318,12 +228,12 @@ class ItemWriter:
         fits = all(holds(result.output) for result in self._results.get(call.id, ()))
         return spec if fits else None
 
-    def _spec_of_family(self, names: Iterable[str], families: Collection[str]) -> Block | None:
-        """The first of some specs that belongs to one of the families."""
-        if not families:
+    def _spec_of_family(self, family: str) -> Block | None:
+        """The first type of calls of a family that a client runs."""
+        if not family:
             return None
-        specs = (self.blocks[name] for name in names)
-        return next((spec for spec in specs if spec.family in families), None)
+        specs = (self.blocks[name] for name in _CLIENT_TOOLS)
+        return next((spec for spec in specs if spec.family == family), None)
 
     def _source_spec(self, part: Call | Result) -> Block | None:
         """The spec that a part was read by on another wire of this shape, if a new item can have
@@ -337,7 +247,7 @@ class ItemWriter:
 
     # --- results ---
 
-    def _write_result(self, result: Result) -> JSON:
+    def write_result(self, result: Result) -> JSON:
         context = self.context
         call_is_here = result.call_id in self.families
         spec = None if call_is_here else self._source_spec(result)
@@ -355,18 +265,29 @@ class ItemWriter:
         else:
             item = spec.write(result, context)
         assert isinstance(item, dict)
+        if context.breakpoints is not None and result in context.breakpoints:
+            self._mark_output(item, result)
         if spec.ids is ONLY_ITEM_ID:  # an item id of another server names nothing here
             item["id"] = context.result_id(result)
         if result.call_id in self.without_call_id and item.pop("call_id", None) is not None:
             item.update(name_fields(context.name(result.name or "")))
         return item
 
+    def _mark_output(self, item: Object, result: Result) -> None:
+        """Mark the last block of a result, whose text becomes a block for that."""
+        output = item.get("output")
+        blocks: JSON = output
+        if isinstance(output, str):
+            blocks = [{"type": "input_text", "text": output}]
+        if isinstance(blocks, list) and item.get("type") in _BLOCK_RESULTS:
+            item["output"] = self.mark(blocks, result)
+
     def _result_spec(self, result: Result) -> Block:
         """The spec of the result type that answers the call as it was written here, or as it was
         before it was translated to another wire."""
         family = self.families.get(result.call_id)
         if not family:
-            before = self._spec_of_family(_CLIENT_TOOLS, self.context.forms_of(result))
+            before = self._spec_of_family(self.context.result_form(result).family)
             if before is not None and _CLIENT_TOOLS[before.name].holds(result.output):
                 family = before.family
         if not self._result_specs:
@@ -376,11 +297,3 @@ class ItemWriter:
                 if spec.direction == "output" and spec.executor == "client"
             }
         return self._result_specs.get(family or result.family, self._result_specs["function"])
-
-
-def _source_item(part: Part) -> Object | None:
-    """The item that a part was read from; None for a part of a wire of another shape."""
-    if part.path[:1] not in (("input",), ("output",)):
-        return None
-    item = part.spec.item if isinstance(part.spec, ContentBlock) else part.raw
-    return item if isinstance(item, dict) else None

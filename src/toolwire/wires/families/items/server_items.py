@@ -9,16 +9,14 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Media, Output, Part, Result, Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, text_or_none
-from toolwire.wires.families.items.item_specs import (
+from toolwire.wires.families.items.item_outputs import (
     BLOCKS,
     OutputForm,
-    call_item,
     in_field,
     plain_output,
-    provider_item,
     read_field,
-    result_item,
 )
+from toolwire.wires.families.items.item_specs import call_item, provider_item, result_item
 
 RUNNING = frozenset({"queued", "in_progress", "searching", "interpreting", "generating", "calling"})
 """The status of an item that has no result yet."""
@@ -127,6 +125,9 @@ SERVER_ITEMS = (
         output=OutputForm(_read_mcp_output, _write_mcp_output),
     ),
     replace(_WEB_SEARCH, read=_read_web_search),
+    provider_item(
+        "x_search_call", "x-search", name="x_search", arguments="action", output=in_field("results")
+    ),
     provider_item(
         "mcp_list_tools",
         "mcp-list-tools",

@@ -6,8 +6,18 @@ from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
+from toolwire.wires.engine.answers import (
+    AnswerFields,
+    answer_id,
+    answer_model,
+    answer_time,
+    id_setting,
+    model_setting,
+    repeat,
+    time_setting,
+)
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, write_user
+from toolwire.wires.engine.settings import EXTRA_SETTINGS, SettingSpec, extra_setting, write_user
 from toolwire.wires.engine.specs import (
     count_at,
     flag_or_none,
@@ -132,6 +142,9 @@ REQUEST = (
     SettingSpec("parallel", ("parallel_tool_calls",)),
     SettingSpec("format", ("text", "format"), read=_read_format, write=_write_format),
     SettingSpec("effort", ("reasoning", "effort")),
+    *EXTRA_SETTINGS,
+    extra_setting("verbosity", "text", "verbosity"),
+    extra_setting("top_logprobs"),
 )
 
 
@@ -162,10 +175,11 @@ def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     }
 
 
+_ID_PREFIX = "resp_"
 RESPONSE = (
-    SettingSpec("id", ("id",)),
-    SettingSpec("model", ("model",)),
-    SettingSpec("created", ("created_at",)),
+    id_setting(prefix=_ID_PREFIX),
+    model_setting(),
+    time_setting("created_at"),
     SettingSpec(
         "usage",
         ("usage",),
@@ -181,14 +195,66 @@ RESPONSE = (
         ),
     ),
 )
-_REQUEST_ECHO = keys(
-    *"background frequency_penalty instructions max_output_tokens max_tool_calls metadata".split(),
-    *"parallel_tool_calls presence_penalty previous_response_id prompt prompt_cache_key".split(),
-    *"prompt_cache_retention reasoning safety_identifier store temperature text".split(),
-    *"tool_choice tools top_logprobs top_p truncation user".split(),
-)
+
+
+def _repeat_tools(context: EncodeContext) -> JSON:
+    """The tools of the request; a function has all its fields."""
+    tools = context.request.body.get("tools")
+    return [
+        {"description": None, "parameters": None, "strict": None, **tool}
+        if isinstance(tool, dict) and tool.get("type") == "function"
+        else tool
+        for tool in (tools if isinstance(tools, list) else [])
+    ]
+
+
+def _completion_time(context: EncodeContext) -> JSON:
+    created = context.request.created
+    return created + int(context.request.elapsed()) if created else None
+
+
+_REPEATED: AnswerFields = {
+    "previous_response_id": repeat("previous_response_id", None),
+    "instructions": repeat("instructions", None),
+    "tools": _repeat_tools,
+    "tool_choice": repeat("tool_choice", "auto"),
+    "truncation": repeat("truncation", "disabled"),
+    "parallel_tool_calls": repeat("parallel_tool_calls", True),
+    "text": repeat("text", {"format": {"type": "text"}}),
+    "top_p": repeat("top_p", 1.0),
+    "presence_penalty": repeat("presence_penalty", 0.0),
+    "frequency_penalty": repeat("frequency_penalty", 0.0),
+    "top_logprobs": repeat("top_logprobs", 0),
+    "temperature": repeat("temperature", 1.0),
+    "reasoning": repeat("reasoning", {"effort": None, "summary": None}),
+    "max_output_tokens": repeat("max_output_tokens", None),
+    "max_tool_calls": repeat("max_tool_calls", None),
+    "store": repeat("store", False),
+    "background": repeat("background", False),
+    "service_tier": repeat("service_tier", "default"),
+    "metadata": repeat("metadata", {}),
+    "safety_identifier": repeat("safety_identifier", None),
+    "prompt_cache_key": repeat("prompt_cache_key", None),
+}
 """Settings of the request that a response repeats; they are no part of the answer."""
-RESPONSE_FIELDS = _REQUEST_ECHO | keys("object", "output", "status", "incomplete_details")
+ANSWER: AnswerFields = {
+    "id": answer_id(_ID_PREFIX),
+    "object": "response",
+    "created_at": answer_time,
+    "completed_at": _completion_time,
+    "status": "completed",
+    "incomplete_details": None,
+    "error": None,
+    "model": answer_model,
+    "output": [],
+    "usage": None,
+    **_REPEATED,
+}
+"""The fields of every response."""
+RESPONSE_FIELDS = frozenset(_REPEATED) | keys(
+    *"object output status incomplete_details completed_at".split(),
+    *"prompt prompt_cache_retention user".split(),
+)
 """Fields of a response that are no settings of it."""
 
 # --- finish reasons -------------------------------------------------------------------------------

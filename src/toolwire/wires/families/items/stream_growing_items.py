@@ -8,8 +8,8 @@ from toolwire.conversation.json import JSON, JsonPath, Object, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Reasoning, Result, Source
 from toolwire.streaming.events import Chunk, Event, PartComplete, PartStart, Unsupported
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
 from toolwire.wires.engine.specs import UNREADABLE, Block, text_or_none
-from toolwire.wires.engine.stream import UNKNOWN_FIELD
 from toolwire.wires.families.items.content import CONTENT, read_block
 from toolwire.wires.families.items.deltas import Change, list_index
 from toolwire.wires.families.items.stream_items import GrowingPart, ItemStreamBase, StreamItem

@@ -15,8 +15,9 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.streaming.events import Chunk, Event, PartComplete, PartDelta, PartEnd, Unsupported
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
 from toolwire.wires.engine.specs import Block, read_id, text_or_none
-from toolwire.wires.engine.stream import UNKNOWN_FIELD, StreamReader
+from toolwire.wires.engine.stream import StreamReader
 from toolwire.wires.families.items.deltas import Change, ItemAccumulator
 from toolwire.wires.families.items.turns import CallIndex, ItemReader
 

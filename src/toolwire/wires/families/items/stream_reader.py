@@ -20,9 +20,11 @@ from functools import partial
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.streaming.events import Chunk, Event, Finish, MessageStart, Metadata, Unsupported
+from toolwire.wires.engine.answers import seed_from
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
 from toolwire.wires.engine.settings import read_settings
-from toolwire.wires.engine.specs import keys, read_id, text_or_none
-from toolwire.wires.engine.stream import STREAM_CUT, UNKNOWN_FIELD, StreamSpec, copy_json, event_sse
+from toolwire.wires.engine.specs import keys, read_id
+from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, event_sse
 from toolwire.wires.families.items.bodies import ItemBodies
 from toolwire.wires.families.items.deltas import CHANGES, Change, list_index
 from toolwire.wires.families.items.settings import RESPONSE, RESPONSE_FIELDS, read_finish_reason
@@ -196,7 +198,7 @@ class ItemStreamReader(ItemStreamBase):
         if self.started:
             return []
         self.started = True
-        self.seed = text_or_none(self.response.get("id")) or ""
+        self.seed = seed_from(self.response.get("id"))
         settings = read_settings(RESPONSE, self.response, _RESPONSE_FIELDS).values
         return [MessageStart({key: value for key, value in settings.items() if key != "usage"})]
 

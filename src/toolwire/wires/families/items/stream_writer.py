@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from toolwire.conversation.id_map import PLAIN_CALL
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Call, Message, Part
 from toolwire.streaming.accumulate import with_text
@@ -115,7 +116,7 @@ class ItemStreamWriter(SequentialWriter):
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
         body = {**self.write_empty_body(self._bodies.write), "status": "in_progress"}
-        body["incomplete_details"] = None
+        body |= {"incomplete_details": None, "completed_at": None}
         return [
             self._event(kind, {"response": dict(body)})
             for kind in ("response.created", "response.in_progress")
@@ -153,7 +154,9 @@ class ItemStreamWriter(SequentialWriter):
         if not isinstance(part, Call):
             return False
         item = self._item(part)
-        return item is None or _growth_of(item) is None or bool(self.context.forms_of(part))
+        if item is None or _growth_of(item) is None:
+            return True
+        return self.context.call_form(part) != PLAIN_CALL
 
     def open_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
         part = queued.part if isinstance(queued.part, Call) else with_text(queued.part, text)

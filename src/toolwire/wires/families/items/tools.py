@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, patch
-from toolwire.conversation.model import Tool
+from toolwire.conversation.model import Tool, WebSearch
 from toolwire.conversation.parts import Message, Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
@@ -17,11 +17,51 @@ from toolwire.wires.engine.specs import (
     read_name,
     text_or_none,
 )
+from toolwire.wires.engine.web_search import LOCATION_KEYS, WebSearchForm, domains, location_fields
 from toolwire.wires.families.items.namespaces import join_name, plain_name, split_name
 
 TOOLS = blocks(
     Block("function", part=Tool, keys=keys("type", "name", "description", "parameters", "strict")),
     Block("custom", part=Tool, keys=keys("type", "name", "description")),
+)
+
+_SEARCH = Block(
+    "web_search",
+    part=Tool,
+    keys=keys("type", "filters", "user_location", "search_context_size"),
+    inner=(("filters", keys("allowed_domains")), ("user_location", LOCATION_KEYS)),
+)
+
+
+def _read_web_search(tool: Object) -> WebSearch:
+    filters = tool.get("filters")
+    fields = filters if isinstance(filters, dict) else {}
+    return WebSearch(
+        allowed_domains=domains(fields.get("allowed_domains")),
+        location=location_fields(tool.get("user_location")),
+        context_size=text_or_none(tool.get("search_context_size")) or "",
+    )
+
+
+def _write_web_search(search: WebSearch) -> JSON:
+    tool: Object = {"type": WEB_SEARCH.kind}
+    if search.allowed_domains:
+        tool["filters"] = {"allowed_domains": [*search.allowed_domains]}
+    if search.location:
+        tool["user_location"] = {"type": "approximate", **search.location}
+    if search.context_size:
+        tool["search_context_size"] = search.context_size
+    return tool
+
+
+WEB_SEARCH = WebSearchForm(
+    kind="web_search", options=frozenset({"allowed_domains", "location", "context_size"})
+)
+_WEB_SEARCHES = (
+    "web_search",
+    "web_search_2025_08_26",
+    "web_search_preview",
+    "web_search_preview_2025_03_11",
 )
 
 
@@ -52,7 +92,9 @@ def _read_tool(wire: str, tool: JSON, path: JsonPath, namespace: str = "") -> To
     name = read_name(tool.get("name"))
     qualified = join_name(namespace, name) if namespace and name else plain_name(name)
     if spec is None:
-        return Tool(qualified, kind=str(kind), source=Source(tool, path))
+        search = _read_web_search(tool) if kind in _WEB_SEARCHES else None
+        source = Source(tool, path, _SEARCH if search is not None else None)
+        return Tool(qualified, kind=str(kind), web_search=search, source=source)
     return Tool(
         qualified,
         text_or_none(tool.get("description")),
@@ -98,6 +140,7 @@ def read_added_tools(wire: str, items: list[JSON], unknown: list[JsonPath]) -> l
     return [
         tool
         for i, item in enumerate(items)
+        if isinstance(item, dict) and item.get("type") == TOOLS_ITEM.name
         for tool in read_tools(wire, tools_in_item(item) or [], ("input", i, "tools"), unknown)
     ]
 
@@ -133,6 +176,8 @@ class _ToolsWriter:
         original = self._original(tool, entry)
         if original is not None and original == tool and name == tool.name:
             block: JSON = tool.raw  # type: ignore[assignment]
+        elif tool.web_search is not None and tool.kind == WEB_SEARCH.kind and original is None:
+            block = _write_web_search(tool.web_search)
         elif tool.kind not in TOOLS:
             return
         else:

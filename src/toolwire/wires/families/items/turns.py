@@ -24,7 +24,7 @@ from toolwire.conversation.parts import (
     Source,
     Text,
 )
-from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.encode_context import BREAKPOINT_FIELDS, EncodeContext
 from toolwire.wires.engine.specs import OPAQUE, UNREADABLE, Block, keys, opaque, raise_unexpected
 from toolwire.wires.families.items.content import PLAIN_TEXT, content_block, read_content
 from toolwire.wires.families.items.item_types import INCOMPLETE_RESULTS, TOOL_MESSAGE
@@ -106,6 +106,23 @@ class ItemReader(Struct, frozen=True, eq=False):
     name: str
     blocks: Mapping[str, Block]
 
+    # --- for subclasses: what is an item of a message ---
+
+    def is_message(self, item: Object) -> bool:
+        """True if an item is a message of a role."""
+        kind = item.get("type")
+        return kind == "message" or (kind is None and "role" in item)
+
+    def message_spec(self, item: Object) -> Block:
+        """The spec of the message that an item is."""
+        return MESSAGE
+
+    def defines_tools(self, item: Object, key: str) -> bool:
+        """True if an item of the list `key` defines tools."""
+        return key == "input" and tools_in_item(item) is not None
+
+    # --- items ---
+
     def read_items(
         self, items: list[JSON], key: str, index: CallIndex
     ) -> Iterator[tuple[Role | None, tuple[Part, ...]]]:
@@ -117,15 +134,14 @@ class ItemReader(Struct, frozen=True, eq=False):
             path: JsonPath = (key, i)
             if not isinstance(item, dict):
                 raise_unexpected(self.name, path, "an object", item)
-            kind = item.get("type")
-            if kind == TOOLS_ITEM.name and key == "input" and tools_in_item(item) is not None:
+            if self.defines_tools(item, key):
                 index.unknown_fields += _unknown_fields(item, path, TOOLS_ITEM)
                 yield None, ()
                 continue
-            if kind == "message" or (kind is None and "role" in item):
+            if self.is_message(item):
                 role, parts = self.read_message(item, path)
                 if role == "assistant":
-                    index.unknown_fields += _unknown_fields(item, path, MESSAGE)
+                    index.unknown_fields += _unknown_fields(item, path, self.message_spec(item))
             else:
                 parts = self._read_item(item, path, index)
                 role = _role_of(parts[0])
@@ -148,7 +164,7 @@ class ItemReader(Struct, frozen=True, eq=False):
         if not content:
             return role, (Text("", source=Source(item, path, EMPTY_MESSAGE)),)
         parts = read_content(content, (*path, "content"))
-        return role, tuple([_remember_item(part, item) for part in parts])
+        return role, tuple([remember_item(part, item) for part in parts])
 
     def _read_item(self, item: Object, path: JsonPath, index: CallIndex) -> tuple[Part, ...]:
         kind = item.get("type")
@@ -166,7 +182,8 @@ class ItemReader(Struct, frozen=True, eq=False):
             return (index.resolve(part) if spec.name in INCOMPLETE_RESULTS else part,)
         if isinstance(part, Call):
             index.add(part)
-            answer = part.spec.answer if isinstance(part.spec, Block) else spec.answer
+            own = part.source.spec
+            answer = own.answer if isinstance(own, Block) else spec.answer
             if answer is not None and answer.read is not None:
                 result = answer.read(item, path, answer)
                 assert isinstance(result, Result)
@@ -195,7 +212,7 @@ class ItemReader(Struct, frozen=True, eq=False):
             if item_role in ("user", "system"):
                 close_turn()
                 role = None
-                source = Source(items[i], (key, i), MESSAGE)
+                source = Source(items[i], (key, i), self._spec_at(items, i))
                 messages.append(Message(item_role, item_parts, wire=self.name, source=source))
             elif not item_parts:
                 item_role = "user" if role is None else "tool"
@@ -215,8 +232,12 @@ class ItemReader(Struct, frozen=True, eq=False):
         close_turn()
         return messages
 
+    def _spec_at(self, items: list[JSON], i: int) -> Block:
+        item = items[i]
+        return self.message_spec(item) if isinstance(item, dict) else MESSAGE
 
-def _remember_item(part: Part, item: Object) -> Part:
+
+def remember_item(part: Part, item: Object) -> Part:
     """A part whose spec remembers the item around it."""
     spec = part.spec if isinstance(part.spec, Block) else OPAQUE
     return replace(part, source=replace(part.source, spec=content_block(spec, item)))
@@ -224,7 +245,9 @@ def _remember_item(part: Part, item: Object) -> Part:
 
 def _unknown_fields(item: Object, path: JsonPath, spec: Block) -> list[JsonPath]:
     return [
-        (*path, name) for name, value in item.items() if name not in spec.keys and value is not None
+        (*path, name)
+        for name, value in item.items()
+        if name not in spec.keys and name not in BREAKPOINT_FIELDS and value is not None
     ]
 
 

@@ -17,6 +17,7 @@ from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
 from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source, describe
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.incidental import setting_matters
 from toolwire.wires.engine.specs import Block, patch_parts
 
 # --- reading --------------------------------------------------------------------------------------
@@ -251,11 +252,13 @@ def report_settings(conversation: Conversation, context: EncodeContext) -> None:
     for name, value in conversation.settings.items():
         if original is None or original.get(name, UNSET) != value:
             path = source.setting_paths.get(name, (name,))
-            context.report_loss(path, f"a tool protocol has no such setting: {name}")
+            matters = setting_matters(name, value)
+            report = context.report_loss if matters else context.report_info
+            report(path, f"a tool protocol has no such setting: {name}")
     if native:
         return
     for path in source.unknown_fields:
-        context.report_loss(path, "no such field on this wire")
+        context.report_unknown_field(path)
     for message in conversation.messages:
         if message.stop is not None:
             context.report_loss(message, "a tool protocol does not say why a model stopped")

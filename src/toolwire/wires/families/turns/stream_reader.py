@@ -15,9 +15,10 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Part, Reasoning, Text
 from toolwire.errors import DecodeError
 from toolwire.streaming.events import Event, Unsupported
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
 from toolwire.wires.engine.part_sequence import PartSequence
 from toolwire.wires.engine.specs import Block
-from toolwire.wires.engine.stream import STREAM_CUT, UNKNOWN_FIELD, StreamReader, copy_json
+from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, copy_json
 from toolwire.wires.families.turns.history import MessageShape
 
 CUT_ERROR: JSON = {"message": STREAM_CUT}

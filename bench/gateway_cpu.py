@@ -1,0 +1,161 @@
+"""CPU time and latency of a request through the gateway, against a bare pass-through in the same run.
+
+All servers stand in front of the same model server, under the same client, and take turns. CPU time
+of the server process per request is the measure: unlike requests per second, it does not depend on
+what else the machine does. Every row sends what its name says: new conversations, new questions
+after a known history, or the same bytes again.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+
+from gateway_traffic import Traffic
+from load import Order
+from msgspec import Struct
+from processes import Client, Server, Turns, client, in_turns, server
+
+CONNECTIONS = 16
+OURS, BARE = "gateway", "bare"
+TRAFFIC: tuple[Traffic, ...] = ("new conversation", "new last question", "same bytes")
+ROUNDS = {0: "1", 1: "5", 15: "61"}
+"""Rounds of four messages before the question, and the number of messages that makes."""
+MARKS = {"translated whole": 1.6, "same wire": 1.4, "translated stream": 1.6}
+"""The most CPU time of the gateway, in multiples of the pass-through's, for new conversations of one and
+of five messages."""
+JUDGED_ROUNDS = (0, 1)
+SHARE = 0.5
+"""The pace of the latency table, as a share of what the pass-through can do."""
+ADDED_MS = 1.0
+"""What the gateway may add to the median latency."""
+
+
+class Row(Struct, frozen=True):
+    """The same kind of request to both servers, at full load."""
+
+    same_wire: bool
+    stream: bool
+    rounds: int
+    traffic: Traffic
+    turns: Turns
+
+    @property
+    def cpu_ratio(self) -> float:
+        """CPU time of the gateway, in multiples of the pass-through's."""
+        return self.turns.cpu[OURS] / self.turns.cpu[BARE]
+
+    @property
+    def mark(self) -> float | None:
+        """The limit of the ratio, if this row has one."""
+        if self.traffic != "new conversation" or self.rounds not in JUDGED_ROUNDS:
+            return None
+        if self.same_wire:
+            return MARKS["same wire"]
+        return MARKS["translated stream" if self.stream else "translated whole"]
+
+
+class PacedRow(Struct, frozen=True):
+    """The same requests to both servers at the same pace."""
+
+    what: str
+    pace: float
+    turns: Turns
+
+
+def rows(rounds: int = 5, share: float = 1.0) -> list[Row]:
+    """Every combination of wire, kind of response, length of history and traffic."""
+    found: list[Row] = []
+    with ExitStack() as stack:
+        servers = _servers(stack, OURS, BARE)
+        load = stack.enter_context(client())
+        for same_wire in (False, True):
+            for stream in (False, True):
+                for before in ROUNDS:
+                    for traffic in TRAFFIC:
+                        row = _row(
+                            load,
+                            servers,
+                            rounds,
+                            requests=int(share * (160 if stream else 480)),
+                            same_wire=same_wire,
+                            stream=stream,
+                            before=before,
+                            traffic=traffic,
+                        )
+                        found.append(row)
+    return found
+
+
+def latency_rows(rounds: int = 5) -> list[PacedRow]:
+    """New conversations at half of what the pass-through can do."""
+    found: list[PacedRow] = []
+    with ExitStack() as stack:
+        servers = _servers(stack, OURS, BARE)
+        load = stack.enter_context(client())
+        for what, kind, many in (("whole", "whole", 1600), ("streams of 50 events", "stream", 480)):
+
+            def orders(
+                pace: float = 0.0, *, kind: str = kind, many: int = many
+            ) -> dict[str, Order]:
+                return {
+                    name: Order(kind, one.port, CONNECTIONS, many, pace)
+                    for name, one in servers.items()
+                }
+
+            in_turns(load, servers, orders(), 1)
+            pace = in_turns(load, servers, orders(), 3).rate(BARE) * SHARE
+            found.append(PacedRow(what, pace, in_turns(load, servers, orders(pace), rounds)))
+    return found
+
+
+def _servers(stack: ExitStack, *names: str) -> dict[str, Server]:
+    model = stack.enter_context(server("model_server.py"))
+    return {
+        name: stack.enter_context(server("gateway_servers.py", name, model.url)) for name in names
+    }
+
+
+def _row(
+    load: Client,
+    servers: dict[str, Server],
+    rounds: int,
+    *,
+    requests: int,
+    same_wire: bool,
+    stream: bool,
+    before: int,
+    traffic: Traffic,
+) -> Row:
+    def orders(many: int) -> dict[str, Order]:
+        return {
+            name: Order(
+                "stream" if stream else "whole",
+                one.port,
+                CONNECTIONS,
+                many,
+                wire="anthropic" if same_wire else "openai-chat",
+                traffic=traffic,
+                rounds=before,
+            )
+            for name, one in servers.items()
+        }
+
+    in_turns(load, servers, orders(requests // 4), 1)
+    turns = in_turns(load, servers, orders(requests), rounds)
+    return Row(same_wire, stream, before, traffic, turns)
+
+
+def line(row: Row) -> str:
+    """A row of the table."""
+    wires = "same wire" if row.same_wire else "translated"
+    kind = "stream" if row.stream else "whole"
+    cpu = f"{row.turns.cpu[OURS]:.0f} | {row.turns.cpu[BARE]:.0f} | {row.cpu_ratio:.2f}"
+    return f"| {wires} | {kind} | {ROUNDS[row.rounds]} | {row.traffic} | {cpu} |"
+
+
+if __name__ == "__main__":
+    for each in rows(
+        int(sys.argv[1]) if len(sys.argv) > 1 else 5, float((sys.argv[2:] or ["1"])[0])
+    ):
+        print(line(each), flush=True)

@@ -1,0 +1,63 @@
+"""The page about errors of providers, from the table of `explain`."""
+
+from __future__ import annotations
+
+from page_markdown import GENERATED, cell, table
+
+from toolwire.lint.provider_errors import ERROR_CLASSES, UNRELATED_ERRORS
+
+
+def refusals_page() -> str:
+    """How to use `explain`, and the errors that it knows, by their text."""
+    parts = [GENERATED, REFUSALS]
+    for title, patterns in ERROR_CLASSES.items():
+        parts.append(f"## {title}")
+        for pattern in patterns:
+            links = ", ".join(f"[{name}](../reference/rules/{name}.md)" for name in pattern.rules)
+            meaning = f"{pattern.meaning[:1].upper()}{pattern.meaning[1:]}"
+            parts.append(f"### {heading(pattern.example)}\n\n{meaning}. Rules: {links}.")
+    kinds = ((f"`{error.kind}`", cell(error.meaning)) for error in UNRELATED_ERRORS)
+    parts += ["## Errors that are not about tool calls", table(("kind", "what it is"), kinds)]
+    return "\n\n".join(parts).rstrip() + "\n"
+
+
+def heading(text: str) -> str:
+    """An error text as a heading: code, because the text has characters of Markdown."""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
+
+
+REFUSALS = """\
+# A provider refused a request
+
+For people who have the error of a provider, a coding agent or a gateway on the screen. The headings are the texts as they appear:
+search this page for a few words of yours.
+
+Paste the error as you see it: clipped, with line breaks, JSON inside JSON, a traceback around it. `explain` says which rule the
+history breaks. With the body or the session file it says where, lists everything that `check` finds, and ends with the command that
+repairs it:
+
+```json title="request.json"
+{
+  "model": "claude-opus-5",
+  "max_tokens": 1000,
+  "messages": [
+    {"role": "user", "content": "What time is it?"},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "clock", "input": {}}]},
+    {"role": "user", "content": "Hello?"}
+  ]
+}
+```
+
+```console
+$ toolwire explain "messages.1: tool_use ids were found without tool_result blocks immediately after: toolu_1" --body request.json
+TW021 missing-result at /messages/1/content/0
+…
+```
+
+In Python, `explain(error_text, body=None, wire=None)` returns a list of `Explanation`, the likeliest first. `likely` is False for what
+`check` finds besides, and `command` is the command to paste. An error that is not about tool calls has one explanation with the code
+`TW000`, and its kind as the name.
+
+Texts differ in ids, indexes and wrapping, and gateways and agents
+repeat those of others, so they are sorted by what is wrong, not by provider. `tests/lint/error_texts.jsonl` has several hundred texts
+from public issues; `explain` is tested with all of them."""

@@ -1,0 +1,41 @@
+"""Cohere chat, version 2, as a client API. A continuation token is a block of thinking."""
+
+from __future__ import annotations
+
+from toolwire.conversation.json import JSON, Object
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi
+from toolwire.streaming.events import Chunk
+
+
+def _token_block(token: str) -> Object:
+    return {"type": "thinking", "thinking": token}
+
+
+def _add_token(body: Object, token: str) -> None:
+    """The official client drops every field that it does not know, so the token is text."""
+    message = body.get("message")
+    if isinstance(message, dict):
+        content = message.get("content")
+        blocks: list[JSON] = content if isinstance(content, list) else []
+        message["content"] = [*blocks, _token_block(token)]
+
+
+def _add_token_chunks(last: list[Chunk], token: str, blocks: int) -> list[Chunk]:
+    index = next(
+        (n for n, chunk in enumerate(last) if chunk.get("type") == "message-end"), len(last)
+    )
+    start: Chunk = {
+        "type": "content-start",
+        "index": blocks,
+        "delta": {"message": {"content": _token_block(token)}},
+    }
+    return [*last[:index], start, {"type": "content-end", "index": blocks}, *last[index:]]
+
+
+API = ClientApi(
+    wire="cohere",
+    add_token=_add_token,
+    add_token_chunks=_add_token_chunks,
+    counted_chunk="content-start",
+    paths=(ApiPath("POST", r"(?:/cohere)?/v2/chat", "generate"),),
+)

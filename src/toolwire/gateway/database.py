@@ -1,0 +1,108 @@
+"""A database connection as the stores of a gateway use it: of SQLite, or of PostgreSQL.
+
+SQL is written with `?` for values. Methods block, so a server calls them in a thread.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Protocol
+
+from toolwire.errors import ConfigError
+
+FORMS = "expected sqlite:///FILE or postgresql://HOST/DATABASE"
+_SECONDS = 10
+"""How long a connection, or a lock of SQLite, is waited for."""
+
+
+class _DatabaseCursor(Protocol):
+    def execute(self, sql: str, values: Sequence[object] = (), /) -> object: ...
+    def executemany(self, sql: str, rows: Iterable[Sequence[object]], /) -> object: ...
+    def fetchall(self) -> list[tuple[object, ...]]: ...
+    def close(self) -> None: ...
+
+
+class _DatabaseConnection(Protocol):
+    def cursor(self) -> _DatabaseCursor: ...
+    def commit(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class Database:
+    """One connection with one transaction at a time. After `close` it can be opened again."""
+
+    def __init__(self, url: str) -> None:
+        """Prepare a connection to `sqlite:///FILE` or `postgresql://…`.
+
+        Raises:
+            ConfigError: the URL names no database.
+        """
+        scheme, _, rest = url.partition("://")
+        file = rest.removeprefix("/")
+        self.file: Path | None = None
+        """The file of SQLite; None for PostgreSQL."""
+        self.errors: tuple[type[Exception], ...] = (OSError, sqlite3.Error)
+        """What the database raises."""
+        if scheme == "sqlite" and rest.startswith("/") and file:
+            self.file = Path(file)
+        elif scheme not in ("postgresql", "postgres"):
+            raise ConfigError(FORMS)
+        self._url = url
+        self._connection: _DatabaseConnection | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """True between `open` and `close`."""
+        return self._connection is not None
+
+    def open(self, *, create: bool = True) -> None:
+        """Connect. A file is created so that only its owner can read it.
+
+        Raises:
+            FileNotFoundError: the file is missing and `create` is False.
+        """
+        if self.file is not None:
+            if create:
+                self.file.touch(mode=0o600)
+            elif not self.file.exists():
+                raise FileNotFoundError(2, "no such file")
+            self._connection = sqlite3.connect(self.file, timeout=_SECONDS, check_same_thread=False)
+        else:
+            import psycopg
+
+            self.errors = (OSError, psycopg.Error)
+            self._connection = psycopg.connect(self._url, connect_timeout=_SECONDS)
+
+    def close(self) -> None:
+        """Disconnect; what is not committed is undone."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def run(self, sql: str, values: Sequence[object] = ()) -> list[tuple[object, ...]]:
+        """Run a statement and return its rows."""
+        assert self._connection is not None
+        with closing(self._connection.cursor()) as cursor:
+            cursor.execute(self._with_marks(sql), values)
+            return cursor.fetchall() if sql.startswith("select") else []
+
+    def run_many(self, sql: str, rows: Sequence[tuple[object, ...]]) -> None:
+        """Run a statement for each row of values, in the order of the values.
+
+        Two processes that write the same rows in different orders would wait for each other.
+        """
+        assert self._connection is not None
+        if rows:
+            with closing(self._connection.cursor()) as cursor:
+                cursor.executemany(self._with_marks(sql), sorted(rows, key=str))
+
+    def commit(self) -> None:
+        """End the transaction."""
+        assert self._connection is not None
+        self._connection.commit()
+
+    def _with_marks(self, sql: str) -> str:
+        return sql if self.file is not None else sql.replace("?", "%s")

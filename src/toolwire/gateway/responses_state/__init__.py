@@ -1,0 +1,1 @@
+"""The state behind `previous_response_id`: connections and stores that remember responses."""

@@ -1,0 +1,67 @@
+"""Settings that a provider takes only in an older version of its API, or that a model refuses.
+
+The types of a wire are those of the current version, so the wire does not write sampling settings
+that only an older one has. The requests of a gateway name that version
+(`Provider.sampling_fields`). What a model refuses is left out and reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.model import Conversation, Loss, Setting
+from toolwire.profiles.model_settings import LEAST_TOKENS, refused_settings
+from toolwire.profiles.table import Profile
+
+_REACHES_TO = 1
+"""The highest temperature; on other wires it is 2."""
+_EITHER = ("temperature", "top_p")
+"""Models take only one of these."""
+
+
+def sampling_settings(
+    settings: Mapping[str, Setting], fields: Sequence[str], body: Object
+) -> dict[str, JSON]:
+    """Return the sampling settings that a request may have; none beside a thinking budget."""
+    if not fields or get(body, ("thinking", "type")) == "enabled":
+        return {}
+    found: dict[str, JSON] = {}
+    for name in fields:
+        value = settings.get(name)
+        taken = name in _EITHER and any(other in found for other in _EITHER)
+        if isinstance(value, int | float) and not taken:
+            found[name] = min(value, _REACHES_TO) if name == "temperature" else value
+    return found
+
+
+def fit_settings(
+    conversation: Conversation, profile: Profile
+) -> tuple[Conversation, tuple[Loss, ...]]:
+    """Return the conversation with settings that its model takes, and what that changes."""
+    settings, paths = dict(conversation.settings), conversation.source.setting_paths
+    reasons = refused_settings(profile, settings)
+    for name in reasons:
+        del settings[name]
+    most, least = settings.get("max_tokens"), LEAST_TOKENS.get(profile.name, 0)
+    if isinstance(most, int) and 0 < most < least:
+        settings["max_tokens"] = least
+        reasons["max_tokens"] = f"the provider takes {least} tokens at least: max_tokens"
+    if not reasons:
+        return conversation, ()
+    losses = tuple(Loss(paths.get(name) or (name,), reason) for name, reason in reasons.items())
+    return replace(conversation, settings=settings), losses
+
+
+def losses_without(
+    losses: Sequence[Loss], sent: Mapping[str, JSON], settings: Mapping[str, Setting]
+) -> tuple[Loss, ...]:
+    """Return the losses without those of settings that are sent with their own values."""
+    kept = {
+        f"this wire has no such setting: {name}"
+        for name, value in sent.items()
+        if settings.get(name) == value
+    }
+    return tuple(loss for loss in losses if loss.reason not in kept)

@@ -1,0 +1,1 @@
+"""What clients use: limits of keys, prices, and a store that processes share."""

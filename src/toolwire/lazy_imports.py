@@ -1,0 +1,31 @@
+"""Names that a package imports on first use.
+
+`import toolwire` stays light, and a program needs only the packages of what it uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+
+def import_on_first_use(
+    namespace: dict[str, object], modules: Mapping[str, str]
+) -> Callable[[str], object]:
+    """Return the `__getattr__` of a package, which imports a name and keeps it.
+
+    Args:
+        namespace: the `globals()` of the package.
+        modules: the full name of each module, with the names that it holds, separated by blanks.
+    """
+    homes = {name: module for module, names in modules.items() for name in names.split()}
+
+    def import_name(name: str) -> object:
+        if name not in homes:
+            package = namespace["__name__"]
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value: object = getattr(import_module(homes[name]), name)
+        namespace[name] = value
+        return value
+
+    return import_name

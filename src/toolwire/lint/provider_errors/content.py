@@ -1,0 +1,145 @@
+"""Errors about the arguments of calls, the output of results, and the content of messages."""
+
+from __future__ import annotations
+
+from toolwire.lint.provider_errors.pattern import ErrorPattern
+
+_BROKEN_ARGUMENT_RULES = (
+    "args-invalid-json",
+    "args-empty-string",
+    "args-wrong-type",
+    "args-double-encoded",
+    "args-merged",
+)
+_ARGUMENT_TYPE_RULES = (
+    "args-wrong-type",
+    "args-invalid-json",
+    "args-empty-string",
+    "args-double-encoded",
+    "args-merged",
+)
+
+CONTENT_PATTERNS = (
+    ErrorPattern(
+        r"function_?response\.parts\W{1,3}is not supported",
+        rules=("media-in-result",),
+        meaning="a result holds an image or a file, and this model takes text only",
+        implies={"text_result_models": ".*"},
+        example=(
+            "Unable to submit request because `function_response.parts` is not supported for this"
+            " model."
+        ),
+    ),
+    ErrorPattern(
+        r"item pairs from a mapping|arguments: expected a string|tool_use\.input: input should be a"
+        r" valid dictionary|tool_use\.input: field required|function_call\.args \("
+        r"|tooluse\.input is invalid"
+        r"|cannot unmarshal \w{1,20} into go .{0,200}ToolCallFunctionArguments",
+        rules=_ARGUMENT_TYPE_RULES,
+        meaning="the arguments of a call do not have the required type",
+        implies={"arguments_format": "object"},
+        example="messages.1.content.0.tool_use.input: Input should be a valid dictionary",
+    ),
+    ErrorPattern(
+        r"EOF while parsing a value at line 1 column 0",
+        rules=("args-empty-string", "args-invalid-json"),
+        meaning="the arguments of a call are empty",
+        also=r"arguments|tool[ _]call",
+        implies={"arguments_format": "json"},
+        example=(
+            "Tool call 'f' is invalid: arguments must be in valid JSON format: EOF while parsing a"
+            " value at line 1 column 0"
+        ),
+    ),
+    ErrorPattern(
+        r"invalid function arguments json"
+        r"|(?:arguments|args)\b.{0,300}(?:not (?:a )?valid json|must be (?:in )?(?:valid )?json"
+        r"|in json format)|parse (?:tool[ _]call )?arguments"
+        r"|invalid json (?:format )?in tool[ _]?call|error validating args|error parsing tool call"
+        r"|invalid ?(?:arguments|input) for tool|invalidtool(?:arguments|input)"
+        r"|tool input did not match expected schema",
+        rules=_BROKEN_ARGUMENT_RULES,
+        meaning="the arguments of a call are not JSON",
+        implies={"arguments_format": "json"},
+        example=(
+            "Failed to parse tool call arguments as JSON: [json.exception.parse_error.101] parse"
+            " error at line 1, column 131: syntax error while parsing value"
+        ),
+    ),
+    ErrorPattern(
+        r"failed to call a function|tool_use_failed|failed_generation|malformed_function_call"
+        r"|no valid tool request",
+        rules=("text-tool-call", "args-invalid-json"),
+        meaning="the model wrote a call that the provider could not read; nothing is wrong with the"
+        " request, so send it again, or simplify the schema of the tool",
+        example=(
+            "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more"
+            " details."
+        ),
+    ),
+    ErrorPattern(
+        r"output of tool call should be .{0,20}input text",
+        rules=("output-not-string", "content-shape"),
+        meaning="a result holds other parts than text",
+        example="Output of tool call should be 'Input text'",
+    ),
+    ErrorPattern(
+        r"messages\[\d+\]\.content: expected .{0,80}got null|invalid value for content: expected"
+        r"|\d\.content: input should be a valid|must have either content or tool_calls"
+        r"|content or tool_calls must be set|parts must not be empty"
+        r"|at least one (?:parts|content)\b",
+        rules=("content-shape", "output-not-string"),
+        meaning="the content of a message is missing, or does not have the required type",
+        implies={"assistant_content": "some"},
+        example=(
+            "Invalid type for 'messages[3].content': expected one of a string or array of objects,"
+            " but got null instead."
+        ),
+    ),
+    ErrorPattern(
+        r"expected one of .{0,60}, but got|tool_result\.content: input should"
+        r" be|function_response\.response\b|toolresult\.content",
+        rules=("output-not-string", "content-shape"),
+        meaning="the output of a result does not have the required type",
+        also=r"output|tool_result|toolResult|function_response|content",
+        example=(
+            "Invalid type for 'input[3].output': expected one of an array of objects or string, but"
+            " got an object instead."
+        ),
+    ),
+    ErrorPattern(
+        r"cannot be empty when status value is error",
+        rules=("content-shape",),
+        meaning="an error result has no text",
+        implies={"rejects_blank_text": True},
+        example="The content field of toolResult cannot be empty when status value is error.",
+    ),
+    ErrorPattern(
+        r"NoneType object is not iterable",
+        rules=("content-shape",),
+        meaning="a message has null instead of text",
+        also="wrong_api_format",
+        implies={"assistant_content": "some"},
+        example="'NoneType' object is not iterable (wrong_api_format)",
+    ),
+    ErrorPattern(
+        r"the following must be satisfied.{0,100}\.content : value must be a string",
+        rules=("content-shape",),
+        meaning="the content of a message with calls is a list; it must be text",
+        implies={"assistant_content": "text"},
+        example=(
+            "'messages.1' : for 'role:assistant' the following must be satisfied"
+            "[('messages.1.content' : value must be a string)]"
+        ),
+    ),
+    ErrorPattern(
+        r"content blocks must (?:be non-empty|contain non-whitespace)|must have non-empty content"
+        r"|text content is empty|the text field .{0,80}is blank|must have a message\b"
+        r"|message must be at least 1 token"
+        r"|the content field in the message object .{0,60}is empty",
+        rules=("content-shape",),
+        meaning="a text or a message is empty or blank",
+        implies={"rejects_blank_text": True},
+        example="messages: text content blocks must be non-empty",
+    ),
+)

@@ -1,0 +1,107 @@
+"""Texts of errors as people paste them: unwrapped for a search, and what they refer to.
+
+A pasted error is clipped, part of a log, JSON inside JSON, or wrapped by a terminal, between words
+or inside one. This module knows neither rules nor providers.
+"""
+
+from __future__ import annotations
+
+import re
+from unicodedata import normalize
+
+from msgspec import Struct
+
+from toolwire.conversation.json import JsonPath
+
+
+class References(Struct, frozen=True):
+    """What the text of an error refers to."""
+
+    text: str
+    ids: tuple[str, ...]
+    """Call ids and item ids."""
+    paths: tuple[JsonPath, ...]
+    """Paths in the body."""
+    max_length: int
+    """The maximum length that the text states; 0 if it states none."""
+
+
+_MAX_TEXT = 50_000
+"""Only this many characters are read: a longer text is a log. The patterns are bounded too, so that
+no text takes long."""
+_ESCAPED_QUOTE = re.compile(r"\\{1,8}([\"'/`])")
+_ESCAPED_BREAK = re.compile(r"\\{1,8}[nrt](?![a-z])|\\{1,8}[nr]")
+_ESCAPED_CODE = re.compile(r"\\{1,8}u00([0-9a-f]{2})", re.IGNORECASE)
+_BLANKS = re.compile(r"[ \t]+")
+_LINE_BREAK = re.compile(r"( ?)(?:[│┃|] ?)?\r?\n[\s│┃|>⎿]*")
+"""The end of a line, and what a terminal, a box or a quote puts before the next one."""
+_SPACES = re.compile(r"\s+")
+_QUOTES = re.compile("[\"'`´‘’“”]")
+_STEP = r"\.?\[[0-9]{1,9}\]|\.[0-9]{1,9}\b"
+_PATH = re.compile(
+    rf"\b(messages?|input|contents|tools)((?:{_STEP})(?:{_STEP}|\.[a-z_]\w*)*)", re.IGNORECASE
+)
+_INDEX = re.compile(r"\b(?:message )?index ([0-9]{1,9})\b", re.IGNORECASE)
+_MAX_LENGTH = re.compile(r"\bmax(?:imum)?(?: length)?(?: of)? ([0-9]{1,9})\b", re.IGNORECASE)
+_ID_PATTERNS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"(?<![\w.:|\[-])((?:call|toolu|tooluse|srvtoolu|mcptoolu|fc|rs|msg|ws|ctc|adk|tool|chatcmpl-tool|functions)[_.-][\w.:|-]{0,300}\d[\w:|-]{0,300})",
+        r"(?:tool_call_id|tool_use_id|call_id)['\"`]? of ['\"`]([^'\"`]{1,300})['\"`]",
+        r"tool id\(([^()]{1,300})\)",
+        r"tool call id (?:was )?([^\s'\"`,;]{1,300}) (?:but|in|is)\b",
+        r"tool_call_id[: ]{1,2}([^\s'\"`,;]{1,300}) is not found",
+        r"\bcall_?id:? ['\"`]?([^\s'\"`,;.]+)",
+        r"\bwith id ['\"`]?([^\s'\"`,;]+)",
+        r"\bitem ['\"`]([^\s'\"`]+)['\"`]",
+    )
+)
+_ID_LIST = re.compile(r"\b(?:following )?ids?: ([\w.:|-]+(?:, ?[\w.:|-]+)*)", re.IGNORECASE)
+
+
+def unescape(text: str) -> str:
+    """The text without JSON escapes, also nested ones, if it was copied from JSON."""
+    text = _ESCAPED_QUOTE.sub(r"\1", normalize("NFKC", text[:_MAX_TEXT]))
+    text = _ESCAPED_CODE.sub(lambda match: chr(int(match[1], 16)), text)
+    return _ESCAPED_BREAK.sub(" ", text)
+
+
+def searchable_forms(text: str) -> tuple[str, ...]:
+    """A text on one line in lower case without quotes and escapes, for lines that were broken
+    between words, and for lines that were broken inside words.
+    """
+    text = _BLANKS.sub(" ", text[:_MAX_TEXT])
+    forms = tuple(
+        _SPACES.sub(" ", _QUOTES.sub("", unescape(_LINE_BREAK.sub(space, text)))).lower()
+        for space in (" ", r"\1")
+    )
+    return forms[: len(set(forms))]
+
+
+def read_references(text: str) -> References:
+    """The ids, paths and maximum length in a text."""
+    text = _SPACES.sub(" ", _LINE_BREAK.sub(" ", unescape(text)))
+    ids = [match[1] for pattern in _ID_PATTERNS for match in pattern.finditer(text)]
+    ids += [item.strip() for match in _ID_LIST.finditer(text) for item in match[1].split(",")]
+    ids = [call_id.rstrip(".:") for call_id in ids]
+    max_length = _MAX_LENGTH.search(text)
+    return References(
+        text,
+        ids=tuple(dict.fromkeys(call_id for call_id in ids if call_id)),
+        paths=tuple(dict.fromkeys(_read_paths(text))),
+        max_length=int(max_length[1]) if max_length else 0,
+    )
+
+
+def _read_paths(text: str) -> list[JsonPath]:
+    """The paths in a text, up to their last index: what follows is a field or a type."""
+    paths: list[JsonPath] = []
+    for match in _PATH.finditer(text):
+        steps = re.findall(r"[0-9]+|[a-z_]\w*", match[2], re.IGNORECASE)
+        last = max(n for n, step in enumerate(steps) if step.isdecimal())
+        root = "messages" if match[1].lower().startswith("message") else match[1].lower()
+        paths.append(
+            (root, *(int(step) if step.isdecimal() else step for step in steps[: last + 1]))
+        )
+    paths += [("messages", int(match[1])) for match in _INDEX.finditer(text)]
+    return paths

@@ -1,0 +1,126 @@
+"""A result holds an image, audio or a file, and the model takes text only.
+
+Gemini 3 takes media in `functionResponse.parts`. Gemini 2.5 refuses them: "Unable to submit request
+because `function_response.parts` is not supported for this model". It happens when a conversation
+goes on with an older model, or when a client writes one form for all models.
+
+The fix puts a description in the place of each medium and moves the media to a user message after
+the results, each after a text that names its call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON
+from toolwire.conversation.model import Loss
+from toolwire.conversation.observations import Observation
+from toolwire.conversation.part_map import PartMap, PartSet
+from toolwire.conversation.parts import Media, Message, Part, Result
+from toolwire.lint.examples.blocks import (
+    HI,
+    call_part,
+    contents_example,
+    model_parts,
+    response_part,
+    user_parts,
+)
+from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import replace_parts, with_messages
+from toolwire.lint.rule import FixedConversation, Problem, Rule
+from toolwire.wires import wire
+from toolwire.wires.engine.part_lowering import MovedMedia, lower_result
+
+
+def _results_with_media(facts: Facts) -> list[Result]:
+    pattern, model = facts.profile.text_result_models, facts.conversation.settings.get("model")
+    if not pattern or re.search(pattern, model if isinstance(model, str) else "") is None:
+        return []
+    return [
+        result
+        for result in facts.results
+        if isinstance(result.output, tuple) and any(map(_is_medium, result.output))
+    ]
+
+
+def _is_medium(part: Part) -> bool:
+    return isinstance(part, Media) and part.text is None
+
+
+def _check(facts: Facts) -> Iterable[Problem]:
+    for result in _results_with_media(facts):
+        message = f"the result for {result.call_id} holds media; this model takes text only"
+        yield result.path, message, "safe"
+
+
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
+    results = PartSet(_results_with_media(facts))
+    if not results:
+        return None
+    capabilities = replace(wire(facts.profile.wire).capabilities, result_media="after")
+    losses: list[Loss] = []
+    moved, new = MovedMedia(), PartMap[Part, Part]()
+    media: dict[int, Message] = {}
+    for index, message in enumerate(facts.messages):
+        if moved.parts and not any(isinstance(part, Result) for part in message.parts):
+            media[index] = Message("user", tuple(moved.take()))
+        moved.see(message)
+        for part in message.parts:
+            if isinstance(part, Result) and part in results:
+                new[part] = lower_result(part, capabilities, losses, moved)
+    if moved.parts:
+        media[len(facts.messages)] = Message("user", tuple(moved.take()))
+    conversation = replace_parts(facts.conversation, new)
+    messages: list[Message] = []
+    for index, message in enumerate(conversation.messages):
+        messages += [media[index], message] if index in media else [message]
+    messages += [message for index, message in media.items() if index == len(facts.messages)]
+    changes = tuple(
+        (result.path, "the media of a result follow in a user message")
+        for result in facts.results
+        if result in results
+    )
+    return FixedConversation(with_messages(conversation, messages), changes)
+
+
+_IMAGE: JSON = {"inlineData": {"mimeType": "image/png", "data": "QUJD"}}
+_RESULT: JSON = {
+    "functionResponse": {"name": "f", "response": {"output": "see"}, "parts": [_IMAGE]}
+}
+
+RULE = Rule(
+    "TW074",
+    "media-in-result",
+    title="a result holds media that the model does not take",
+    cost="neutral",
+    check=_check,
+    fix=_fix,
+    order=44,
+    handled_by="lower",
+    applies=lambda profile: bool(profile.text_result_models),
+    ruled_out_by=(Observation.PLAIN,),
+    bad=(
+        contents_example(
+            HI, model_parts(call_part("f")), user_parts(_RESULT), model="gemini-2.5-flash"
+        ),
+        contents_example(
+            HI,
+            model_parts(call_part("f"), call_part("f")),
+            user_parts(_RESULT, _RESULT),
+            HI,
+            model="gemini-2.0-flash",
+            target="vertex-gemini",
+        ),
+    ),
+    good=(
+        contents_example(
+            HI, model_parts(call_part("f")), user_parts(_RESULT), model="gemini-3-pro"
+        ),
+        contents_example(
+            HI, model_parts(call_part("f")), user_parts(response_part("f")), model="gemini-2.5-pro"
+        ),
+    ),
+)

@@ -1,0 +1,36 @@
+"""All checks of a strict mock, in the order in which servers make them: single fields, types,
+settings, then pairs and turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from toolwire.conversation.json import Object
+from toolwire.conversation.model import Finding
+from toolwire.lint.facts import Facts
+from toolwire.mock.error_bodies import ErrorResponse
+from toolwire.mock.history_checks import check_history
+from toolwire.mock.request_checks import check_turns
+from toolwire.mock.schema_errors import check_schema
+from toolwire.mock.setting_checks import check_settings
+
+
+def check_request(
+    view: Facts, body: Object, *, model: str, headers: Mapping[str, str]
+) -> tuple[ErrorResponse | None, list[Finding]]:
+    """The refusal of a request that its provider would not take; and what it would take although it
+    is wrong."""
+    history = check_history(view)
+    schema = check_schema(body, view.profile, headers)
+    if schema is not None:
+        schema = replace(schema, rule=history.rule_at(schema.place))
+    refusal = (
+        (history.refusal if history.about_field else None)
+        or schema
+        or check_settings(body, view.profile, model)
+        or history.refusal
+        or check_turns(body, view.profile)
+    )
+    return refusal, history.accepted

@@ -1,0 +1,283 @@
+"""Check the fields and types of a request against what the provider's official SDK says.
+
+The types are in `schemas/`, one file per API; `scripts/request_schemas.py` writes them from the
+SDKs and describes their notation. This module knows no wire and no product code that reads one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import Literal, TypeAlias
+
+from msgspec import Struct, json
+
+from toolwire.conversation.json import JSON, JsonPath, Object
+
+TAGS = ("type", "role")
+"""The fields that tell the types of a union apart."""
+_SCALARS: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "number": (int, float),
+    "integer": (int,),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+Fault: TypeAlias = Literal["unknown", "missing", "type", "value", "tag", "empty", "count"]
+
+
+class Violation(Struct, frozen=True):
+    """One thing about a request that the types of its API forbid."""
+
+    fault: Fault
+    path: JsonPath
+    value: JSON
+    expected: tuple[str, ...] = ()
+    """The types, or the literals, that would have been accepted."""
+    tagged: JsonPath = ()
+    """The path, with the tag of each type that was chosen from a union."""
+    owner: str = ""
+    """The type of the object that has the field."""
+
+
+class TypeRef(Struct, frozen=True):
+    """One alternative of a type: a scalar, a literal, a list, an object with any keys, or a type by
+    its name."""
+
+    kind: Literal["scalar", "literal", "list", "map", "object", "any"]
+    name: str = ""
+    items: tuple[TypeRef, ...] = ()
+    filled: bool = False
+    """Whether it may not be empty."""
+
+
+class Field(Struct, frozen=True):
+    """A field of an object."""
+
+    required: bool
+    types: tuple[TypeRef, ...]
+
+    @property
+    def literals(self) -> tuple[str, ...]:
+        """The values of the field, if it has only literals."""
+        if any(one.kind != "literal" and one.name != "null" for one in self.types):
+            return ()
+        return tuple(one.name for one in self.types if one.kind == "literal")
+
+
+def parse(text: str) -> tuple[TypeRef, ...]:
+    """The alternatives of a type in the notation of the files."""
+    return tuple(_parse_one(part) for part in _split(text))
+
+
+def _split(text: str) -> Iterator[str]:
+    depth, start = 0, 0
+    for n, character in enumerate(text):
+        depth += (character in "[{") - (character in "]}")
+        if character == "|" and not depth:
+            yield text[start:n]
+            start = n + 1
+    yield text[start:]
+
+
+def _parse_one(text: str) -> TypeRef:
+    filled, text = text.endswith("+"), text.removesuffix("+")
+    if text.startswith("'"):
+        return TypeRef("literal", text[1:-1])
+    if text.startswith(("[", "{")):
+        kind: Literal["list", "map"] = "list" if text[0] == "[" else "map"
+        return TypeRef(kind, items=parse(text[1:-1]), filled=filled)
+    if text == "any":
+        return TypeRef("any")
+    return TypeRef("scalar" if text in _SCALARS else "object", text, filled=filled)
+
+
+class RequestSchema:
+    """The types of the requests of one API."""
+
+    def __init__(
+        self,
+        types: dict[str, dict[str, str]],
+        *,
+        snake: bool = False,
+        path_tags: tuple[str, ...] = TAGS,
+    ) -> None:
+        """With `snake`, a field may also be named in snake case. `path_tags` are the tags that
+        become steps of a path."""
+        self._snake, self._path_tags = snake, path_tags
+        self._types = {
+            name: {
+                key.removesuffix("!"): Field(key.endswith("!"), parse(value))
+                for key, value in fields.items()
+                if key != "*"
+            }
+            for name, fields in types.items()
+        }
+        self._counts = {name: fields["*"] for name, fields in types.items() if "*" in fields}
+
+    def with_fields(self, **fields: str) -> RequestSchema:
+        """The same types, with further fields of the request."""
+        other = RequestSchema({}, snake=self._snake, path_tags=self._path_tags)
+        more = {name: Field(False, parse(value)) for name, value in fields.items()}
+        other._counts = self._counts
+        other._types = {**self._types, "Request": {**self._types["Request"], **more}}
+        return other
+
+    def violations(self, body: Object) -> Iterator[Violation]:
+        """What the types forbid: of each object, fields that are missing before fields that are
+        not known."""
+        return self._object(body, "Request", (), ())
+
+    def _field(self, name: str, fields: dict[str, Field]) -> Field | None:
+        if name in fields or not self._snake:
+            return fields.get(name)
+        first, *others = name.split("_")
+        return fields.get(first + "".join(map(str.capitalize, others)))
+
+    def _object(
+        self, value: Object, name: str, path: JsonPath, tagged: JsonPath
+    ) -> Iterator[Violation]:
+        fields = self._types[name]
+        yield from self._count(value, name, path, tagged)
+        for key, field in fields.items():
+            if field.required and key not in value:
+                yield Violation(
+                    "missing", (*path, key), value, _names(field.types), (*tagged, key), name
+                )
+        known = {key: self._field(key, fields) for key in value}
+        for key, found in known.items():
+            if found is None:
+                yield Violation("unknown", (*path, key), value[key], (), (*tagged, key), name)
+        for key, found in known.items():
+            if found is not None:
+                yield from self._value(
+                    value[key], found.types, (*path, key), (*tagged, key), owner=name
+                )
+
+    def _count(
+        self, value: Object, name: str, path: JsonPath, tagged: JsonPath
+    ) -> Iterator[Violation]:
+        """Whether an object has as many of its fields as its type wants."""
+        wanted = self._counts.get(name)
+        given = [key for key, item in value.items() if item is not None]
+        if (wanted == "some" and not given) or (wanted == "one" and len(given) != 1):
+            yield Violation("count", path, value, tuple(self._types[name]), tagged, name)
+
+    def _value(
+        self,
+        value: JSON,
+        types: tuple[TypeRef, ...],
+        path: JsonPath,
+        tagged: JsonPath,
+        *,
+        owner: str,
+    ) -> Iterator[Violation]:
+        if any(_is_plain(value, one) for one in types):
+            return
+        if any(one.filled and one.kind in ("list", "scalar") for one in types) and value in (
+            "",
+            [],
+        ):
+            yield Violation("empty", path, value, _names(types), tagged, owner)
+        elif isinstance(value, list) and (lists := [one for one in types if one.kind == "list"]):
+            items = tuple(item for one in lists for item in one.items)
+            for n, item in enumerate(value):
+                yield from self._value(item, items, (*path, n), (*tagged, n), owner=owner)
+        elif isinstance(value, dict) and any(one.kind == "object" for one in types):
+            yield from self._union(value, types, path, tagged, owner=owner)
+        elif isinstance(value, dict) and (maps := [one for one in types if one.kind == "map"]):
+            for key, item in value.items():
+                yield from self._value(
+                    item, maps[0].items, (*path, key), (*tagged, key), owner=owner
+                )
+        else:
+            literals = tuple(one.name for one in types if one.kind == "literal")
+            fault: Fault = "value" if literals and isinstance(value, str) else "type"
+            yield Violation(fault, path, value, literals or _names(types), tagged, owner)
+
+    def _union(
+        self,
+        value: Object,
+        types: tuple[TypeRef, ...],
+        path: JsonPath,
+        tagged: JsonPath,
+        *,
+        owner: str,
+    ) -> Iterator[Violation]:
+        """Check an object against the type that its tags select; of several, the one that fits
+        best. Beside an object with any keys, no type is asked for."""
+        if any(one.kind == "map" and one.items[0].kind == "any" for one in types):
+            return
+        names = [one.name for one in types if one.kind == "object"]
+        selected = [name for name in names if self._fits_tags(value, name)]
+        if not selected:
+            yield self._tag_violation(value, names, path, tagged)
+            return
+        tag = self._tag(value, selected[0]) if len(names) > 1 else None
+        inner = tagged if tag is None else (*tagged, tag)
+        found = [list(self._object(value, name, path, inner)) for name in selected]
+        yield from min(found, key=lambda one: (len(one), [-len(each.path) for each in one]))
+
+    def _fits_tags(self, value: Object, name: str) -> bool:
+        fields = self._types[name]
+        for key in TAGS:
+            literals = fields[key].literals if key in fields else ()
+            if literals and key in value and value[key] not in literals:
+                return False
+            if literals and key not in value and fields[key].required:
+                return False
+            if key in value and key not in fields:
+                return False
+        return True
+
+    def _tag(self, value: Object, name: str) -> str | None:
+        """The tag by which a type was selected; one that was left out is its only literal."""
+        for key in self._path_tags:
+            if key in self._types[name] and (literals := self._types[name][key].literals):
+                given = value.get(key)
+                return given if isinstance(given, str) else literals[0]
+        return None
+
+    def _tag_violation(
+        self, value: Object, names: list[str], path: JsonPath, tagged: JsonPath
+    ) -> Violation:
+        for key in TAGS:
+            tags = [self._types[name][key] for name in names if key in self._types[name]]
+            expected = tuple(dict.fromkeys(one for tag in tags for one in tag.literals))
+            if key in value and expected and value[key] not in expected:
+                return Violation("tag", (*path, key), value[key], expected, (*tagged, key))
+            if key not in value and expected and all(tag.required for tag in tags):
+                return Violation("missing", (*path, key), value, expected, (*tagged, key))
+        return Violation("type", path, value, tuple(names), tagged)
+
+
+def _is_plain(value: JSON, one: TypeRef) -> bool:
+    """Whether a value that holds nothing to check is of a type."""
+    if one.kind == "any":
+        return True
+    if one.kind == "literal":
+        return value == one.name
+    if one.kind != "scalar" or (isinstance(value, bool) and one.name != "boolean"):
+        return False
+    if one.name == "integer" and isinstance(value, float) and value.is_integer():
+        return True
+    return isinstance(value, _SCALARS[one.name]) and not (one.filled and value == "")
+
+
+def _names(types: tuple[TypeRef, ...]) -> tuple[str, ...]:
+    """What the alternatives are called: `object` for a type by its name."""
+    said = {"list": "list", "map": "object", "object": "object", "any": "any"}
+    found = [said.get(one.kind, one.name) for one in types if one.name != "null"]
+    return tuple(dict.fromkeys(found))
+
+
+@cache
+def request_schema(
+    api: str, *, snake: bool = False, path_tags: tuple[str, ...] = TAGS
+) -> RequestSchema:
+    """The types of an API, by the name of its file."""
+    data = (files("toolwire.mock") / "schemas" / f"{api}.json").read_bytes()
+    types = json.decode(data, type=dict[str, str | dict[str, dict[str, str]]])["types"]
+    assert isinstance(types, dict)
+    return RequestSchema(types, snake=snake, path_tags=path_tags)

@@ -1,0 +1,357 @@
+"""What each provider writes about a field or type that its API does not have.
+
+The texts are those that users reported; where none was reported, the text follows others of the
+same server. What servers take beyond the types of their SDKs is listed with its source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON, JsonPath, Object, dump, snake
+from toolwire.mock.error_bodies import ErrorResponse
+from toolwire.mock.request_schema import RequestSchema, Violation, request_schema
+from toolwire.profiles.table import Profile
+
+SAMPLING = {"temperature": "number", "top_p": "number", "top_k": "integer"}
+"""Settings of the Messages API up to version 2023-06-01:
+https://platform.claude.com/docs/en/api/versioning"""
+WITHOUT_SAMPLING = "2026-10-21"
+
+
+def check_schema(
+    body: Object, profile: Profile, headers: Mapping[str, str]
+) -> ErrorResponse | None:
+    """The refusal of a request with a field or a type that its API does not have."""
+    find = SCHEMAS.get(profile.name)
+    if find is None:
+        return None
+    write = TEXTS[profile.wire]
+    for violation in find(headers).violations(body):
+        if not _is_taken(violation, profile):
+            return replace(write(violation), place=violation.path)
+    return None
+
+
+def _messages_api(headers: Mapping[str, str]) -> RequestSchema:
+    """Beta fields need a beta; the newest version has no sampling settings."""
+    api = "anthropic-beta" if headers.get("anthropic-beta") else "anthropic"
+    schema = request_schema(api, path_tags=("type",))
+    if headers.get("anthropic-version", "") >= WITHOUT_SAMPLING:
+        return schema
+    return schema.with_fields(**SAMPLING)
+
+
+SCHEMAS: dict[str, Callable[[Mapping[str, str]], RequestSchema]] = {
+    **dict.fromkeys(
+        ("openai-chat", "azure-openai", "openai-chat-legacy"),
+        lambda headers: request_schema("openai-chat"),
+    ),
+    "openai-responses": lambda headers: request_schema("openai-responses"),
+    **dict.fromkeys(("anthropic", "vertex-anthropic"), _messages_api),
+    **dict.fromkeys(
+        ("gemini", "vertex-gemini", "vertex-gemini-v1"),
+        lambda headers: request_schema("gemini", snake=True),
+    ),
+    "gemini-interactions": lambda headers: request_schema("gemini-interactions"),
+    **dict.fromkeys(("bedrock", "bedrock-mistral"), lambda headers: request_schema("bedrock")),
+    **dict.fromkeys(("mistral", "mistral-legacy"), lambda headers: request_schema("mistral")),
+    "cohere": lambda headers: request_schema("cohere"),
+    "ollama": lambda headers: request_schema("ollama"),
+}
+"""A profile and the types of its requests. Other servers of a wire are known to take more than its
+maker, or have no published types."""
+
+TAKEN: dict[str, frozenset[tuple[str, str]]] = {
+    "openai-chat": frozenset(
+        {("ChatCompletionToolMessage", "name"), ("ChatCompletionAssistantMessage", "annotations")}
+    ),
+    "openai-responses": frozenset(
+        {
+            ("EasyInputMessage", "id"),
+            ("EasyInputMessage", "status"),
+            ("ResponseCustomToolCall", "status"),
+            ("ResponseFunctionToolCall", "id"),
+            ("ResponseInputImage", "detail"),
+            ("ResponseReasoningItem", "id"),
+            ("FunctionTool", "parameters"),
+            ("FunctionTool", "strict"),
+        }
+    ),
+    "vertex-anthropic": frozenset({("Request", "anthropic_version"), ("Request", "model")}),
+}
+"""Fields in which servers are more lenient than the types: they may be there, be absent or be null.
+A name in results and an answer with its annotations are sent in OpenAI's own examples; ids of
+messages are only checked for their prefix (codex#33176); agents send custom calls with a status and
+reasoning without an id (openai/codex); tools need no parameters (litellm#13420); pictures need no
+detail in OpenAI's own examples. Vertex has the version in the body, and the model in the path."""
+IGNORES_UNKNOWN_FIELDS = frozenset({"bedrock", "ollama"})
+"""Wires whose servers ignore fields that they do not know, as Smithy's and Go's decoders do."""
+NULL_IS_ABSENT = frozenset({"bedrock", "gemini", "gemini-interactions", "ollama"})
+"""Wires whose servers read null as a field that is not there, as Smithy, protobuf and Go do."""
+
+
+def _is_taken(violation: Violation, profile: Profile) -> bool:
+    wire, value = profile.wire, violation.value
+    field = (violation.owner, str(violation.path[-1]))
+    lenient = violation.fault in ("unknown", "missing") or value is None
+    if lenient and any(field in TAKEN.get(name, ()) for name in (profile.name, wire)):
+        return True
+    if violation.fault == "unknown":
+        return wire in IGNORES_UNKNOWN_FIELDS
+    if value is None and wire in NULL_IS_ABSENT:
+        return True
+    if wire == "ollama":  # Go has a zero value for each field, and texts for enums
+        return violation.fault != "type"
+    if wire == "gemini":  # protobuf takes enums in any case, and integers as texts
+        return str(value).upper() in violation.expected or (
+            "integer" in violation.expected and str(value).isdecimal()
+        )
+    return False
+
+
+# --- the texts ------------------------------------------------------------------------------------
+
+_ARTICLES = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "a boolean",
+    "list": "an array",
+    "object": "an object",
+}
+
+
+def type_name(value: JSON) -> str:
+    """What JSON calls the type of a value."""
+    if isinstance(value, bool):
+        return "boolean"
+    names: dict[type, str] = {str: "string", int: "integer", float: "number", list: "list"}
+    return names.get(type(value), "object" if isinstance(value, dict) else "null")
+
+
+def _and(words: tuple[str, ...] | list[str], last: str) -> str:
+    if len(words) < 3:
+        return f" {last} ".join(words)
+    comma = "," if last == "and" else ""
+    return f"{', '.join(words[:-1])}{comma} {last} {words[-1]}"
+
+
+def brackets(path: JsonPath) -> str:
+    """A path as in a program: `messages[0].content`."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(steps).lstrip(".")
+
+
+def _openai(violation: Violation) -> ErrorResponse:
+    at = brackets(violation.path)
+    if violation.fault == "unknown":
+        return ErrorResponse(f"Unknown parameter: '{at}'.", param=at, code="unknown_parameter")
+    if violation.fault == "missing":
+        return ErrorResponse(
+            f"Missing required parameter: '{at}'.", param=at, code="missing_required_parameter"
+        )
+    if violation.fault in ("value", "tag") and isinstance(violation.value, str):
+        values = _and([f"'{one}'" for one in violation.expected], "and")
+        return ErrorResponse(
+            f"Invalid value: '{violation.value}'. Supported values are: {values}.",
+            param=at,
+            code="invalid_value",
+        )
+    kinds = [_ARTICLES.get(one, "a string") for one in dict.fromkeys(violation.expected)]
+    wanted = kinds[0] if len(kinds) == 1 else f"one of {_openai_kinds(violation.expected)}"
+    got = _ARTICLES.get(type_name(violation.value), "null")
+    return ErrorResponse(
+        f"Invalid type for '{at}': expected {wanted}, but got {got} instead.",
+        param=at,
+        code="invalid_type",
+    )
+
+
+def _openai_kinds(expected: tuple[str, ...]) -> str:
+    said = [
+        "array of objects" if one == "list" else _ARTICLES.get(one, "a string")
+        for one in dict.fromkeys(expected)
+    ]
+    return " or ".join(said)
+
+
+def _chat(violation: Violation) -> ErrorResponse:
+    if violation.fault == "unknown" and len(violation.path) == 1:
+        return ErrorResponse(f"Unrecognized request argument supplied: {violation.path[0]}")
+    return _openai(violation)
+
+
+_PYDANTIC = {
+    "string": "string",
+    "integer": "integer",
+    "number": "number",
+    "boolean": "boolean",
+    "list": "list",
+    "object": "dictionary",
+}
+
+
+def _pydantic(violation: Violation) -> tuple[str, str]:
+    """The type of an error of pydantic, and its text."""
+    if violation.fault == "unknown":
+        return "extra_forbidden", "Extra inputs are not permitted"
+    if violation.fault == "missing":
+        return "missing", "Field required"
+    quoted = [f"'{one}'" for one in violation.expected]
+    if violation.fault == "tag":
+        return "union_tag_invalid", (
+            f"Input tag '{violation.value}' found using '{violation.path[-1]}' does not match any"
+            f" of the expected tags: {', '.join(quoted)}"
+        )
+    if violation.fault == "value":
+        return "literal_error", f"Input should be {_and(quoted, 'or')}"
+    wanted = _PYDANTIC.get(violation.expected[-1] if violation.expected else "", "dictionary")
+    return f"{wanted}_type", f"Input should be a valid {wanted}"
+
+
+def _anthropic(violation: Violation) -> ErrorResponse:
+    path = violation.tagged[:-1] if violation.fault == "tag" else violation.tagged
+    where = ".".join(map(str, path))
+    return ErrorResponse(f"{where}: {_pydantic(violation)[1]}")
+
+
+def _mistral(violation: Violation) -> ErrorResponse:
+    kind, text = _pydantic(violation)
+    path = violation.tagged[:-1] if violation.fault == "tag" else violation.tagged
+    return ErrorResponse(text, 422, code=kind, path=path, value=violation.value)
+
+
+_PROTO = {
+    "string": "TYPE_STRING",
+    "integer": "TYPE_INT32",
+    "number": "TYPE_FLOAT",
+    "boolean": "TYPE_BOOL",
+}
+
+
+def _gemini(violation: Violation) -> ErrorResponse:
+    path = tuple(snake(step) if isinstance(step, str) else step for step in violation.path)
+    if violation.fault == "unknown":
+        at = f" at '{brackets(path[:-1])}'" if len(path) > 1 else ""
+        name = violation.path[-1]
+        return ErrorResponse(
+            f'Invalid JSON payload received. Unknown name "{name}"{at}: Cannot find field.'
+        )
+    if violation.fault == "count":
+        return ErrorResponse(
+            f"* GenerateContentRequest.{brackets(path)}.data: required oneof field 'data' must have"
+            " one initialized field\n"
+        )
+    if (violation.path[-1] == "parts" and not violation.value) or violation.fault == "missing":
+        return ErrorResponse(
+            f"* GenerateContentRequest.{brackets(path)}: contents.parts must not be empty.\n"
+        )
+    wanted = violation.expected[0] if violation.expected else ""
+    api = "type.googleapis.com/google.ai.generativelanguage.v1beta"
+    kind = _PROTO.get(wanted) or f"{api}.{violation.owner}"
+    value = dump(violation.value).decode()
+    return ErrorResponse(f"Invalid value at '{brackets(path)}' ({kind}), {value}")
+
+
+def _interactions(violation: Violation) -> ErrorResponse:
+    at = brackets(violation.path)
+    if violation.fault == "unknown":
+        return _gemini(violation)
+    if violation.fault == "missing":
+        return ErrorResponse(f"Missing required field '{at}'.", code="invalid_request")
+    wanted = " or ".join(violation.expected)
+    return ErrorResponse(f"Invalid value at '{at}': expected {wanted}.", code="invalid_request")
+
+
+_AWS_VALUES = {
+    "string": "STRING_VALUE",
+    "integer": "NUMBER_VALUE",
+    "number": "NUMBER_VALUE",
+    "boolean": "TRUE_VALUE",
+    "list": "START_ARRAY",
+    "object": "START_OBJECT",
+}
+_AWS_TYPES = {
+    "string": "a String",
+    "integer": "an Integer",
+    "number": "a Float",
+    "boolean": "a Boolean",
+    "list": "a List",
+    "object": "an Object",
+}
+
+
+def _bedrock(violation: Violation) -> ErrorResponse:
+    steps = (f"{step + 1}.member" if isinstance(step, int) else step for step in violation.path)
+    at = f"at '{'.'.join(steps)}' failed to satisfy constraint: Member must"
+    found = "1 validation error detected: Value"
+    if violation.fault == "missing":
+        return ErrorResponse(f"{found} null {at} not be null")
+    if violation.fault == "count":
+        where, keys = ".".join(map(str, violation.path)), ", ".join(violation.expected)
+        return ErrorResponse(
+            f"The {violation.owner} object at {where} must set one of the following keys: {keys}."
+        )
+    if violation.fault == "empty":
+        value = "''" if violation.value == "" else ""
+        text = f"{found} {value} {at}".replace("  ", " ")
+        return ErrorResponse(f"{text} have length greater than or equal to 1")
+    if violation.fault == "value":
+        values = ", ".join(violation.expected)
+        return ErrorResponse(f"{found} '{violation.value}' {at} satisfy enum value set: [{values}]")
+    given = _AWS_VALUES.get(type_name(violation.value), "NULL_VALUE")
+    wanted = _AWS_TYPES.get(violation.expected[0] if violation.expected else "", "an Object")
+    return ErrorResponse(f"{given} can not be converted to {wanted}", code="SerializationException")
+
+
+_COHERE_HELP = "For proper usage, please refer to https://docs.cohere.com/reference/chat"
+
+
+def _cohere(violation: Violation) -> ErrorResponse:
+    name = next((step for step in reversed(violation.path) if isinstance(step, str)), "")
+    if violation.fault == "unknown":
+        text = f"unknown field: parameter '{name}' is not a valid field. {_COHERE_HELP}"
+        return ErrorResponse(text, 422)
+    if violation.fault == "missing":
+        return ErrorResponse(f"invalid request: {brackets(violation.path)} is required.")
+    given, wanted = type_name(violation.value), " or ".join(violation.expected)
+    text = f"invalid type: parameter {name} is of type {given} but should be of type {wanted}."
+    return ErrorResponse(f"{text} {_COHERE_HELP}", 422)
+
+
+_GO = {
+    "string": "string",
+    "integer": "int",
+    "number": "float64",
+    "boolean": "bool",
+    "list": "[]interface {}",
+    "object": "map[string]interface {}",
+}
+_GO_VALUES = {"integer": "number", "boolean": "bool", "list": "array"}
+
+
+def _ollama(violation: Violation) -> ErrorResponse:
+    at = ".".join(step for step in violation.path if isinstance(step, str))
+    given = type_name(violation.value)
+    wanted = _GO.get(violation.expected[0] if violation.expected else "", "string")
+    return ErrorResponse(
+        f"json: cannot unmarshal {_GO_VALUES.get(given, given)} into Go struct field"
+        f" ChatRequest.{at} of type {wanted}"
+    )
+
+
+TEXTS: dict[str, Callable[[Violation], ErrorResponse]] = {
+    "openai-chat": _chat,
+    "openai-responses": _openai,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+    "gemini-interactions": _interactions,
+    "bedrock": _bedrock,
+    "mistral": _mistral,
+    "cohere": _cohere,
+    "ollama": _ollama,
+}
+"""A wire and how its server writes a violation of its types."""

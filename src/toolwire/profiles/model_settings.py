@@ -1,0 +1,79 @@
+"""Settings that an API has and some of its models refuse, as facts with sources.
+
+`temperature` of other models is refused by those that reason: "Unsupported value: 'temperature'
+does not support 0.5 with this model. Only the default (1) value is supported."
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from toolwire.conversation.model import Choice, Setting
+from toolwire.profiles.profile import Profile
+
+
+class RefusedSettings(Struct, frozen=True):
+    """Settings that some models of a provider refuse."""
+
+    models: str
+    """The pattern of the names of the models."""
+    settings: tuple[str, ...]
+    while_reasoning: bool = False
+    """True if they are refused only beside an effort other than `none`."""
+    source: str = ""
+
+
+_SAMPLING = ("temperature", "top_p", "top_logprobs", "logprobs")
+_PENALTIES = ("presence_penalty", "frequency_penalty")
+_ALWAYS = r"^(?:o[1-9]|gpt-5(?![.\d]|.*-chat))"
+_BY_EFFORT = r"^gpt-5\.\d(?!.*-chat)"
+_NEVER = r"^(?:gpt-[34]|chatgpt-4o)"
+_SOURCE = "9router#560, code-gpt-docs#445, gpt-researcher#1485"
+_CHAT = (
+    RefusedSettings(_ALWAYS, (*_SAMPLING, *_PENALTIES, "stop"), source=_SOURCE),
+    RefusedSettings(
+        _BY_EFFORT, (*_SAMPLING, *_PENALTIES, "stop"), while_reasoning=True, source=_SOURCE
+    ),
+    RefusedSettings(_NEVER, ("effort",), source="langchain_dart#712, coroot#698"),
+)
+_RESPONSES = (
+    RefusedSettings(_ALWAYS, _SAMPLING, source=_SOURCE),
+    RefusedSettings(_BY_EFFORT, _SAMPLING, while_reasoning=True, source=_SOURCE),
+    RefusedSettings(_NEVER, ("effort",), source="langchain_dart#712"),
+)
+REFUSED: dict[str, tuple[RefusedSettings, ...]] = {
+    "openai-chat": _CHAT,
+    "azure-openai": _CHAT,
+    "openai-responses": _RESPONSES,
+}
+"""A profile and what its models refuse."""
+NO_BUDGET_BESIDE_FORCED_CALLS = frozenset({"anthropic", "vertex-anthropic", "bedrock"})
+"""Profiles that refuse a thinking budget if a tool must be called: "Thinking may not be enabled
+when tool_choice forces tool use.": oh-my-pi#341, mastra#7507."""
+LEAST_TOKENS = {"openai-responses": 16}
+"""Profiles that refuse a limit of fewer tokens. Clients that look whether a model is there ask for
+one: pi#6265, cc-switch#7287."""
+_DEFAULTS: dict[str, Setting] = {"temperature": 1, "top_p": 1}
+
+
+def refused_settings(profile: Profile, settings: Mapping[str, Setting]) -> dict[str, str]:
+    """The settings that the model of a request refuses, and why."""
+    model, effort = settings.get("model"), settings.get("effort")
+    refused: dict[str, str] = {}
+    for row in REFUSED.get(profile.name, ()) if isinstance(model, str) else ():
+        reasons = isinstance(effort, str) and effort != "none"
+        if (reasons or not row.while_reasoning) and re.search(row.models, str(model)):
+            given = (name for name in row.settings if name in settings)
+            refused |= {
+                name: f"{model} refuses this setting: {name}"
+                for name in given
+                if settings[name] != _DEFAULTS.get(name)
+            }
+    choice = settings.get("choice")
+    forced = isinstance(choice, Choice) and choice.mode not in ("auto", "none")
+    if forced and "budget" in settings and profile.name in NO_BUDGET_BESIDE_FORCED_CALLS:
+        refused["budget"] = "the provider refuses to reason where a tool must be called: budget"
+    return refused

@@ -1,0 +1,81 @@
+"""Cross-origin requests: pages of named origins may use a server, all others may not.
+
+A browser asks first (a preflight request) before a page of another origin may send JSON. It shows
+the response to the page only if the response names the origin of the page. No cookies are involved:
+a page authenticates like every other client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from toolwire.server.asgi import Message, RawHeaders, Request, Send
+
+PREFLIGHT_SECONDS = b"600"
+"""How long a browser may remember the answer to a preflight request."""
+_METHODS = b"GET, POST, DELETE, OPTIONS"
+_EXPOSED = (
+    b"retry-after, x-request-id, x-toolwire-explain, x-toolwire-losses,"
+    b" x-toolwire-paired-by-order, x-toolwire-repairs, x-toolwire-restored"
+)
+_MAX_HEADER = 4096
+_VARY = (b"vary", b"origin")
+
+
+def check_origin(origin: str) -> str | None:
+    """What is wrong with an origin in a configuration; None if it is one."""
+    parts = urlsplit(origin)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        return "is no origin; write it as https://app.example or http://localhost:3000"
+    if origin != f"{parts.scheme}://{parts.netloc}".lower():
+        return f"is no origin; write {parts.scheme}://{parts.netloc.lower()}"
+    return None
+
+
+class CorsPolicy:
+    """The origins whose pages may use a server."""
+
+    def __init__(self, origins: Collection[str] = ()) -> None:
+        self._origins = frozenset(origin.encode() for origin in origins)
+
+    def allows(self, request: Request) -> bool:
+        """True if a request comes from a page of a named origin."""
+        return request.headers.get(b"origin") in self._origins
+
+    def preflight(self, request: Request) -> RawHeaders | None:
+        """The headers of the answer to a preflight request; None if the request is none, or not
+        allowed."""
+        headers = request.headers
+        if request.method != "OPTIONS" or b"access-control-request-method" not in headers:
+            return None
+        if not self.allows(request):
+            return None
+        wanted = headers.get(b"access-control-request-headers", b"")
+        allowed = [
+            (b"access-control-allow-origin", headers[b"origin"]),
+            (b"access-control-allow-methods", _METHODS),
+            (b"access-control-allow-headers", wanted[:_MAX_HEADER]),
+            (b"access-control-max-age", PREFLIGHT_SECONDS),
+            _VARY,
+        ]
+        if b"access-control-request-private-network" in headers:
+            allowed.append((b"access-control-allow-private-network", b"true"))
+        return allowed
+
+    def share(self, request: Request, send: Send) -> Send:
+        """Send responses that the page of a request may read."""
+        more: RawHeaders = (
+            (b"access-control-allow-origin", request.headers[b"origin"]),
+            (b"access-control-expose-headers", _EXPOSED),
+            _VARY,
+        )
+
+        async def send_shared(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = message.get("headers", ())
+                assert isinstance(headers, list | tuple)
+                message = {**message, "headers": [*headers, *more]}
+            await send(message)
+
+        return send_shared

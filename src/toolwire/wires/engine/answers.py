@@ -1,0 +1,196 @@
+"""The fields that every response of a wire has, as tables that bodies and streams share.
+
+A table maps a field to its value if the source of the response has none, or to a function that
+makes it. What only the source could know is null or zero. The id is minted from the content, the
+model and the time come from the request (`RequestInfo`), and some wires repeat the settings of the
+request. A value that was filled in says nothing: a reader of the response ignores it. Knows no wire
+by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from msgspec import UNSET, UnsetType
+
+from toolwire.conversation.ids import MINTED, digest, is_minted
+from toolwire.conversation.json import JSON, Object, dump
+from toolwire.conversation.model import Setting
+from toolwire.conversation.parts import Call, Reasoning, Text
+from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.stream import copy_json
+
+MakeField: TypeAlias = "Callable[[EncodeContext], JSON]"
+AnswerFields: TypeAlias = "Mapping[str, JSON | MakeField]"
+ID_PREFIXES = ("chatcmpl-", "resp_", "msg_", "v1_")
+"""The prefixes that wires put before the id of a response."""
+UNKNOWN_MODEL = "unknown"
+"""The model of a response if neither its source nor its request names one."""
+_LENGTH = len(MINTED) + 16
+
+
+def complete_answer(body: Object, fields: AnswerFields, context: EncodeContext) -> Object:
+    """Return a response with all fields of the table; fields that it has keep their values."""
+    out: Object = {}
+    for key, value in fields.items():
+        if key in body:
+            out[key] = body[key]
+        elif callable(value):
+            out[key] = value(context)
+        else:
+            out[key] = copy_json(value) if isinstance(value, dict | list) else value
+    out.update(body)
+    return out
+
+
+# --- ids ------------------------------------------------------------------------------------------
+
+
+def answer_id(prefix: str) -> MakeField:
+    """Return what makes the id of a response whose source has none."""
+
+    def make(context: EncodeContext) -> JSON:
+        if not context.answer_id:
+            context.answer_id = MINTED + digest(*_distinguish(context))
+        return prefix + context.answer_id
+
+    return make
+
+
+def _distinguish(context: EncodeContext) -> Iterator[str | int]:
+    """Yield what distinguishes a response from others: its request, its time and its content."""
+    request = context.request
+    yield request.id
+    if request.id:
+        return
+    yield request.created
+    if request.body:
+        yield dump(request.body).decode("utf-8", "replace")
+    if context.opening:
+        yield context.opening
+    for message in context.messages:
+        for part in message.parts:
+            if isinstance(part, Call):
+                yield from (part.id, part.name, part.args.text)
+            elif isinstance(part, Text | Reasoning):
+                yield part.text
+
+
+def is_minted_answer(text: str) -> bool:
+    """Return True if the id of a response was minted; a prefix may stand before it."""
+    return is_minted(text[-_LENGTH:])
+
+
+def seed_from(response_id: object) -> str:
+    """Return the text from which the call ids of a response are minted: its id, unless it has none
+    or a minted one."""
+    if not isinstance(response_id, str) or is_minted_answer(response_id):
+        return ""
+    return response_id
+
+
+def id_setting(field: str = "id", prefix: str = "") -> SettingSpec:
+    """Return the setting `id` of responses.
+
+    An id of another wire gets the prefix of this one instead of its own, and a translation back
+    restores it. A minted id is not read.
+    """
+
+    def read(value: JSON) -> Setting | UnsetType:
+        return None if value == "" or is_minted_answer(str(value)) else value
+
+    def write(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+        if not isinstance(value, str):
+            return UNSET
+        if value.startswith(prefix):
+            return value
+        return prefix + next(
+            (value.removeprefix(other) for other in ID_PREFIXES if value.startswith(other)), value
+        )
+
+    return SettingSpec("id", (field,), read=read, write=write)
+
+
+# --- model and time -------------------------------------------------------------------------------
+
+
+def answer_model(context: EncodeContext) -> JSON:
+    """Make the model name: the one that was asked for."""
+    return context.request.body.get("model") or UNKNOWN_MODEL
+
+
+def model_setting(field: str = "model") -> SettingSpec:
+    """Return the setting `model` of responses; an empty name says nothing."""
+    return SettingSpec("model", (field,), read=lambda value: value or None)
+
+
+def answer_time(context: EncodeContext) -> JSON:
+    """Make the time of a response in seconds."""
+    return context.request.created
+
+
+def answer_time_text(context: EncodeContext) -> JSON:
+    """Make the time of a response as text."""
+    return time_text(context.request.created)
+
+
+def time_text(seconds: int) -> str:
+    """Return a time as RFC 3339 writes it. Raises ValueError, OverflowError or OSError if it
+    cannot."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
+
+
+def elapsed_nanoseconds(context: EncodeContext) -> JSON:
+    """Make a duration: the time since the request arrived."""
+    return int(context.request.elapsed() * 1e9)
+
+
+def elapsed_milliseconds(context: EncodeContext) -> JSON:
+    """Make the same duration in milliseconds."""
+    return int(context.request.elapsed() * 1e3)
+
+
+def time_setting(field: str) -> SettingSpec:
+    """Return the setting `created` of responses; zero says nothing."""
+    return SettingSpec("created", (field,), read=lambda value: value or None)
+
+
+def time_text_setting(field: str) -> SettingSpec:
+    """Return the setting `created` of responses on wires that write a time as text."""
+
+    def read(value: JSON) -> Setting | UnsetType:
+        if not isinstance(value, str):
+            return UNSET
+        try:
+            time = datetime.fromisoformat(value)
+            return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()) or None
+        except OverflowError:
+            return UNSET
+
+    def write(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+        try:
+            return time_text(int(str(value)))
+        except (ValueError, OverflowError, OSError):
+            return UNSET
+
+    return SettingSpec("created", (field,), read=read, write=write)
+
+
+# --- what responses repeat of the request ---------------------------------------------------------
+
+
+def repeat(field: str, default: JSON) -> MakeField:
+    """Return what repeats a field of the request; an object gets the default's other fields."""
+
+    def make(context: EncodeContext) -> JSON:
+        value = context.request.body.get(field)
+        if value is None:
+            return copy_json(default)
+        if isinstance(value, dict) and isinstance(default, dict):
+            return {**default, **value}
+        return value
+
+    return make

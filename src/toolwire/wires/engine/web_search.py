@@ -1,0 +1,121 @@
+"""A web search that the provider runs: from the form of one wire to the form of another.
+
+Most wires define it as a tool, some as a setting of the request. This module knows no wire by name.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.model import Conversation, Loss, LossSeverity, Tool, WebSearch
+from toolwire.conversation.parts import Message, Source, Text
+
+SETTING = "web_search"
+"""The setting that holds a search, where it is no tool."""
+UNAVAILABLE = (
+    "[toolwire] This conversation asks for a web search of the provider, which is not available to"
+    " you. Answer without it, and say so where the answer would need it."
+)
+"""What the model is told about a search that it does not have."""
+LOCATION_FIELDS = ("city", "region", "country", "timezone")
+LOCATION_KEYS = frozenset(("type", *LOCATION_FIELDS))
+"""The known fields of the object that holds a place."""
+_IMPORTANT = frozenset({"allowed_domains", "blocked_domains", "location"})
+"""Options whose loss changes what is found."""
+
+
+class WebSearchForm(Struct, frozen=True, kw_only=True):
+    """How a wire asks its provider for a web search."""
+
+    kind: str = ""
+    """The type of the tool definition; empty if a search is a setting."""
+    name: str = ""
+    """The name of the tool, if it has one: no function may have it."""
+    options: frozenset[str] = frozenset()
+    """The options that it can hold."""
+    excludes_functions: bool = False
+    """True if a request cannot have functions beside it."""
+
+
+def location_fields(location: JSON) -> Object:
+    """The fields of a place that is known approximately."""
+    if not isinstance(location, dict):
+        return {}
+    return {name: location[name] for name in LOCATION_FIELDS if location.get(name)}
+
+
+def domains(value: JSON) -> tuple[str, ...]:
+    """A list of domains."""
+    return tuple(filter(None, map(str, value))) if isinstance(value, list) else ()
+
+
+def asks_for_search(conversation: Conversation) -> bool:
+    """True if a request asks its provider for a web search."""
+    if SETTING in conversation.settings:
+        return True
+    return any(tool.web_search is not None for tool in conversation.tools)
+
+
+def lower_web_search(
+    conversation: Conversation, form: WebSearchForm | None, losses: list[Loss]
+) -> Conversation:
+    """A request with its web search in the form of the target.
+
+    If the target has none, that is a loss, and the model is told.
+    """
+    functions = [tool for tool in conversation.tools if tool.web_search is None]
+    searches = [tool for tool in conversation.tools if tool.web_search is not None]
+    setting = conversation.settings.get(SETTING)
+    settings = {key: value for key, value in conversation.settings.items() if key != SETTING}
+    path = conversation.source.setting_paths.get(SETTING, (SETTING,))
+    search = setting if isinstance(setting, WebSearch) else WebSearch()
+    if searches:
+        path, search = searches[0].path, searches[0].web_search or search
+    reason = _why_not(form, functions)
+    tools = tuple(functions)
+    if form is None or reason:
+        losses.append(Loss(path, reason))
+        told = _with_note(conversation.messages)
+        return replace(conversation, messages=told, tools=tools, settings=settings)
+    search = _with_options(search, form, path, losses)
+    if not form.kind:
+        return replace(conversation, tools=tools, settings={**settings, SETTING: search})
+    tool = Tool(form.name, kind=form.kind, web_search=search, source=Source(path=path))
+    return replace(conversation, tools=(*tools, tool), settings=settings)
+
+
+def _why_not(form: WebSearchForm | None, functions: list[Tool]) -> str:
+    if form is None:
+        return "this target has no web search of its own; the model is told"
+    if functions and form.excludes_functions:
+        return "a web search and functions exclude each other here; the model is told"
+    if form.name and any(tool.name == form.name for tool in functions):
+        return "a function has the name of the web search here; the model is told"
+    return ""
+
+
+def _with_options(
+    search: WebSearch, form: WebSearchForm, path: JsonPath, losses: list[Loss]
+) -> WebSearch:
+    """A search without the options that the target does not hold."""
+    for option in search.__struct_fields__:
+        if option in form.options or not getattr(search, option):
+            continue
+        severity: LossSeverity = "loss" if option in _IMPORTANT else "info"
+        losses.append(Loss(path, f"a web search has no {option} here", severity=severity))
+        search = replace(search, **{option: getattr(WebSearch(), option)})
+    return search
+
+
+def _with_note(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """The messages with a note for the model: in the last system message at the start, because some
+    servers take only one, or in one of its own."""
+    count = next((n for n, message in enumerate(messages) if message.role != "system"), 0)
+    if not count:
+        return (Message("system", (Text(UNAVAILABLE),)), *messages)
+    last = messages[count - 1]
+    note = Text(UNAVAILABLE, source=Source(path=last.path))
+    noted = replace(last, parts=(*last.parts, note))
+    return (*messages[: count - 1], noted, *messages[count:])

@@ -1,0 +1,188 @@
+"""Read the messages of chat wires.
+
+The calls of an assistant message are in a field of their own, and every result is a message. This
+module knows no wire by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.parts import Message, Output, Part, Reasoning, Result, Role, Source, Text
+from toolwire.wires.engine.capabilities import CacheBreakpoints
+from toolwire.wires.engine.specs import (
+    Block,
+    object_at,
+    opaque,
+    raise_unexpected,
+    read_block,
+    read_result_id,
+    text_or_none,
+)
+from toolwire.wires.families.chat.blocks import PLAIN_TEXT, REASONING, REFUSAL
+
+
+class MessageReader(Struct, frozen=True, eq=False):
+    """The tables of one chat wire, and how its messages are read."""
+
+    name: str
+    content: Mapping[str, Block]
+    calls: Mapping[str, Block]
+    results: Mapping[str, Block]
+    message: Block
+    roles: Mapping[str, Role]
+    reasoning_fields: tuple[str, ...] = ()
+    """Fields that hold reasoning. The first one is written."""
+    reasoning_block: Callable[[str], Object] | None = None
+    """Makes the content block of a reasoning text, on wires that have no field for it."""
+    legacy_call: Block | None = None
+    """The single call without an id, in a field of its own."""
+    server_tools: Block | None = None
+    """The list of calls that the provider ran, each with its result."""
+    cache_breakpoints: CacheBreakpoints | None = None
+    """How content blocks are marked for the provider's cache."""
+
+    def read_choice(self, body: Object, index: int) -> Message:
+        """Read the message of one choice of a response."""
+        path: JsonPath = ("choices", index, "message")
+        return self.read_answer(object_at(self.name, body, path), path)
+
+    def read_answer(self, message: JSON, path: JsonPath) -> Message:
+        """Read the message of a response, which is the assistant's whatever its role says."""
+        answer = self.read_message(message, path)
+        return answer if answer.role == "assistant" else replace(answer, role="assistant")
+
+    def read_messages(self, messages: list[JSON]) -> list[Message]:
+        """Read the messages of a request."""
+        return [self.read_message(message, ("messages", i)) for i, message in enumerate(messages)]
+
+    def read_message(self, message: JSON, path: JsonPath) -> Message:
+        """Read one message of a history or a response."""
+        if not isinstance(message, dict):
+            raise_unexpected(self.name, path, "an object", message)
+        role = message.get("role", "assistant")
+        if not isinstance(role, str):
+            raise_unexpected(self.name, path + ("role",), "a string", role)
+        neutral = self.roles.get(role)
+        if neutral is None:
+            return self._read_other_role(role, message, path)
+        content = message.get("content")
+        parts: tuple[Part, ...]
+        if len(message) == 2 and isinstance(content, str) and "role" in message:
+            source = Source(content, path + ("content",), PLAIN_TEXT)
+            parts = (Text(content, source=source),) if content else ()
+        else:
+            parts = tuple(self.read_parts(message, content, path))
+        return Message(neutral, parts, None, self.name, source=Source(message, path, self.message))
+
+    def _read_other_role(self, role: str, message: Object, path: JsonPath) -> Message:
+        spec = self.results.get(role)
+        if spec is None:
+            part: Part = opaque(role, message, path)
+            source = Source(message, path, self.message)
+            return Message("user", (part,), None, self.name, source=source)
+        source = Source(message, path, spec)
+        if spec.read is not None:
+            part = spec.read(message, path, spec)
+        else:
+            part = self._read_result(message, source)
+        return Message("tool", (part,), None, self.name, source=source)
+
+    def _read_result(self, message: Object, source: Source) -> Part:
+        """Read the result that a message is: both have the same source."""
+        call_id, origin = read_result_id(message.get("tool_call_id"))
+        content = message.get("content")
+        output = content if isinstance(content, str) else self.read_output(content, source.path)
+        name = text_or_none(message["name"]) if "name" in message else None
+        return Result(call_id, output, False, name, origin, source=source)
+
+    def read_output(self, content: JSON, path: JsonPath) -> Output:
+        """Read the content of a result: plain text, or parts."""
+        if content is None or isinstance(content, str):
+            return content or ""
+        if isinstance(content, dict):
+            return content
+        return tuple(self._read_content(content, path + ("content",)))
+
+    def read_parts(self, message: Object, content: JSON, path: JsonPath) -> list[Part]:
+        """Read the parts of a message: reasoning, server tools, content, refusal, calls."""
+        parts: list[Part] = []
+        calls = message.get("tool_calls")
+        # Most messages with calls have nothing else, so there are no other fields to look for.
+        only_calls = (
+            len(message) == 3 and calls is not None and "content" in message and "role" in message
+        )
+        if not only_calls:
+            for key in self.reasoning_fields:
+                text = message.get(key)
+                if text and isinstance(text, str):
+                    parts.append(Reasoning(text, source=Source(text, path + (key,), REASONING)))
+                    break
+            if self.server_tools is not None and self.server_tools.name in message:
+                parts += self._read_server_tools(self.server_tools, message, path)
+        if isinstance(content, str):
+            if content:
+                parts.append(_plain_text(content, path))
+        elif content is not None:
+            parts += self._read_content(content, path + ("content",))
+        refusal = None if only_calls else message.get("refusal")
+        if isinstance(refusal, str):
+            parts.append(Text(refusal, True, source=Source(refusal, path + ("refusal",), REFUSAL)))
+        if calls is not None:
+            parts += self._read_calls(calls, path + ("tool_calls",))
+        if self.legacy_call is not None and not only_calls:
+            legacy = message.get(self.legacy_call.name)
+            # Some servers send an empty legacy call with every answer.
+            if isinstance(legacy, dict) and (legacy.get("name"), legacy.get("arguments")) != (
+                "",
+                "",
+            ):
+                parts.append(_read(self.legacy_call, legacy, path + (self.legacy_call.name,)))
+        return parts
+
+    def _read_content(self, content: JSON, path: JsonPath) -> list[Part]:
+        if isinstance(content, dict):  # some servers take one block or a JSON value
+            return [opaque(content.get("type"), content, path)]
+        if not isinstance(content, list):
+            raise_unexpected(self.name, path, "a string, a list or null", content)
+        return [
+            Text(block, source=Source(block, path + (i,), PLAIN_TEXT))
+            if isinstance(block, str)
+            else read_block(self.name, self.content, block, path + (i,))
+            for i, block in enumerate(content)
+        ]
+
+    def _read_server_tools(self, spec: Block, message: Object, path: JsonPath) -> Iterator[Part]:
+        """Two parts for each entry: the call and its result."""
+        entries = message[spec.name]
+        for i, entry in enumerate(entries if isinstance(entries, list) else ()):
+            if isinstance(entry, dict):
+                yield _read(spec, entry, path + (spec.name, i))
+                if spec.answer is not None:
+                    yield _read(spec.answer, entry, path + (spec.name, i))
+
+    def _read_calls(self, calls: JSON, path: JsonPath) -> list[Part]:
+        if not isinstance(calls, list):
+            raise_unexpected(self.name, path, "a list or null", calls)
+        function = self.calls["function"]
+        read_function = function.read
+        assert read_function is not None
+        return [
+            read_function(call, path + (i,), function)
+            if isinstance(call, dict) and call.get("type", "function") in ("function", None)
+            else read_block(self.name, self.calls, call, path + (i,))
+            for i, call in enumerate(calls)
+        ]
+
+
+def _plain_text(content: str, path: JsonPath) -> Text:
+    return Text(content, source=Source(content, path + ("content",), PLAIN_TEXT))
+
+
+def _read(spec: Block, block: Object, path: JsonPath) -> Part:
+    assert spec.read is not None
+    return spec.read(block, path, spec)

@@ -1,0 +1,168 @@
+"""`toolwire up` and `toolwire probe`: the screen, the command that it prints, and ports in use."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from cli.shell import PROGRAM, ROOT, environment, run_with_pipes
+
+from toolwire.conversation.json import JSON, Object
+
+PROBE_OUTPUT = """\
+/v1/chat/completions  the model calls one tool twice
+  ╭── weather {"city":"Oslo"}  ID-A
+  │╭─ weather {"city":"Rome"}  ID-B
+/v1/messages  the results go back, last one first
+  │╰─ 24 degrees               ID-B
+  ╰── -3 degrees               ID-A
+the model answers
+  weather(city="Oslo") gave: -3 degrees
+  weather(city="Rome") gave: 24 degrees
+2 calls, 2 results: every result found its call
+"""
+
+
+def free_ports(count: int) -> list[str]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [str(one.getsockname()[1]) for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def test_up_prints_a_screen_whose_command_shows_that_ids_hold() -> None:
+    port, tools_port = free_ports(2)
+    process = subprocess.Popen(
+        [*PROGRAM, "up", "examples/tools.py", "--port", port, "--tools-port", tools_port],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={key: value for key, value in environment().items() if not key.endswith("_API_KEY")},
+    )
+    try:
+        assert process.stdout is not None
+        screen: list[str] = []
+        for line in process.stdout:
+            screen.append(line.rstrip("\n"))
+            if "A line for each request" in line:
+                break
+        (command,) = (line.strip() for line in screen if " probe " in line)
+        probe = subprocess.run(
+            shlex.split(command), cwd=ROOT, capture_output=True, text=True, env=environment()
+        )
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert max(map(len, screen)) <= 80
+    ids = dict.fromkeys(re.findall(r"call_\w+", probe.stdout))
+    output = probe.stdout
+    for call_id, name in zip(ids, ("ID-A", "ID-B"), strict=True):
+        output = output.replace(call_id, name)
+    assert (probe.returncode, output) == (0, PROBE_OUTPUT)
+
+
+@pytest.mark.parametrize(("level", "hint"), [(None, "--port {}"), ("1", "make run PORT={}")])
+def test_a_port_in_use_gets_a_hint(
+    level: str | None, hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MAKELEVEL", raising=False)
+    if level is not None:
+        monkeypatch.setenv("MAKELEVEL", level)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run_with_pipes("up", "examples/tools.py", "--port", str(port))
+    start = f"toolwire: port {port} is in use; choose another one: "
+    pattern = re.escape(start + hint).replace(re.escape("{}"), r"(\d+)") + "\n"
+    match = re.fullmatch(pattern, done.stderr.decode())
+    assert done.returncode == 2 and match, done.stderr.decode()
+    assert int(match[1]) > port
+
+
+@contextmanager
+def gateway_with_calls(calls: list[JSON]) -> Iterator[str]:
+    """A gateway that makes these calls over OpenAI's API, and says "ok" over Anthropic's."""
+    message: Object = {"role": "assistant", "content": None, "tool_calls": calls}
+    answers: dict[str, Object] = {
+        "/v1/chat/completions": {"choices": [{"index": 0, "message": message}]},
+        "/v1/messages": {"role": "assistant", "content": [{"type": "text", "text": "ok"}]},
+    }
+
+    class GatewayHandler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            body = json.dumps(answers[self.path]).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), GatewayHandler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def call(call_id: str, city: str) -> JSON:
+    arguments = json.dumps({"city": city})
+    function: Object = {"name": "weather", "arguments": arguments}
+    return {"id": call_id, "type": "function", "function": function}
+
+
+@pytest.mark.parametrize(
+    "calls",
+    [
+        pytest.param([call("one", "Oslo"), call("one", "Rome")], id="one id for two calls"),
+        pytest.param([call("one", "Oslo")], id="one call instead of two"),
+        pytest.param([], id="no call"),
+    ],
+)
+def test_the_probe_fails_if_ids_do_not_hold(calls: list[JSON]) -> None:
+    with gateway_with_calls(calls) as url:
+        done = run_with_pipes("probe", url)
+    assert done.returncode == 1, done.stdout.decode()
+    assert "every result found its call" not in done.stdout.decode()
+
+
+def test_a_probe_of_nothing_says_how_to_start_a_gateway() -> None:
+    (port,) = free_ports(1)
+    done = run_with_pipes("probe", f"http://127.0.0.1:{port}")
+    assert done.returncode == 2
+    assert done.stderr.decode().endswith("is the gateway running? (toolwire up)\n")
+
+
+def test_the_installation_shows_its_phases() -> None:
+    lines = "Collecting click>=8.2\nCollecting rich\nInstalling collected packages: rich, click\n"
+    done = subprocess.run(
+        [sys.executable, "scripts/pip_progress.py"],
+        input=lines,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    phases = [re.sub(r"\d+ s", "N s", line).split() for line in done.stdout.splitlines()]
+    assert phases == [
+        ["N", "s", "fetching", "click"],
+        ["N", "s", "installing", "2", "packages"],
+        ["2", "packages", "in", "N", "s"],
+    ]

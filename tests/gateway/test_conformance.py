@@ -1,0 +1,68 @@
+"""What a public conformance suite says about the answers of the gateway.
+
+`llm-comply` checks answers against the published schemas, with required fields enforced. It runs
+once for each client API and each wire that the model behind the gateway may speak.
+"""
+
+from __future__ import annotations
+
+import pytest
+from gateway.serving import UPSTREAMS, Doors
+from llm_comply.cli import _SPEC_FILES  # type: ignore[import-untyped]
+from llm_comply.config import ComplianceConfig  # type: ignore[import-untyped]
+from llm_comply.http import close_client  # type: ignore[import-untyped]
+from llm_comply.runner import TestRunner as Runner  # type: ignore[import-untyped]
+from llm_comply.schema import _SPECS_DIR, SpecLoader  # type: ignore[import-untyped]
+from llm_comply.tests import get_tests  # type: ignore[import-untyped]
+
+MODELS = {
+    "open-responses": "gpt-5",
+    "openai-chat": "gpt-5",
+    "anthropic": "claude-opus-5",
+    "google-genai": "gemini-3-pro",
+    "google-interactions": "gemini-3-pro",
+}
+"""The formats of the suite, and a model for which it skips no test."""
+TOTALS = {
+    "open-responses": 13,
+    "openai-chat": 9,
+    "anthropic": 9,
+    "google-genai": 9,
+    "google-interactions": 9,
+}
+_NO_THOUGHTS = {"interactions-thinking": "the provider shows no thoughts for a level alone"}
+REFUSED = {
+    ("openai-chat", "openai-chat"): {
+        "chat-reasoning-summary": "OpenAI's chat API has no field `reasoning`; other servers do"
+    },
+    ("open-responses", "bedrock"): {
+        "assistant-phase": "Bedrock refuses a history that starts with the assistant"
+    },
+    **{
+        ("google-interactions", upstream): _NO_THOUGHTS
+        for upstream in UPSTREAMS
+        if upstream not in ("openai-responses", "gemini-interactions")
+    },
+}
+"""What the provider itself refuses or does not send, and why. This table may only get shorter."""
+
+
+@pytest.mark.filterwarnings("ignore:jsonschema.RefResolver is deprecated")
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+@pytest.mark.parametrize("suite", MODELS)
+def test_the_conformance_suite_passes(suite: str, upstream: str, door: Doors) -> None:
+    spec = _SPEC_FILES[suite]
+    config = ComplianceConfig(
+        base_url=f"{door.url(upstream)}/v1",
+        api_key="any",
+        model=MODELS[suite],
+        extra_headers={"anthropic-version": "2023-06-01"},
+    )
+    loader = SpecLoader(None if spec is None else str(_SPECS_DIR / spec))
+    try:
+        results = Runner(config, get_tests(suite), loader).run_all().results
+    finally:
+        close_client()
+    failed = {result.id: result.errors for result in results if result.status.value != "passed"}
+    assert failed.keys() == REFUSED.get((suite, upstream), {}).keys(), failed
+    assert len(results) == TOTALS[suite]

@@ -1,0 +1,109 @@
+"""Settings that the model of another wire refuses are left out and reported; the strict mock judges
+the request."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from gateway.serving import Doors
+
+from toolwire.conversation.json import JSON, Object
+
+TOOLS: JSON = [{"functionDeclarations": [{"name": "f"}]}]
+FORCED: JSON = {"functionCallingConfig": {"mode": "ANY"}}
+BUDGET: JSON = {"thinkingConfig": {"thinkingBudget": 1024}}
+GEMINI: Object = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
+MESSAGES: Object = {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 99}
+CHAT: Object = {"messages": [{"role": "user", "content": "hi"}]}
+MATH: Object = {"temperature": 0.2, "topP": 0.5, "stopSequences": ["x"], "presencePenalty": 0.5}
+ASKS = "/v1beta/models/{model}:generateContent"
+CASES: dict[str, tuple[str, str, str, Object, tuple[str, ...]]] = {
+    "sampling to a chat model that reasons": (
+        "openai-chat",
+        "gpt-5",
+        ASKS,
+        {**GEMINI, "generationConfig": MATH},
+        ("temperature", "top_p", "stop", "presence_penalty"),
+    ),
+    "sampling to a Responses model that reasons": (
+        "openai-responses",
+        "o3",
+        "/v1/messages",
+        {**MESSAGES, "temperature": 0.5},
+        ("temperature",),
+    ),
+    "sampling to a model that was told to reason": (
+        "openai-chat",
+        "gpt-5.2",
+        "/v1/messages",
+        {**MESSAGES, "temperature": 0.5, "output_config": {"effort": "low"}},
+        ("temperature",),
+    ),
+    "one token to Responses": (
+        "openai-responses",
+        "gpt-4o",
+        "/v1/messages",
+        {**MESSAGES, "max_tokens": 1},
+        ("max_tokens",),
+    ),
+    "effort to a chat model that does not reason": (
+        "openai-chat",
+        "gpt-4o",
+        "/v1/responses",
+        {"input": "hi", "reasoning": {"effort": "low"}},
+        ("effort",),
+    ),
+    "effort to a Responses model that does not reason": (
+        "openai-responses",
+        "gpt-4o",
+        "/v1/chat/completions",
+        {**CHAT, "reasoning_effort": "low"},
+        ("effort",),
+    ),
+    "a budget beside a forced tool to Anthropic": (
+        "anthropic",
+        "claude-sonnet-4-5",
+        ASKS,
+        {**GEMINI, "tools": TOOLS, "toolConfig": FORCED, "generationConfig": BUDGET},
+        ("budget",),
+    ),
+    "a budget beside a forced tool to Bedrock": (
+        "bedrock",
+        "anthropic.claude-sonnet-4-5",
+        ASKS,
+        {**GEMINI, "tools": TOOLS, "toolConfig": FORCED, "generationConfig": BUDGET},
+        ("budget",),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_settings_that_a_model_refuses_are_left_out_and_reported(name: str, door: Doors) -> None:
+    upstream, model, path, body, lost = CASES[name]
+    answer = _ask(door, upstream, path.format(model=model), {"model": model, **body})
+    assert answer.status_code == 200, answer.text
+    for setting in lost:
+        assert setting in answer.headers["x-toolwire-losses"]
+
+
+def test_a_model_that_takes_a_setting_gets_it(door: Doors) -> None:
+    body: Object = {**MESSAGES, "temperature": 0.5, "model": "gpt-5.2"}
+    answer = _ask(door, "openai-chat", "/v1/messages", body)
+    assert answer.status_code == 200 and "temperature" not in answer.headers.get(
+        "x-toolwire-losses", ""
+    )
+    sent = door.mocks["openai-chat"].requests[-1].body
+    assert isinstance(sent, dict) and sent["temperature"] == 0.5
+
+
+def test_a_client_of_the_same_wire_is_told_by_the_provider(door: Doors) -> None:
+    body: Object = {**CHAT, "temperature": 0.5, "model": "gpt-5"}
+    answer = _ask(door, "openai-chat", "/v1/chat/completions", body)
+    assert answer.status_code == 400 and "Unsupported value" in answer.text
+
+
+def _ask(door: Doors, upstream: str, path: str, body: Object) -> httpx.Response:
+    if path.startswith("/v1beta"):
+        body = {key: body[key] for key in body if key != "model"}
+    headers = {"anthropic-version": "2023-06-01"}
+    return httpx.post(door.url(upstream) + path, json=body, headers=headers, timeout=60)

@@ -1,0 +1,27 @@
+"""What a gateway answers beside its APIs."""
+
+from __future__ import annotations
+
+import httpx
+import ollama
+from gateway.serving import Doors
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+def test_the_root_is_a_page_for_browsers_with_the_address_of_each_client(door: Doors) -> None:
+    url = door.url("anthropic")
+    told = httpx.get(f"{url}/", headers={"accept": BROWSER, "host": "localhost:1"})
+    assert told.headers["content-type"] == "text/html; charset=utf-8"
+    assert "<code>http://localhost:1/v1</code>" in told.text and "<script" not in told.text
+    told = httpx.get(f"{url}/", headers={"accept": BROWSER, "host": 'localhost"><script>'})
+    assert "<script" not in told.text and "default-src" in told.headers["content-security-policy"]
+
+
+def test_the_root_is_what_clients_of_ollama_expect_for_everything_else(door: Doors) -> None:
+    url = door.url("anthropic")
+    assert httpx.get(f"{url}/").text == "Ollama is running"
+    assert httpx.head(f"{url}/").status_code == 200
+    assert httpx.post(f"{url}/", json={}).status_code == 404
+    with ollama.Client(host=url) as client:
+        assert client.list().models is not None

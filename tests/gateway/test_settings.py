@@ -1,0 +1,73 @@
+"""Settings on their way through the gateway, and what it reports about the others."""
+
+from __future__ import annotations
+
+from urllib.request import Request, urlopen
+
+import pytest
+from gateway.bodies import MESSAGE
+from gateway.test_real_shapes import TURN
+from gateway.upstreams import answers, behind
+
+from toolwire.conversation.json import JSON, Object, dump, parse
+from toolwire.gateway.client_apis.routes import BY_WIRE
+from toolwire.gateway.translation.translator import Translator
+from toolwire.providers.table import BY_NAME
+
+SAMPLING = BY_NAME["anthropic"].sampling_fields
+CHAT: Object = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+
+
+def translate_settings(settings: Object) -> tuple[Object, list[str]]:
+    """What Anthropic gets of the settings of a chat request, and what is reported as lost."""
+    translator = Translator(
+        BY_WIRE["openai-chat"], "anthropic", model="m", sampling_fields=SAMPLING
+    )
+    request = translator.request(dump({**CHAT, **settings}))
+    fields = {name: request.body[name] for name in SAMPLING if name in request.body}
+    return fields, [loss.pointer for loss in request.losses]
+
+
+@pytest.mark.parametrize(
+    "settings, fields, lost",
+    [
+        ({"temperature": 0.2}, {"temperature": 0.2}, []),
+        ({"top_p": 0.9}, {"top_p": 0.9}, []),
+        ({"temperature": 0.2, "top_p": 0.9}, {"temperature": 0.2}, ["/top_p"]),
+        ({"temperature": 1.7}, {"temperature": 1}, ["/temperature"]),
+        ({}, {}, []),
+    ],
+)
+def test_sampling_settings_reach_anthropic(
+    settings: Object, fields: Object, lost: list[str]
+) -> None:
+    assert translate_settings(settings) == (fields, lost)
+
+
+def test_the_version_that_a_client_names_goes_to_a_model_of_the_same_wire() -> None:
+    fields = {"content-type": "application/json", "anthropic-version": "2026-10-21"}
+    with behind("anthropic", answers(MESSAGE)) as door:
+        urlopen(Request(f"{door.url}/v1/messages", dump(TURN), fields)).close()
+        assert door.up.got[0].headers["anthropic-version"] == "2026-10-21"
+
+
+def test_the_header_counts_only_losses_of_meaning() -> None:
+    def losses(body: JSON) -> str | None:
+        fields = {"content-type": "application/json"}
+        with (
+            behind("anthropic", answers(MESSAGE)) as door,
+            urlopen(Request(f"{door.url}/v1/chat/completions", dump(body), fields)) as answer,
+        ):
+            found: str | None = answer.headers["x-toolwire-losses"]
+            return found
+
+    assert losses({**CHAT, "store": False, "metadata": {"a": "b"}, "temperature": 0.5}) is None
+    assert str(losses({**CHAT, "store": False, "logit_bias": {"1": 1}})).startswith("1: ")
+
+
+def test_clients_of_ollama_find_the_version_and_tell_the_models_apart() -> None:
+    with behind("anthropic", answers(MESSAGE)) as door:
+        with urlopen(f"{door.url}/api/version") as answer:
+            assert parse(answer.read()).keys() == {"version"}  # type: ignore[union-attr]
+        with urlopen(f"{door.url}/") as answer:
+            assert answer.status == 200

@@ -1,0 +1,366 @@
+"""Limits of keys, what clients use, and several upstreams of one model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from time import sleep
+
+import pytest
+from gateway_ops.running import get, post, serve_gateway
+from gateway_ops.test_process import running, until
+from mock.hosting import serve_mock
+from postgres import database_url
+
+from toolwire.conversation.model import Usage
+from toolwire.errors import ConfigError
+from toolwire.gateway import Gateway
+from toolwire.gateway.balance import COOLDOWN, Balancer
+from toolwire.gateway.config.model_table import ModelTable, ModelTarget
+from toolwire.gateway.config.parser import read_config
+from toolwire.gateway.usage.limits import (
+    KeyLimits,
+    KeyUsage,
+    LimitReached,
+    ProcessCount,
+    SharedUsage,
+)
+from toolwire.gateway.usage.prices import Price, find_price
+from toolwire.gateway.usage.store import UsageRow, UsageStore
+
+KEY = "tw-" + "k3y-of-alice-" * 4
+SHA256 = hashlib.sha256(KEY.encode()).hexdigest()
+ASK = {"model": "demo", "messages": [{"role": "user", "content": "hello"}]}
+MIDNIGHT = datetime(2027, 1, 31, tzinfo=UTC).timestamp()
+
+
+class Clock:
+    """A clock that tests set."""
+
+    def __init__(self, now: float = 6000.0) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def key_usage(clock: Clock) -> KeyUsage:
+    return KeyUsage(clock, clock)
+
+
+def reason(reached: LimitReached | None) -> str:
+    return "" if reached is None else reached.reason
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rpm", [0.5, 1, 3, 60])
+def test_a_key_gets_a_burst_and_then_its_rate(rpm: float) -> None:
+    clock = Clock()
+    usage, limits = key_usage(clock), KeyLimits(requests_per_minute=rpm)
+    accepted: list[float] = []
+    end = clock.now + 600
+    while clock.now < end:
+        reached = usage.acquire(limits)
+        if reached is None:
+            usage.release()
+            accepted.append(clock.now)
+        else:
+            assert reached.seconds <= 60 / rpm + 0.001
+            clock.now += reached.seconds + 0.001
+    burst = max(1, int(rpm))
+    assert accepted[burst - 1] == accepted[0], "a burst of as many requests is accepted"
+    assert burst + rpm * 10 - 2 <= len(accepted) <= burst + rpm * 10 + 1
+
+
+def test_a_lower_limit_counts_at_once() -> None:
+    usage = key_usage(Clock())
+    for _ in range(10):
+        assert usage.acquire(KeyLimits(requests_per_minute=10)) is None
+    reached = usage.acquire(KeyLimits(requests_per_minute=5))
+    assert reached is not None and reached.seconds == pytest.approx(72.0)
+
+
+def test_tokens_are_limited_by_what_earlier_requests_used() -> None:
+    clock = Clock()
+    usage, limits = key_usage(clock), KeyLimits(tokens_per_minute=100)
+    assert usage.acquire(limits) is None
+    usage.add_tokens(99, 0.0)
+    assert usage.acquire(limits) is None
+    usage.add_tokens(101, 0.0)
+    reached = usage.acquire(limits)
+    assert reached is not None and reached.reason == "its limit of 100 tokens per minute"
+    assert reached.seconds == pytest.approx(101 * 60 / 100)
+    clock.now += reached.seconds + 0.01
+    assert usage.acquire(limits) is None
+
+
+def test_what_other_processes_count_is_counted_once() -> None:
+    clock = Clock()
+    usage = key_usage(clock)
+    usage.acquire(KeyLimits(requests_per_minute=4, tokens_per_minute=100))
+    usage.share(SharedUsage(others={"b": ProcessCount(100, 5000, 1)}), 0.0)
+    assert usage.acquire(KeyLimits(requests_per_minute=4)) is None, "they were before this process"
+    assert reason(usage.acquire(KeyLimits(concurrency=3))).endswith("at the same time")
+    for _ in range(2):
+        others = {"b": ProcessCount(101, 5090, 0), "c": ProcessCount(1, 10, 0)}
+        usage.share(SharedUsage(others=others), 0.0)
+    assert reason(usage.acquire(KeyLimits(requests_per_minute=4))).endswith("requests per minute")
+    assert reason(usage.acquire(KeyLimits(tokens_per_minute=100))).endswith("tokens per minute")
+    clock.now += 31
+    assert usage.acquire(KeyLimits(requests_per_minute=4, tokens_per_minute=100)) is None
+
+
+def test_a_budget_ends_with_its_day_or_month() -> None:
+    clock = Clock(MIDNIGHT - 3600)
+    usage = key_usage(clock)
+    shared = SharedUsage(
+        others={}, day="2027-01-30", cost_of_day=4.0, month="2027-01-01", cost_of_month=40.0
+    )
+    usage.share(shared, 0.0)
+    day, month = KeyLimits(budget_per_day=5), KeyLimits(budget_per_month=50)
+    assert usage.acquire(day) is None and usage.acquire(month) is None
+    usage.add_tokens(10, 1.0)
+    reached = usage.acquire(day)
+    assert reached is not None and reached.reason == "its budget of 5 for a day"
+    assert reached.seconds == 3600
+    usage.add_tokens(10, 9.0)
+    reached = usage.acquire(month)
+    assert reached is not None and reached.reason == "its budget of 50 for a month"
+    assert reached.seconds == 3600 + 86400, "the last day of January is left"
+    clock.now = MIDNIGHT + 1
+    shared = SharedUsage(others={}, day="2027-01-31", month="2027-01-01", cost_of_month=50.0)
+    usage.share(shared, 10.0)
+    assert usage.acquire(day) is None, "another day"
+    assert usage.acquire(month) is not None
+
+
+def test_prices_of_the_longest_pattern_count_and_cached_tokens_cost_their_own_price() -> None:
+    prices = {
+        "*": Price(input=1.0, output=2.0),
+        "claude-*": Price(input=3.0, output=15.0, cached_input=0.3, cache_write=3.75),
+    }
+    price = find_price(prices, "claude-opus")
+    assert price is not None
+    usage = Usage(input=1_000_000, output=100_000, cached=500_000, cache_write=100_000)
+    assert price.cost(usage) == pytest.approx(0.4 * 3 + 0.5 * 0.3 + 0.1 * 3.75 + 0.1 * 15)
+    other = find_price(prices, "gpt-5")
+    assert other is not None and other.cost(usage) == pytest.approx(1.2)
+    assert find_price({"gpt-*": price}, "claude") is None
+
+
+# --- the store ------------------------------------------------------------------------------------
+
+
+def check_store(url: str) -> None:
+    """Two processes share what they count."""
+    first, second = UsageStore(url), UsageStore(url)
+    now = MIDNIGHT + 30.0
+    row = UsageRow(requests=2, errors=1, input_tokens=10, output_tokens=5, cost=0.25)
+    count = ProcessCount(2, 15, 1)
+    counts = {"alice": count}
+    group = ("2027-01-31", "alice", "claude-x", "anthropic")
+    before = ("2027-01-30", "alice", "claude-x", "anthropic")
+    mine = first.sync({group: row, before: row}, "a", counts, now)
+    assert mine["alice"].others == {}, "only of other processes"
+    assert (mine["alice"].cost_of_day, mine["alice"].cost_of_month) == (0.25, 0.5)
+    theirs = second.sync({group: row}, "b", {}, now)["alice"]
+    assert theirs.others == {"a": count}
+    assert (theirs.cost_of_day, theirs.cost_of_month) == (0.5, 0.75)
+    assert second.sync({}, "b", {}, now + 60)["alice"].others == {}, "the process is gone"
+    again = first.sync({}, "a", counts, now)
+    assert again["alice"].cost_of_day == 0.5, "nothing is counted twice"
+    (total,) = first.totals(["key"], since="2027-01-31")
+    assert total.group == ("alice",) and total.usage.requests == 4 and total.usage.cost == 0.5
+    assert [total.group[0] for total in second.totals(["day", "model"])] == [before[0], group[0]]
+    first.remove_process("a")
+    assert second.sync({}, "b", {}, now)["alice"].others == {}
+    first.close()
+    second.close()
+
+
+def test_a_store_in_sqlite(tmp_path: Path) -> None:
+    check_store(f"sqlite:///{tmp_path / 'usage.db'}")
+
+
+def test_a_store_in_postgresql() -> None:
+    check_store(database_url())
+
+
+def test_a_failed_exchange_writes_nothing_and_the_next_one_succeeds(tmp_path: Path) -> None:
+    store = UsageStore(f"sqlite:///{tmp_path / 'usage.db'}")
+    row = {("2027-01-31", "alice", "m", "u"): UsageRow(requests=1)}
+    broken = {"alice": ProcessCount(requests=2**70)}
+    with pytest.raises(OverflowError):
+        store.sync(row, "a", broken, MIDNIGHT)
+    assert store.sync({}, "a", {}, MIDNIGHT) == {}
+    store.close()
+
+
+# --- the program ----------------------------------------------------------------------------------
+
+
+def config(folder: Path, **limits: object) -> None:
+    rows = "".join(f"{name} = {json.dumps(value)}\n" for name, value in limits.items())
+    (folder / "keys.toml").write_text(f'[keys.alice]\nsha256 = "{SHA256}"\n{rows}')
+    (folder / "g.toml").write_text(
+        '[models.demo]\nupstream = "demo"\n[keys]\nfile = "keys.toml"\n'
+        '[usage]\nstore = "sqlite:///usage.db"\n[prices."*"]\ninput = 1000\noutput = 1000\n'
+    )
+
+
+BEARER = {"authorization": f"Bearer {KEY}"}
+
+
+def read_usage(folder: Path, *arguments: str) -> list[dict[str, object]]:
+    command = [sys.executable, "-m", "toolwire.cli", "usage", "sqlite:///usage.db", "--json"]
+    done = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    rows: list[dict[str, object]] = json.loads(done.stdout)
+    return rows
+
+
+def test_a_limit_holds_over_all_workers_and_a_restart_and_usage_is_shown(tmp_path: Path) -> None:
+    config(tmp_path, budget_per_day=0.05)
+    with running(tmp_path, "g.toml", "--workers", "2") as gateway:
+        at = f"{gateway.url}/v1/chat/completions"
+        statuses: list[int] = []
+
+        def all_refused(times: int) -> bool:
+            latest = [post(at, ASK, BEARER).status for _ in range(times)]
+            statuses.extend(latest)
+            return set(latest) == {429}
+
+        assert until(lambda: all_refused(1), 60), "the budget ends"
+        assert until(lambda: all_refused(12), 60), "both workers know it"
+        assert set(statuses) == {200, 429}
+    with running(tmp_path, "g.toml") as gateway:
+        response = post(f"{gateway.url}/v1/chat/completions", ASK, BEARER)
+        assert response.status == 429 and "its budget of 0.05 for a day" in response.text
+        assert int(response.headers["retry-after"]) <= 86400
+    (row,) = [row for row in read_usage(tmp_path) if row["model"] == "demo"]
+    assert row["key"] == "alice" and row["requests"] == statuses.count(200)
+    cost = row["cost"]
+    assert isinstance(cost, float) and cost >= 0.05
+    assert {row["upstream"] for row in read_usage(tmp_path, "--by", "upstream")} == {"", "openai"}
+
+
+def test_concurrency_is_shared_by_workers(tmp_path: Path) -> None:
+    config(tmp_path, concurrency=1)
+    slow = {**ASK, "messages": [{"role": "user", "content": "[[slow 4.0]] [[text done]]"}]}
+    with running(tmp_path, "g.toml", "--workers", "2") as gateway:
+        at = f"{gateway.url}/v1/chat/completions"
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(post, at, slow, BEARER)
+            sleep(2.5)  # both workers exchange with the store every second
+            statuses = {post(at, ASK, BEARER).status for _ in range(10)}
+            assert statuses == {429} and first.result().status == 200
+        assert until(lambda: post(at, ASK, BEARER).status == 200)
+
+
+def test_a_budget_without_a_store_or_prices_is_a_mistake(tmp_path: Path) -> None:
+    config(tmp_path, budget_per_day=1)
+    (tmp_path / "g.toml").write_text(
+        '[models.demo]\nupstream = "demo"\n[keys]\nfile = "keys.toml"\n'
+    )
+    with pytest.raises(ConfigError) as error:
+        Gateway.from_config(tmp_path / "g.toml")
+    assert [mistake.partition(": ")[2] for mistake in error.value.mistakes] == [
+        "alice: a budget needs [usage] store",
+        "alice: a budget needs [prices.MODEL]",
+    ]
+
+
+def test_keys_can_be_managed_from_the_command_line(tmp_path: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "toolwire.cli", "keys", *arguments]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    key = run("add", "alice", "keys.toml", "--rpm", "60", "--model", "claude-*").stdout.strip()
+    assert key.startswith("tw-") and key not in (tmp_path / "keys.toml").read_text()
+    assert run("limit", "alice", "keys.toml", "--tpm", "1000", "--remove", "rpm").returncode == 0
+    (row,) = json.loads(run("list", "keys.toml", "--json").stdout)
+    assert (row["name"], row["models"], row["rpm"], row["tpm"]) == (
+        "alice",
+        ["claude-*"],
+        None,
+        1000,
+    )
+    wrong = run("revoke", "alise", "keys.toml")
+    assert wrong.returncode == 2 and "did you mean alice?" in wrong.stderr
+    assert run("revoke", "alice", "keys.toml").returncode == 0
+    assert json.loads(run("list", "keys.toml", "--json").stdout) == []
+    typo = [sys.executable, "-m", "toolwire.cli", "usage", "sqlite:///typo.db"]
+    done = subprocess.run(typo, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 2 and "typo.db: no such file" in done.stderr
+    assert not (tmp_path / "typo.db").exists()
+
+
+# --- several upstreams ----------------------------------------------------------------------------
+
+POOL = """
+[models.fast]
+upstream = "openai"
+base_url = "{0}/v1"
+key_env = "K"
+balance = ["fast-b"]
+fallbacks = ["slow"]
+[models.fast-b]
+upstream = "openai"
+base_url = "{1}/v1"
+key_env = "K"
+[models.slow]
+upstream = "openai"
+base_url = "{2}/v1"
+key_env = "K"
+"""
+NOWHERE = "http://127.0.0.1:9"
+
+
+def table(*urls: str) -> ModelTable:
+    return ModelTable(read_config(POOL.format(*urls)), {"K": "k" * 20})
+
+
+def names(targets: list[ModelTarget]) -> list[str]:
+    return [target.table for target in targets]
+
+
+def test_requests_go_to_the_least_busy_upstream_and_those_that_failed_rest() -> None:
+    clock = Clock(0.0)
+    balancer, targets = Balancer(clock), table(NOWHERE, NOWHERE, NOWHERE).find("fast")
+    assert names(targets) == ["fast", "fast-b", "slow"]
+    first = balancer.order(targets)[0]
+    with balancer.use(first):
+        assert balancer.order(targets)[0].table != first.table
+        with balancer.use(balancer.order(targets)[0]):
+            assert balancer.order(targets)[0].table == first.table, "it waits for longer"
+    used = [names(balancer.order(targets))[0]]
+    for _ in range(5):
+        with balancer.use(balancer.order(targets)[0]):
+            pass
+        used.append(names(balancer.order(targets))[0])
+    assert used.count("fast") == used.count("fast-b") == 3, "in turn"
+    balancer.rest(targets[0], None)
+    assert names(balancer.order(targets)) == ["fast-b", "slow", "fast"]
+    balancer.rest(targets[1], 60.0)
+    assert names(balancer.order(targets)) == ["slow", "fast-b", "fast"]
+    clock.now = COOLDOWN + 0.1
+    assert names(balancer.order(targets)) == ["fast", "slow", "fast-b"]
+
+
+def test_an_upstream_that_is_down_gets_one_request_and_then_rests() -> None:
+    with serve_mock("openai-chat") as mock:
+        models = table(NOWHERE, mock.url, mock.url)
+        gateway = Gateway(models)
+        with serve_gateway(gateway) as url:
+            body = {**ASK, "model": "fast"}
+            at = f"{url}/v1/chat/completions"
+            assert {post(at, body).status for _ in range(6)} == {200}
+            metrics = get(f"{url}/metrics").text
+    assert 'fallbacks_total{upstream="openai"} 1' in metrics

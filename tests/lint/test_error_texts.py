@@ -1,0 +1,81 @@
+"""Errors as people pasted them into public issues: each one leads to its rule, or to its kind.
+
+`error_texts.jsonl` has a text per line, with the issue it is from and the rules that are right as
+the first explanation; for an error that is not about tool calls, its kind. About a
+third of the texts, drawn at random, is held out: patterns are written for the others, and these
+show how well they generalize. Do not read them when you change a pattern.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from toolwire.lint import all_rules
+from toolwire.lint.explain import UNRELATED_CODE, explain
+from toolwire.lint.provider_errors import UNRELATED_ERRORS
+
+MIN_RATE = 0.95
+"""The share of the held-out texts whose first explanation has to be right."""
+
+
+class ErrorText(msgspec.Struct, frozen=True):
+    """A text from an issue, and what it means."""
+
+    source: str
+    held_out: bool
+    text: str
+    rules: tuple[str, ...] = ()
+    kind: str = ""
+
+    def is_explained(self) -> bool:
+        """True if the first explanation is right, or nothing but the kind is said."""
+        names = [(one.code, one.name) for one in explain(self.text)]
+        if self.kind:
+            return names == [(UNRELATED_CODE, self.kind)]
+        return bool(names) and names[0][1] in self.rules
+
+
+LINES = (Path(__file__).parent / "error_texts.jsonl").read_text(encoding="utf-8").splitlines()
+TEXTS = [msgspec.convert(json.loads(line), ErrorText) for line in LINES]
+HELD_OUT = [one for one in TEXTS if one.held_out]
+LEARNED = [one for one in TEXTS if not one.held_out]
+
+
+def test_there_are_enough_texts_of_both_parts() -> None:
+    assert len([one for one in TEXTS if one.rules]) >= 250
+    assert len([one for one in TEXTS if one.kind]) >= 60
+    assert len(HELD_OUT) >= 0.3 * len(TEXTS)
+    assert len({one.text for one in TEXTS}) == len(TEXTS)
+
+
+def test_every_rule_and_kind_of_a_text_exists() -> None:
+    names = {rule.name for rule in all_rules()}
+    assert {name for one in TEXTS for name in one.rules} <= names
+    assert {one.kind for one in TEXTS} - {""} <= {error.kind for error in UNRELATED_ERRORS}
+
+
+@pytest.mark.parametrize("error", LEARNED, ids=lambda one: f"{one.source}-{one.text[:24].strip()}")
+def test_a_pasted_error_leads_to_its_rule_or_kind(error: ErrorText) -> None:
+    assert error.is_explained(), explain(error.text)[:1]
+
+
+@pytest.mark.parametrize("about_calls", [True, False])
+def test_errors_that_no_pattern_was_written_for_are_explained_too(about_calls: bool) -> None:
+    held_out = [one for one in HELD_OUT if bool(one.rules) == about_calls]
+    right = sum(one.is_explained() for one in held_out)
+    assert right >= MIN_RATE * len(held_out), f"{right} of {len(held_out)}"
+
+
+@pytest.mark.parametrize("columns", [97, 120])
+def test_a_terminal_may_break_an_error_anywhere(columns: int) -> None:
+    """A line that is broken inside a word is put together again; so is one in a frame."""
+    for one in LEARNED:
+        if one.rules and "\n" not in one.text:
+            pieces = [one.text[at : at + columns] for at in range(0, len(one.text), columns)]
+            first = explain(one.text)[0].name
+            assert explain("\n    ".join(pieces))[0].name == first
+            assert explain("\n│ ".join(pieces))[0].name == first

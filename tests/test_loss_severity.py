@@ -1,0 +1,96 @@
+"""Losses that change a meaning, and notes about the rest."""
+
+from __future__ import annotations
+
+import pytest
+from click.testing import CliRunner
+
+from toolwire import translate
+from toolwire.cli.framework.group import commands
+from toolwire.conversation.json import JSON, Object, dump, get
+from toolwire.conversation.model import real_losses
+
+REQUEST: Object = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
+
+
+def severities(body: JSON, source: str, target: str) -> dict[str, str]:
+    return {loss.pointer: loss.severity for loss in translate(body, source, target).losses}
+
+
+def tool(*, strict: bool) -> JSON:
+    function: JSON = {"name": "f", "parameters": {"type": "object"}, "strict": strict}
+    return {"type": "function", "function": function}
+
+
+@pytest.mark.parametrize("strict, severity", [(False, "info"), (True, "loss")])
+def test_a_strict_flag_is_a_loss_only_if_it_is_set(strict: bool, severity: str) -> None:
+    body: JSON = {**REQUEST, "tools": [tool(strict=strict)]}
+    assert severities(body, "openai-chat", "ollama")["/tools/0"] == severity
+
+
+def test_how_a_request_is_sent_and_accounted_is_no_loss() -> None:
+    body: JSON = {
+        **REQUEST,
+        "store": False,
+        "metadata": {"a": "b"},
+        "prompt_cache_key": "k",
+        "safety_identifier": "s",
+        "service_tier": "flex",
+    }
+    assert set(severities(body, "openai-chat", "gemini").values()) == {"info"}
+
+
+def test_a_setting_that_changes_the_answer_is_a_loss() -> None:
+    body: JSON = {**REQUEST, "logit_bias": {"50256": -100}, "verbosity": "low", "store": True}
+    found = severities(body, "openai-chat", "gemini")
+    assert {pointer for pointer, severity in found.items() if severity == "loss"} == {
+        "/logit_bias",
+        "/verbosity",
+        "/store",
+    }
+
+
+def test_the_trigger_and_the_id_of_a_chat_page_are_no_losses() -> None:
+    message: JSON = {"id": "1", "role": "user", "parts": [{"type": "text", "text": "Hi"}]}
+    body: JSON = {"id": "chat", "trigger": "submit-message", "messages": [message]}
+    assert real_losses(translate(body, "ai-sdk", "openai-chat").losses) == []
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "azure-openai"])
+def test_settings_that_chat_has_too_travel_from_responses(target: str) -> None:
+    same: Object = {
+        "store": True,
+        "metadata": {"a": "b"},
+        "prompt_cache_key": "k",
+        "safety_identifier": "s",
+        "service_tier": "flex",
+        "top_logprobs": 3,
+    }
+    body: JSON = {"model": "m", "input": "Hi", "text": {"verbosity": "low"}, **same}
+    made = translate(body, "openai-responses", target)
+    assert isinstance(made.body, dict) and made.losses == []
+    assert {name: made.body[name] for name in same} == same
+    assert (made.body["verbosity"], made.body["logprobs"]) == ("low", True)
+    back = translate(made.body, target, "openai-responses")
+    assert isinstance(back.body, dict) and back.losses == []
+    assert {name: back.body[name] for name in same} == same
+    assert get(back.body, ("text", "verbosity")) == "low"
+
+
+def test_a_server_that_does_not_know_them_does_not_get_them() -> None:
+    body: JSON = {"model": "m", "input": "Hi", "store": False, "prompt_cache_key": "k"}
+    made = translate(body, "openai-responses", "groq")
+    assert isinstance(made.body, dict)
+    assert not {"store", "prompt_cache_key"} & made.body.keys()
+
+
+def test_the_command_line_succeeds_if_no_meaning_is_lost() -> None:
+    command = ["translate", "-", "--from", "openai-chat", "--to", "gemini"]
+    done = CliRunner().invoke(commands, command, input=dump(REQUEST))
+    assert (done.exit_code, done.stderr.splitlines()) == (
+        0,
+        ["info /stream: this wire has no such setting: stream"],
+    )
+    lost = CliRunner().invoke(commands, command, input=dump({**REQUEST, "logit_bias": {"1": 1}}))
+    assert lost.exit_code == 1
+    assert "loss /logit_bias: no such field on this wire" in lost.stderr.splitlines()

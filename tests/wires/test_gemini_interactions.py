@@ -1,0 +1,157 @@
+"""Gemini Interactions: what only this wire does."""
+
+from __future__ import annotations
+
+import pytest
+from cases import Case, StreamCase, load, load_streams
+from google.genai._gaos.types.interactions import InteractionSSEStreamEvent
+from judges import complaints
+from msgspec.structs import replace
+from wires.gemini_interactions_judge import judge_known
+
+from toolwire import (
+    Message,
+    Reasoning,
+    Text,
+    check,
+    decode,
+    detect,
+    encode,
+    fold,
+    restream,
+    translate,
+    wires,
+)
+from toolwire.conversation.json import JSON, Object, get
+from toolwire.errors import UsageError
+from toolwire.translate import score_wires
+
+WIRE = "gemini-interactions"
+CHAT: JSON = {
+    "model": "m",
+    "messages": [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Paris and Oslo?"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {"id": "a", "type": "function", "function": {"name": "w", "arguments": '{"c":1}'}},
+                {"id": "b", "type": "function", "function": {"name": "w", "arguments": "[2]"}},
+            ],
+        },
+        {"role": "tool", "tool_call_id": "b", "content": "4 C"},
+        {"role": "tool", "tool_call_id": "a", "content": "18 C"},
+    ],
+}
+
+
+def steps(history: JSON) -> list[Object]:
+    """The steps that a chat history becomes."""
+    found = get(translate(history, "openai-chat", WIRE).body, ("input",))
+    assert isinstance(found, list)
+    return [step for step in found if isinstance(step, dict)]
+
+
+_REFUSED = ("unknown-", "missing-", "stream-unknown-")
+
+
+@pytest.mark.parametrize("case", load(WIRE), ids=str)
+def test_the_official_types_accept_the_cases(case: Case) -> None:
+    refused = complaints(WIRE, case.body, case.kind) != ""
+    assert refused == case.name.startswith(_REFUSED)
+
+
+def test_results_name_their_calls_and_arguments_are_objects() -> None:
+    first, second, third, fourth = steps(CHAT)[1:]
+    assert first == {"type": "function_call", "id": "a", "name": "w", "arguments": {"c": 1}}
+    assert second["arguments"] == {"_raw": "[2]"}
+    assert (third["call_id"], fourth["call_id"]) == ("b", "a")
+
+
+@pytest.mark.parametrize("case", load(WIRE), ids=str)
+def test_every_body_is_recognized_as_this_wire(case: Case) -> None:
+    assert detect(case.body) == WIRE
+
+
+@pytest.mark.parametrize("wire", ["openai-responses", "azure-foundry"])
+def test_responses_bodies_are_not_taken_for_interactions(wire: str) -> None:
+    for case in load(wire):
+        scores = score_wires(case.body)
+        assert scores[WIRE] < max(scores.values()), case.name
+
+
+def test_a_body_that_two_wires_share_is_recognized_as_neither() -> None:
+    with pytest.raises(UsageError, match="gemini-interactions or openai-responses"):
+        detect({"model": "m", "input": "Hello"})
+
+
+@pytest.mark.parametrize("name", ["input-as-text", "input-as-one-block", "input-in-every-form"])
+def test_a_short_input_becomes_steps_when_a_message_is_added(name: str) -> None:
+    (case,) = (case for case in load(WIRE) if case.name == name)
+    conversation = decode(case.body, WIRE)
+    more = (*conversation.messages, Message("user", (Text("One more thing."),)))
+    written = encode(replace(conversation, messages=more), WIRE)
+    history = get(written.body, ("input",))
+    assert isinstance(history, list)
+    assert [get(step, ("type",)) for step in history] == ["user_input", "user_input"]
+    assert complaints(WIRE, written.body) == ""
+
+
+def test_content_among_steps_is_a_message_of_the_user() -> None:
+    history: list[JSON] = [
+        {"type": "function_result", "call_id": "a", "result": "18 C"},
+        {"type": "text", "text": "And tomorrow?"},
+    ]
+    conversation = decode({"model": "m", "input": history}, WIRE)
+    assert [message.role for message in conversation.messages] == ["tool", "user"]
+    shorter = replace(conversation, messages=conversation.messages[1:])
+    assert get(encode(shorter, WIRE).body, ("input",)) == history[1:]
+
+
+def test_results_of_calls_that_the_server_has_are_no_violation() -> None:
+    (case,) = (case for case in load(WIRE) if case.name == "calls-are-elsewhere")
+    assert check(case.body, WIRE) == []
+
+
+def test_an_edited_text_stays_the_input() -> None:
+    conversation = decode({"model": "m", "input": "Hello"}, WIRE)
+    (text,) = conversation.parts()
+    edited = conversation.replace(text, Text("Goodbye"))
+    assert encode(edited, WIRE).body == {"model": "m", "input": "Goodbye"}
+
+
+def test_system_messages_are_one_instruction() -> None:
+    messages: JSON = [{"role": "system", "content": text} for text in ("Be brief.", "Be kind.")]
+    body = translate({"model": "m", "messages": messages}, "openai-chat", WIRE).body
+    assert get(body, ("system_instruction",)) == "Be brief.\n\nBe kind."
+
+
+def test_a_result_that_is_no_text_and_no_object_is_text() -> None:
+    history = decode(CHAT, "openai-chat")
+    result = history.results()[0]
+    numbers = history.replace(result, replace(result, output=[1, 2]))
+    encoded = encode(numbers, WIRE)
+    assert get(encoded.body, ("input", 3, "result")) == "[1,2]"
+    assert complaints(WIRE, encoded.body) == ""
+
+
+def test_thoughts_of_a_stream_are_one_text_with_its_signature() -> None:
+    (stream,) = (s for s in load_streams(WIRE) if s.name == "stream-thoughts-and-signatures")
+    (thought, _) = decode(fold(stream.events, WIRE), WIRE, "response").parts()
+    assert isinstance(thought, Reasoning)
+    assert (thought.text, thought.signature) == (
+        "**Comparing**\n\nParis is warmer.",
+        "c2lnbmF0dXJl",
+    )
+
+
+@pytest.mark.parametrize(
+    "stream", [stream for wire in wires() for stream in load_streams(wire)], ids=str
+)
+def test_the_official_types_accept_every_event(stream: StreamCase) -> None:
+    if stream.wire == WIRE and "unknown" in stream.name:
+        return
+    for event in restream(stream.events, stream.wire, WIRE, framed=False):
+        read = InteractionSSEStreamEvent.model_validate({"data": event}).data
+        judge_known(read, event)
