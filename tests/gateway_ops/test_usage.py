@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 from time import sleep
 
 import pytest
@@ -23,6 +26,7 @@ from toolwire.gateway import Gateway
 from toolwire.gateway.balance import COOLDOWN, Balancer
 from toolwire.gateway.config.model_table import ModelTable, ModelTarget
 from toolwire.gateway.config.parser import read_config
+from toolwire.gateway.observe.request_record import RequestRecord
 from toolwire.gateway.usage.limits import (
     KeyLimits,
     KeyUsage,
@@ -30,8 +34,9 @@ from toolwire.gateway.usage.limits import (
     ProcessCount,
     SharedUsage,
 )
+from toolwire.gateway.usage.meter import UsageMeter
 from toolwire.gateway.usage.prices import Price, find_price
-from toolwire.gateway.usage.store import UsageRow, UsageStore
+from toolwire.gateway.usage.store import UsageKey, UsageRow, UsageStore
 
 KEY = "tw-" + "k3y-of-alice-" * 4
 SHA256 = hashlib.sha256(KEY.encode()).hexdigest()
@@ -201,6 +206,42 @@ def test_a_failed_exchange_writes_nothing_and_the_next_one_succeeds(tmp_path: Pa
         store.sync(row, "a", broken, MIDNIGHT)
     assert store.sync({}, "a", {}, MIDNIGHT) == {}
     store.close()
+
+
+def test_usage_that_is_being_stored_when_the_gateway_closes_is_stored_once(tmp_path: Path) -> None:
+    class SlowStore(UsageStore):
+        """A store whose thread still writes when the gateway closes."""
+
+        def sync(
+            self,
+            rows: Mapping[UsageKey, UsageRow],
+            process: str,
+            counts: Mapping[str, ProcessCount],
+            now: float,
+        ) -> dict[str, SharedUsage]:
+            shared = super().sync(rows, process, counts, now)
+            if rows:
+                stored.set()
+                closing.wait(30)
+            return shared
+
+    stored, closing = Event(), Event()
+    url = f"sqlite:///{tmp_path / 'usage.db'}"
+
+    async def count_one_request_and_close() -> None:
+        meter = UsageMeter(SlowStore(url), dict, sync_seconds=0.001)
+        await meter.open()
+        meter.add(RequestRecord("openai-chat", key="alice", model="demo", upstream="demo"), None, {})
+        assert await asyncio.to_thread(stored.wait, 30)
+        asyncio.get_running_loop().call_later(0.05, closing.set)
+        await meter.close()
+
+    asyncio.run(count_one_request_and_close())
+    store = UsageStore(url)
+    store.open()
+    (total,) = store.totals(["key"])
+    store.close()
+    assert total.usage.requests == 1
 
 
 # --- the program ----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from time import time
 
@@ -49,6 +50,7 @@ class UsageMeter:
         self._sync_seconds = sync_seconds
         self._rows: dict[UsageKey, UsageRow] = {}
         self._task: asyncio.Task[None] | None = None
+        self._stop = asyncio.Event()
         self._process = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
         self._failing = False
 
@@ -88,13 +90,15 @@ class UsageMeter:
             await self._sync()
         except Exception as error:  # whatever the driver of the database raises
             raise ConfigError(f"[usage] store: {type(error).__name__}: {error}") from None
+        self._stop = asyncio.Event()
         self._task = asyncio.get_running_loop().create_task(self._sync_regularly())
 
     async def close(self) -> None:
         """Store what is left and close the store."""
         if self._store is None or self._task is None:
             return
-        self._task.cancel()
+        # Not cancelled: a thread writes to its end, and its usage would be stored a second time.
+        self._stop.set()
         await asyncio.wait([self._task])
         try:
             await self._sync()
@@ -104,8 +108,7 @@ class UsageMeter:
         await asyncio.to_thread(self._store.close)
 
     async def _sync_regularly(self) -> None:
-        while True:
-            await asyncio.sleep(self._sync_seconds)
+        while not await self._stops_within(self._sync_seconds):
             try:
                 await self._sync()
             except Exception as error:  # whatever the driver raises: the next exchange may succeed
@@ -117,6 +120,11 @@ class UsageMeter:
                     _log.info("usage is stored again")
                 self._failing = False
 
+    async def _stops_within(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stop.wait(), seconds)
+        return self._stop.is_set()
+
     async def _sync(self) -> None:
         assert self._store is not None
         rows, self._rows = self._rows, {}
@@ -127,7 +135,7 @@ class UsageMeter:
             shared = await asyncio.to_thread(
                 self._store.sync, rows, self._process, counts, self._clock()
             )
-        except BaseException:
+        except Exception:  # nothing was written
             for group, row in rows.items():
                 self._rows.setdefault(group, UsageRow()).add(row)
             raise
