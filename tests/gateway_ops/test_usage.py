@@ -231,7 +231,9 @@ def test_usage_that_is_being_stored_when_the_gateway_closes_is_stored_once(tmp_p
     async def count_one_request_and_close() -> None:
         meter = UsageMeter(SlowStore(url), dict, sync_seconds=0.001)
         await meter.open()
-        meter.add(RequestRecord("openai-chat", key="alice", model="demo", upstream="demo"), None, {})
+        meter.add(
+            RequestRecord("openai-chat", key="alice", model="demo", upstream="demo"), None, {}
+        )
         assert await asyncio.to_thread(stored.wait, 30)
         asyncio.get_running_loop().call_later(0.05, closing.set)
         await meter.close()
