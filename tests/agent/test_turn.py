@@ -346,7 +346,7 @@ def test_histories_from_elsewhere_load_and_go_on(
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"nothing", b"[1]", b"3", {"toolwire": 2}, {"toolwire": 1, "id": "x", "stretches": [1]}],
+    [b"", b"nothing", b"[1]", b"3", {"toolwire": 2}, {"toolwire": 1, "id": "x", "sections": [1]}],
 )
 def test_what_is_no_history_is_refused_with_words(body: JSON | bytes) -> None:
     with pytest.raises(InputError):

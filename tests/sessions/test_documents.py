@@ -115,7 +115,7 @@ def test_a_stored_run_of_the_agent_is_a_session(tmp_path: Path) -> None:
 def test_results_that_a_run_stores_apart_count(tmp_path: Path) -> None:
     rows: list[JSON] = [STUCK[0], chat_call("call_1", "call_2"), chat_result("call_1")]
     opened = store_run(tmp_path / "run.json", list(chat_messages(rows)))
-    assert b'"told"' in opened.content
+    assert b'"open_results"' in opened.content
     assert [pair.result is not None for pair in opened.conversation.pairs()] == [True, False]
     body = opened.body
     assert isinstance(body, dict)
@@ -123,7 +123,7 @@ def test_results_that_a_run_stores_apart_count(tmp_path: Path) -> None:
     messages = body["messages"]
     assert isinstance(messages, list)
     opened.body = {**body, "messages": [*messages, question]}
-    assert b'"told"' not in opened.content
+    assert b'"open_results"' not in opened.content
     opened.repair()
     assert opened.check() == []
 

@@ -31,10 +31,10 @@ def dump_thread(thread: Thread) -> Object:
     stored: Object = {
         "toolwire": VERSION,
         "id": thread.id,
-        "stretches": [_dump_section(wire, some) for wire, some in _split_by_wire(messages)],
+        "sections": [_dump_section(wire, some) for wire, some in _split_by_wire(messages)],
     }
     if open_results:
-        stored["told"] = open_results
+        stored["open_results"] = open_results
     stored["usage"] = {"input": thread.usage.input, "output": thread.usage.output}
     return stored
 
@@ -53,7 +53,7 @@ def load_thread(body: Body, *, thread_id: str, wire: str | None = None) -> Threa
     value, _ = load(body, wire or "")
     if not isinstance(value, dict) or "toolwire" not in value:
         return Thread(thread_id, decode(value, wire or _detect(value)).messages)
-    sections, stored_id = value.get("stretches"), value.get("id")
+    sections, stored_id = value.get("sections"), value.get("id")
     if (
         value["toolwire"] != VERSION
         or not isinstance(stored_id, str)
@@ -69,7 +69,7 @@ def load_thread(body: Body, *, thread_id: str, wire: str | None = None) -> Threa
         stored_id, tuple(messages), Usage(_count(usage.get("input")), _count(usage.get("output")))
     )
     open_turn = thread.open_turn()
-    results = [] if open_turn is None else _load_results(open_turn[1], value.get("told"))
+    results = [] if open_turn is None else _load_results(open_turn[1], value.get("open_results"))
     if not results:
         return thread
     return replace(thread, messages=(*thread.messages, Message("tool", tuple(results))))
@@ -112,10 +112,10 @@ def _dump_section(wire: str, messages: list[Message]) -> Object:
 def _load_section(section: JSON, number: int) -> tuple[Message, ...]:
     wire = section.get("wire") if isinstance(section, dict) else None
     if not isinstance(section, dict) or not isinstance(wire, str) or "body" not in section:
-        raise UsageError("expected an object with a wire and a body", path=("stretches", number))
+        raise UsageError("expected an object with a wire and a body", path=("sections", number))
     body = section["body"]
     if not isinstance(body, dict | list | str):
-        raise UsageError("expected a body of this wire", path=("stretches", number, "body"))
+        raise UsageError("expected a body of this wire", path=("sections", number, "body"))
     messages = decode(body, wire).messages
     ids, failed = section.get("ids"), section.get("failed")
     if isinstance(ids, dict):

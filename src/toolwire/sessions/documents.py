@@ -39,7 +39,7 @@ def find_in_document(
         UsageError: The document holds no body of a known wire, or several.
     """
     if isinstance(value, dict):
-        if "toolwire" in value and isinstance(value.get("stretches"), list):
+        if "toolwire" in value and isinstance(value.get("sections"), list):
             return _find_in_run(data, value, line=line)
         if is_gemini_cli_document(value) and line is None:
             return [read_gemini_cli_document(data, value)]
@@ -132,7 +132,7 @@ def _body_at(value: JSON, path: JsonPath) -> JSON:
 
 def _find_in_run(data: bytes, value: Object, *, line: Line | None) -> list[History]:
     """The sections of a run that an agent stored: one for each switch between wires."""
-    sections = value["stretches"]
+    sections = value["sections"]
     thread = load_thread(value, thread_id="")
     if not sections:
         raise UsageError("the run has no messages yet")
@@ -141,7 +141,7 @@ def _find_in_run(data: bytes, value: Object, *, line: Line | None) -> list[Histo
         wire = resolve(str(get(section, ("wire",))))[0].name
         body = _body_at(section, ("body",))
         single = len(histories) == 0 and len(sections) == 1  # type: ignore[arg-type]
-        if single and "told" in value:
+        if single and "open_results" in value:
             # Results of an incomplete turn are stored apart; the history includes them.
             body = encode(Conversation(thread.messages), wire).body
         histories.append(
@@ -151,9 +151,9 @@ def _find_in_run(data: bytes, value: Object, *, line: Line | None) -> list[Histo
                 form="agent-run",
                 wire=wire,
                 body=body,
-                path=("stretches", n, "body"),
+                path=("sections", n, "body"),
                 line=line,
-                obsolete="told" if single else "",
+                obsolete="open_results" if single else "",
             )
         )
     return histories
