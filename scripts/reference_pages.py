@@ -24,6 +24,7 @@ SECTIONS = {
     "how-to": "How-to guides",
     "reference": "Reference",
     "explanation": "Explanation",
+    "contributing": "Contributing",
 }
 AUTH = {
     "bearer": "`Authorization: Bearer`",
@@ -212,6 +213,6 @@ def _title(text: str) -> str:
 
 def _audience(text: str, page: Path) -> str:
     """The first sentence of a page, which says who it is for."""
-    match = re.search(r"^# .+\n\nFor (.+?[.:])(?:\s|$)", text, re.MULTILINE | re.DOTALL)
+    match = re.search(r"^# [^\n]+\n\nFor (.+?[.:])(?:\s|$)", text, re.MULTILINE | re.DOTALL)
     assert match is not None, f"{page} does not say who it is for"
     return "for " + " ".join(match[1].split()).rstrip(":.")

@@ -50,13 +50,13 @@ def test_every_page_says_first_who_it_is_for() -> None:
 
 
 def test_every_page_is_in_the_navigation_or_in_an_index() -> None:
-    listed = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text()))
+    listed = re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text())
     pages = {
         str(page.relative_to(DOCS))
         for page in DOCS.rglob("*.md")
         if page.parent.name not in ("decisions", "rules", "wires") or page.name == "README.md"
     }
-    assert pages - {"decisions/README.md"} == listed
+    assert sorted(pages - {"decisions/README.md"}) == sorted(listed)
 
 
 def test_the_list_for_language_models_names_every_page_of_the_navigation() -> None:
@@ -65,6 +65,17 @@ def test_the_list_for_language_models_names_every_page_of_the_navigation() -> No
     assert set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text())) - listed == {
         "index.md"
     }
+
+
+def test_the_list_for_language_models_says_who_each_page_is_for() -> None:
+    entries = re.findall(
+        r"\]\(([\w/-]+\.md)\): (.+)$", (DOCS / "llms.txt").read_text(), re.MULTILINE
+    )
+    assert len(entries) > 20
+    for page, audience in entries:
+        opening = re.search(r"^# .+\n\n((?:.+\n)+)", (DOCS / page).read_text(), re.MULTILINE)
+        assert opening is not None
+        assert " ".join(opening[1].split()).casefold().startswith(audience.casefold()), page
 
 
 def test_the_page_about_the_environment_names_every_variable_of_the_code() -> None:

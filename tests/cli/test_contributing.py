@@ -13,10 +13,10 @@ from shutil import copytree, ignore_patterns
 import pytest
 from cases import DEEP
 from cli.shell import ROOT, environment
+from pages import blocks
 
-PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-FILE = re.compile(r"^`((?:src|tests)/[^`\n]+)`\n\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-FILES = dict(FILE.findall(PAGE))
+PAGE = ROOT / "docs" / "contributing" / "add-a-wire.md"
+FILES = {block.title: block.text for block in blocks(PAGE) if block.title}
 """The files that the page shows, by path."""
 PACKAGE = "src/toolwire/wires/langchain/"
 REQUEST = FILES["tests/cases/langchain/parallel-calls-of-one-tool/request.json"]
@@ -152,7 +152,7 @@ FAMILIES = sorted(init.parent.name for init in (WIRES / "families").glob("*/__in
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_page_says_when_to_choose_a_family_and_which_wires_use_it(family: str) -> None:
-    rows = re.findall(rf"^\| `{family}` \|.*\|$", PAGE, re.MULTILINE)
+    rows = re.findall(rf"^\| `{family}` \|.*\|$", PAGE.read_text(), re.MULTILINE)
     assert len(rows) == 1
     *_, examples, _ = rows[0].split("|")
     wires = re.findall(r"`([a-z-]+)`", examples)
@@ -165,4 +165,5 @@ def test_the_page_says_when_to_choose_a_family_and_which_wires_use_it(family: st
 def test_the_page_lists_the_targets_of_the_makefile() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z-]+):.*## ", makefile, re.MULTILINE)) - {"help"}
-    assert set(re.findall(r"^\| `make ([a-z-]+)` \|", PAGE, re.MULTILINE)) == targets
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `make ([a-z-]+)` \|", page, re.MULTILINE)) == targets
