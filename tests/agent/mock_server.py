@@ -108,7 +108,7 @@ class MockServer:
             )
             thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
             thread.start()
-            late = monotonic() + 10
+            late = monotonic() + 60
             while not server.started:
                 assert thread.is_alive() and monotonic() < late, "the server did not start"
                 sleep(0.005)

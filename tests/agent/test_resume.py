@@ -78,7 +78,7 @@ def nursery() -> Iterator[Nursery]:
         yield Nursery(process)
         assert process.stdin is not None
         process.stdin.close()
-        process.wait(10)
+        process.wait(60)
 
 
 def rings(folder: Path) -> Counter[str]:

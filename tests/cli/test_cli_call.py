@@ -391,7 +391,7 @@ def test_control_c_while_a_file_is_loaded_ends_it_the_same_way(tmp_path: Path) -
         while not there.exists():
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 130
+        assert process.wait(timeout=60) == 130
         assert process.stderr is not None and process.stderr.read() == b""
 
 

@@ -175,7 +175,7 @@ def aborts(door: Doors, api: str, upstream: str, stream: bool) -> None:
         with _http().stream("POST", door.url(upstream) + path, json=body) as answer:
             assert answer.status_code == 200
             next(answer.iter_raw())
-    late = time.monotonic() + 3
+    late = time.monotonic() + 60
     while _disconnects(door, upstream) == before:
         assert time.monotonic() < late, "the gateway went on"
         time.sleep(0.005)
@@ -187,12 +187,12 @@ def _close_early(door: Doors, upstream: str, text: str) -> None:
     ask: Object = {"type": "response.create", "model": model(upstream), "input": text}
     with connect(f"{address}/v1/responses", close_timeout=0.1) as connection:
         connection.send(json.dumps({**ask, "store": False}))
-        connection.recv(timeout=10)
+        connection.recv(timeout=60)
 
 
 @cache
 def _http() -> httpx.Client:
-    return httpx.Client(timeout=5)
+    return httpx.Client(timeout=60)
 
 
 def _disconnects(door: Doors, upstream: str) -> list[str]:

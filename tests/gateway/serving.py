@@ -70,7 +70,7 @@ def serving(app: App, *, ws: Literal["none", "websockets-sansio"] = "none") -> I
         listener.listen(256)
         thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
-        late = monotonic() + 10
+        late = monotonic() + 60
         while not server.started:
             assert thread.is_alive() and monotonic() < late, "it did not start"
             sleep(0.005)

@@ -185,7 +185,7 @@ def leaves(door: Doors, talk: Talk, told: Object) -> None:
     """A program that leaves in mid-answer is told nothing more, and the gateway asks for nothing
     more."""
     assert told["error"] is None, told
-    late = time.monotonic() + 3
+    late = time.monotonic() + 60
     while f'client_disconnects_total{{api="{talk.api}"}}' not in (
         numbers := httpx.get(f"{door.url(talk.upstream)}/metrics").text
     ):

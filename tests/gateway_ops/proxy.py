@@ -74,7 +74,7 @@ def nginx(folder: Path, gateways: Sequence[str]) -> Iterator[str]:
         [NGINX, "-p", str(folder), "-e", str(folder / "error.log"), "-c", str(file)], env=mine
     )
     try:
-        late = time.monotonic() + 10
+        late = time.monotonic() + 60
         while not _open(port):
             assert process.poll() is None and time.monotonic() < late, (
                 folder / "error.log"
@@ -83,7 +83,7 @@ def nginx(folder: Path, gateways: Sequence[str]) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
 
 
 def _open(port: int) -> bool:

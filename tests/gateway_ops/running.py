@@ -11,6 +11,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
+from http.client import HTTPResponse
 from threading import Thread
 from time import monotonic, sleep
 
@@ -49,7 +50,7 @@ def serve_gateway(app: Gateway) -> Iterator[str]:
         listener.listen(64)
         thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
-        late = monotonic() + 10
+        late = monotonic() + 60
         while not server.started:
             assert thread.is_alive() and monotonic() < late, "the gateway did not start"
             sleep(0.005)
@@ -99,7 +100,7 @@ def post(
         url, data, {"content-type": "application/json", **(headers or {})}, method=method
     )
     try:
-        with urllib.request.urlopen(asked, timeout=20) as got:
+        with urllib.request.urlopen(asked, timeout=60) as got:
             return HttpAnswer(
                 got.status,
                 {name.lower(): value for name, value in got.headers.items()},
@@ -109,6 +110,22 @@ def post(
         with error:
             headers = {name.lower(): value for name, value in error.headers.items()}
             return HttpAnswer(error.code, headers, error.read().decode())
+
+
+@contextmanager
+def open_stream(
+    url: str, *, words: int = 2000, pause: float = 0.1, headers: Mapping[str, str] | None = None
+) -> Iterator[HTTPResponse]:
+    """A stream of the demo model that has begun and lasts for `words` times `pause` seconds. A
+    client that leaves the block ends it."""
+    said = f"[[slow {pause}]] [[text {'word ' * words}]]"
+    body = {"model": "demo", "stream": True, "messages": [{"role": "user", "content": said}]}
+    asked = urllib.request.Request(
+        url, json.dumps(body).encode(), {"content-type": "application/json", **(headers or {})}
+    )
+    with urllib.request.urlopen(asked, timeout=60) as stream:
+        assert stream.readline().startswith(b"data: "), "it begins"
+        yield stream
 
 
 def get(url: str, headers: Mapping[str, str] | None = None) -> HttpAnswer:

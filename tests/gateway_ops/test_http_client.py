@@ -13,9 +13,21 @@ from collections.abc import Iterable
 from functools import partial
 
 import pytest
-from gateway_ops.hostile import OK, Net, Run, Script, Talk, each, gives, read, response_with_length
+from gateway_ops.hostile import (
+    LONG,
+    OK,
+    Net,
+    Run,
+    Script,
+    Talk,
+    each,
+    gives,
+    read,
+    response_with_length,
+)
 
 from toolwire.providers.endpoints import find_endpoint
+from toolwire.providers.http import connection as _connection
 from toolwire.providers.http import pool as _http
 from toolwire.providers.http.connection import MAX_HEAD, Connection
 from toolwire.providers.http.errors import ProtocolError
@@ -332,7 +344,7 @@ def test_an_answer_that_is_left_may_still_come_to_its_end_and_frees_its_connecti
         server = await net.serve(each(late))
         reply = await net.post(server)
         assert await reply.read() == b"hello"
-        reply.drain(5.0)
+        reply.drain(LONG)
         assert net.resting == 0
         while not net.resting:
             await asyncio.sleep(0.01)
@@ -434,8 +446,9 @@ def test_what_comes_while_a_connection_rests_closes_it(run: Run) -> None:
         )
         await net.get(server)
         server.talks[0].at_once(SECOND)
-        await asyncio.sleep(0.02)
-        assert not net.pool._all and net.resting == 0
+        while net.pool._all:
+            await asyncio.sleep(0.001)
+        assert net.resting == 0
         assert await net.get(server) == (200, b"two")
 
     run(main)
@@ -544,13 +557,16 @@ def test_a_request_is_not_sent_again_if_anything_was_answered(said: bytes, run: 
     run(partial(assert_second_request_fails, script))
 
 
-def test_a_request_that_the_server_had_for_a_while_is_not_sent_again(run: Run) -> None:
+def test_a_request_that_the_server_had_for_a_while_is_not_sent_again(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def script(talk: Talk) -> None:
         await talk.request()
         await talk.say(response_with_length(b"one"))
         await talk.request()
-        await asyncio.sleep(0.25)
+        await asyncio.sleep(0.02)
 
+    monkeypatch.setattr(_connection, "STALE_WITHIN", 0.01)
     run(partial(assert_second_request_fails, script))
 
 

@@ -14,6 +14,7 @@ from socket import AF_INET, IPPROTO_TCP, SO_RCVBUF, SO_SNDBUF, SOCK_STREAM, SOL_
 import pytest
 from gateway_ops.certificates import Authority
 from gateway_ops.hostile import (
+    LONG,
     OK,
     Net,
     Run,
@@ -23,6 +24,7 @@ from gateway_ops.hostile import (
     gives,
     into,
     read,
+    repeat_if_too_late,
     response_with_length,
 )
 
@@ -59,10 +61,11 @@ def deaf() -> Iterator[int]:
 
 
 @contextmanager
-def took(least: float, most: float) -> Iterator[None]:
+def took(least: float) -> Iterator[None]:
+    """At least so many seconds, and less than the timeouts that must not count here."""
     begin = time.monotonic()
     yield
-    assert 0.8 * least <= time.monotonic() - begin <= most  # clocks are not that exact
+    assert 0.8 * least <= time.monotonic() - begin < LONG  # clocks are not that exact
 
 
 # --- time ---
@@ -72,9 +75,9 @@ def test_a_server_that_does_not_open_the_door_is_given_up_in_time(run: Run) -> N
     async def main(net: Net) -> None:
         with deaf() as port:
             where = parse_url(f"http://127.0.0.1:{port}/")
-            with pytest.raises(TimeoutError), took(SOON, 2):
+            with pytest.raises(TimeoutError), took(SOON):
                 await net.pool.send(
-                    Route(where), request_head(where, {}, 0), b"", timeouts=Timeouts(SOON, 5)
+                    Route(where), request_head(where, {}, 0), b"", timeouts=Timeouts(SOON, LONG)
                 )
         assert not net.pool._addresses
 
@@ -86,9 +89,9 @@ def test_a_door_that_is_shut_is_an_error_at_once(run: Run) -> None:
         with socket() as shut:
             shut.bind(("127.0.0.1", 0))
             where = parse_url(f"http://127.0.0.1:{shut.getsockname()[1]}/")
-            with pytest.raises(OSError), took(0, 2):
+            with pytest.raises(OSError), took(0):
                 await net.pool.send(
-                    Route(where), request_head(where, {}, 0), b"", timeouts=Timeouts(5, 5)
+                    Route(where), request_head(where, {}, 0), b"", timeouts=Timeouts(LONG, LONG)
                 )
 
     run(main)
@@ -100,7 +103,7 @@ def test_a_tls_server_that_never_shakes_hands_is_given_up_in_time(
     async def main(net: Net) -> None:
         server = await net.serve(Talk.stay)
         server.scheme = "https"
-        with pytest.raises(TimeoutError), took(SOON, 2):
+        with pytest.raises(TimeoutError), took(SOON):
             await net.get(server, connect=SOON)
 
     run(main)
@@ -124,7 +127,7 @@ def test_a_server_that_falls_silent_is_given_up_in_time(name: str, run: Run) -> 
 
     async def main(net: Net) -> None:
         server = await net.serve(script)
-        with pytest.raises(TimeoutError), took(SOON, 2):
+        with pytest.raises(TimeoutError), took(SOON):
             await net.get(server, silence=SOON)
         assert len(server.asked) == 1
         await net.settle()
@@ -139,17 +142,17 @@ def test_a_server_that_says_a_little_now_and_then_is_not_silent(run: Run) -> Non
         await talk.say(OK + b"content-length: 16\r\n\r\n", *(b"ab" for _ in range(8)), pause=SOON)
 
     async def main(net: Net) -> None:
-        with took(6 * SOON, 10):
+        with took(6 * SOON):
             assert await net.get(await net.serve(script), silence=6 * SOON) == (200, b"ab" * 8)
 
-    run(main)
+    run(repeat_if_too_late(main))
 
 
 def test_a_short_patience_after_a_long_one_on_the_same_connection_is_short_and_a_long_one_after_it_long(
     run: Run,
 ) -> None:
     async def script(talk: Talk) -> None:
-        for pause in (0.0, 0.0, 0.6, 5.0):
+        for pause in (0.0, 0.0, 0.6, 2 * LONG):
             await talk.request()
             await asyncio.sleep(pause)
             await talk.say(response_with_length(b"ok"))
@@ -158,11 +161,11 @@ def test_a_short_patience_after_a_long_one_on_the_same_connection_is_short_and_a
         server = await net.serve(script)
         for patience in (60.0, 0.5, 60.0):
             assert await net.get(server, silence=patience) == (200, b"ok")
-        with pytest.raises(TimeoutError), took(SOON, 2):
+        with pytest.raises(TimeoutError), took(SOON):
             await net.get(server, silence=SOON)
         assert server.used == [1, 1, 1, 1]
 
-    run(main)
+    run(repeat_if_too_late(main))
 
 
 def test_a_server_is_not_blamed_for_silence_while_it_was_told_to_wait(run: Run) -> None:
@@ -171,11 +174,13 @@ def test_a_server_is_not_blamed_for_silence_while_it_was_told_to_wait(run: Run) 
             await net.serve(gives(response_with_length(b"x" * 8_000_000))), silence=0.4
         )
         await asyncio.sleep(0.6)
-        assert len(await read(reply)) == 8_000_000
-        reply.close()
+        try:
+            assert len(await read(reply)) == 8_000_000
+        finally:
+            reply.close()
         assert net.resting == 1
 
-    run(main)
+    run(repeat_if_too_late(main))
 
 
 # --- room ---
@@ -249,14 +254,14 @@ def test_a_large_request_reaches_a_server_that_reads_slowly_though_it_says_nothi
         for line in net.pool._all:  # what a socket takes is on its way, as far as the pool can tell
             assert line._transport is not None
             line._transport.get_extra_info("socket").setsockopt(SOL_SOCKET, SO_SNDBUF, 1 << 18)
-        with took(0.5, 20):
+        with took(0.5):
             assert await net.get(server, body, silence=0.5) == (200, b"%d" % zlib.crc32(body))
         assert net.resting == 1
         assert not any(
             line._rest.obj for line in net.pool._all
         )  # nothing of it is held while the connection rests
 
-    run(main)
+    run(repeat_if_too_late(main))
 
 
 @pytest.mark.parametrize("tls", (False, True))
@@ -265,10 +270,10 @@ def test_a_server_that_stops_reading_is_given_up_in_time(
 ) -> None:
     async def script(talk: Talk) -> None:
         talk.writer.transport.pause_reading()  # type: ignore[attr-defined]
-        await asyncio.sleep(5)
+        await asyncio.sleep(2 * LONG)
 
     async def main(net: Net) -> None:
-        with pytest.raises(TimeoutError), took(SOON, 2):
+        with pytest.raises(TimeoutError), took(SOON):
             server = await net.serve(
                 script, tls=trust_authority.server("127.0.0.1") if tls else None
             )
@@ -287,7 +292,7 @@ def test_a_connection_whose_server_answered_before_it_had_the_request_is_not_use
         await talk.reader.readuntil(b"\r\n\r\n")
         await talk.say(response_with_length(b"too large", status=b"HTTP/1.1 413 No\r\n"))
         talk.writer.transport.pause_reading()  # type: ignore[attr-defined]
-        await asyncio.sleep(5)
+        await asyncio.sleep(2 * LONG)
 
     async def main(net: Net) -> None:
         server = await net.serve(
@@ -330,10 +335,10 @@ def test_a_server_that_answers_and_goes_without_reading_is_heard(run: Run) -> No
         talk.writer.transport.pause_reading()  # type: ignore[attr-defined]
         await talk.say(OK + b"\r\nno")
         talk.writer.write_eof()
-        await asyncio.sleep(5)
+        await asyncio.sleep(2 * LONG)
 
     async def main(net: Net) -> None:
-        with took(0, 2):
+        with took(0):
             assert await net.get(await net.serve(script), b"x" * 20_000_000) == (200, b"no")
 
     run(main)
@@ -417,14 +422,17 @@ def test_what_a_taker_raises_reaches_whoever_waits_and_the_connection_is_given_u
 ) -> None:
     async def script(talk: Talk) -> None:
         await talk.request()
-        await talk.say(
-            OK + b"content-length: 99\r\n\r\n", *(b"word" for _ in range(5)), pause=0.005
-        )
+        await talk.say(OK + b"content-length: 99\r\n\r\n")
+        for number in range(5):
+            while len(got) < number:  # so that each word is one piece
+                await asyncio.sleep(0.001)
+            await talk.say(b"word")
         await talk.stay()
+
+    got: list[bytes] = []
 
     async def main(net: Net) -> None:
         reply = await net.post(await net.serve(script))
-        got: list[bytes] = []
 
         def take(data: bytes) -> bool:
             got.append(data)
@@ -454,7 +462,7 @@ def test_a_flow_that_is_cut_falls_silent_or_is_let_go_ends_with_an_error_after_a
     async def main(net: Net) -> None:
         server = await net.serve(script)
         for error in (ProtocolError, TimeoutError, ProtocolError):
-            reply = await net.post(server, silence=0.5 if error is TimeoutError else 5.0)
+            reply = await net.post(server, silence=1.0 if error is TimeoutError else LONG)
             got: list[bytes] = []
             flowing = asyncio.ensure_future(reply.pump(into(got)))
             while b"".join(got) != b"onetwo" and not flowing.done():
@@ -475,7 +483,8 @@ def test_a_flow_that_is_cancelled_takes_nothing_more(run: Run) -> None:
         reply = await net.post(server)
         got: list[bytes] = []
         flowing = asyncio.ensure_future(reply.pump(into(got)))
-        await asyncio.sleep(0.01)
+        while not got:
+            await asyncio.sleep(0.001)
         flowing.cancel()
         reply.add(b"two")
         reply.wake()
@@ -539,7 +548,7 @@ def test_who_waits_for_an_answer_that_another_lets_go_is_told(run: Run) -> None:
         await asyncio.sleep(0)
         reply.close()
         with pytest.raises(ProtocolError):
-            async with asyncio.timeout(1):
+            async with asyncio.timeout(LONG):
                 await waiting
 
     run(main)
@@ -563,12 +572,12 @@ def test_whatever_is_under_way_fails_at_once_when_all_is_closed(
             ]
             unopened = asyncio.ensure_future(
                 net.pool.send(
-                    Route(where), request_head(where, {}, 0), b"", timeouts=Timeouts(5, 5)
+                    Route(where), request_head(where, {}, 0), b"", timeouts=Timeouts(LONG, LONG)
                 )
             )
             await asyncio.sleep(0.02)
             net.pool.close()
-            with took(0, 1):
+            with took(0):
                 told = await asyncio.gather(*tasks, unopened, return_exceptions=True)
         assert all(isinstance(one, OSError) for one in told), told
         with pytest.raises(OSError):
@@ -636,7 +645,10 @@ def test_a_server_that_nobody_vouches_for_is_told_nothing_and_the_error_tells_no
         where = parse_url(server.url.replace("://", "://me:hunter2@"))
         with pytest.raises(OSError) as caught:
             await net.pool.send(
-                Route(where), request_head(where, {"x": "hunter2"}, 0), b"", timeouts=Timeouts(5, 5)
+                Route(where),
+                request_head(where, {"x": "hunter2"}, 0),
+                b"",
+                timeouts=Timeouts(LONG, LONG),
             )
         assert "hunter2" not in f"{caught.value!r} {caught.value}"
         assert not server.asked
@@ -680,7 +692,7 @@ def test_the_address_that_answers_is_found_behind_one_that_does_not(
                 ]
 
             monkeypatch.setattr(ConnectionPool, "_resolve", addresses)
-            with took(0, 2):
+            with took(0):
                 assert await net.get(server) == (200, b"one")
 
     run(main)
@@ -691,7 +703,7 @@ def test_a_name_that_nobody_has_is_an_error(run: Run) -> None:
         where = parse_url("http://unknown.invalid/")
         with pytest.raises(OSError):
             await net.pool.send(
-                Route(where), request_head(where, {}, 0), b"", timeouts=Timeouts(5, 5)
+                Route(where), request_head(where, {}, 0), b"", timeouts=Timeouts(LONG, LONG)
             )
 
     run(main)

@@ -15,6 +15,7 @@ from gateway.serving import gateway, row, serving
 from gateway.upstreams import Answer, ScriptedUpstream
 from gateway_ops.certificates import Authority
 from gateway_ops.hostile import (
+    LONG,
     OK,
     HostileServer,
     Net,
@@ -38,7 +39,7 @@ from toolwire.providers.http.url import parse_url
 
 AT = "http://model.example/v1/a%2Fb?c=%41"
 SOON = 0.06
-LONG = Timeouts(5, 5)
+PATIENT = Timeouts(LONG, LONG)
 Asks = Callable[[str], Coroutine[None, None, Response]]
 
 
@@ -49,7 +50,7 @@ async def post(
     body: bytes = b"{}",
     *,
     headers: dict[str, str] | None = None,
-    timeouts: Timeouts = LONG,
+    timeouts: Timeouts = PATIENT,
 ) -> Response:
     """Send a request through a proxy."""
     route = Route(parse_url(url), parse_url(proxy))
@@ -62,6 +63,8 @@ def through(
     script: Script,
     main: Callable[[Asks, HostileServer], Coroutine[None, None, None]],
     login: str = "",
+    *,
+    silence: float = LONG,
 ) -> None:
     """Run a test with a proxy that does what a script says."""
 
@@ -70,7 +73,8 @@ def through(
 
         async def asks(url: str) -> Response:
             proxy = f"http://{login}127.0.0.1:{server.port}"
-            return await post(net, proxy, url, headers={"x": "y"}, timeouts=Timeouts(5, SOON))
+            timeouts = Timeouts(LONG, silence)
+            return await post(net, proxy, url, headers={"x": "y"}, timeouts=timeouts)
 
         await main(asks, server)
 
@@ -154,11 +158,12 @@ def test_a_server_behind_tls_is_reached_through_a_tunnel_and_proves_who_it_is(
 def test_headers_are_in_lower_case_and_joined_and_an_answer_ends_when_all_of_it_has_come(
     run: Run,
 ) -> None:
+    half_is_read = asyncio.Event()
+
     async def script(talk: Talk) -> None:
         await talk.request()
-        await talk.say(
-            OK + b"X-Many: a\r\nx-many: b\r\ncontent-length: 10\r\n\r\nhello", pause=0.01
-        )
+        await talk.say(OK + b"X-Many: a\r\nx-many: b\r\ncontent-length: 10\r\n\r\nhello")
+        await half_is_read.wait()
         await talk.say(b"world")
         await talk.stay()
 
@@ -166,11 +171,9 @@ def test_headers_are_in_lower_case_and_joined_and_an_answer_ends_when_all_of_it_
         reply = await asks(AT)
         assert reply.headers["x-many"] == "a, b" and not reply.ended
         assert await reply.read() == b"hello" and not reply.ended
-        for _ in range(500):
-            if reply.ended:  # though it is still to be read
-                break
+        half_is_read.set()
+        while not reply.ended:  # though it is still to be read
             await asyncio.sleep(0.01)
-        assert reply.ended
         assert [await reply.read(), await reply.read(), await reply.read()] == [b"world", b"", b""]
         reply.close()
         reply.close()
@@ -251,7 +254,7 @@ def test_silence_is_a_timeout(said: bytes, run: Run) -> None:
         with pytest.raises(TimeoutError):
             await _all(asks)
 
-    through(run, gives(said), main)
+    through(run, gives(said), main, silence=SOON)
 
 
 async def _one_then_gone(talk: Talk) -> None:
@@ -304,8 +307,9 @@ def test_a_proxy_that_says_nothing_to_a_tunnel_is_given_up_in_time(run: Run) -> 
     async def main(net: Net) -> None:
         proxy = f"http://127.0.0.1:{(await net.serve(gives(b''))).port}"
         with pytest.raises(TimeoutError, match="did not accept"):  # its own, not that of the test
-            async with asyncio.timeout(2):
-                await post(net, proxy, "https://model.example/", timeouts=Timeouts(SOON, 5))
+            async with asyncio.timeout(LONG):
+                timeouts = Timeouts(SOON, 2 * LONG)
+                await post(net, proxy, "https://model.example/", timeouts=timeouts)
 
     run(main)
 
@@ -328,14 +332,14 @@ def test_a_tunnel_that_is_not_what_was_asked_for_is_a_lost_connection(
 def test_a_close_does_not_wait_for_a_proxy_that_reads_nothing(run: Run) -> None:
     async def script(talk: Talk) -> None:
         talk.writer.transport.pause_reading()  # type: ignore[attr-defined]
-        await asyncio.sleep(5)
+        await asyncio.sleep(2 * LONG)
 
     async def main(net: Net) -> None:
         proxy = f"http://127.0.0.1:{(await net.serve(script)).port}"
         asking = asyncio.ensure_future(post(net, proxy, AT, b"x" * 20_000_000))
         await asyncio.sleep(0.05)
         net.pool.close()
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(LONG):
             with pytest.raises(OSError):
                 await asking
 
@@ -346,24 +350,32 @@ def test_a_close_does_not_wait_for_a_proxy_that_reads_nothing(run: Run) -> None:
 def test_an_answer_through_a_proxy_that_is_left_may_still_come_to_its_end_and_nobody_waits_for_it(
     ends: bool, run: Run
 ) -> None:
+    left = asyncio.Event()
+
     async def late(talk: Talk) -> None:
         await talk.request()
-        await talk.say(OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n", pause=0.03)
+        await talk.say(OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n")
+        await left.wait()
         if ends:
             await talk.say(b"0\r\n\r\n")
             await gives(response_with_length(b"two"))(talk)
         await talk.stay()
 
-    async def main(asks: Asks, server: HostileServer) -> None:
-        reply = await asks(AT)
+    async def main(net: Net) -> None:
+        server = await net.serve(each(late, gives(response_with_length(b"two"))))
+        proxy = f"http://127.0.0.1:{server.port}"
+        reply = await post(net, proxy, AT)
         assert await reply.read() == b"hello"
-        reply.drain(0.05)
+        reply.drain(LONG if ends else 0.05)
         reply.close()
-        await asyncio.sleep(0.1)
-        assert await _all(asks) == b"two"
+        left.set()
+        await net.settle()
+        reply = await post(net, proxy, AT)
+        assert await reply.read_all() == b"two"
+        reply.close()
         assert server.used == ([1, 1] if ends else [1, 2])
 
-    through(run, each(late, gives(response_with_length(b"two"))), main)
+    run(main)
 
 
 def test_a_stream_through_a_proxy_that_is_over_before_its_connection_is_not_a_client_that_left(
@@ -440,7 +452,7 @@ def test_the_environment_says_which_requests_go_through_a_proxy(
         told = []
         for base in (f"http://127.0.0.1:{direct.port}", "http://model.example"):
             at = find_endpoint(f"{base}#openai:some", {}, api_key="k")
-            reply = await upstream.post(at, b"{}", stream=False, timeouts=Timeouts(5, 5))
+            reply = await upstream.post(at, b"{}", stream=False, timeouts=PATIENT)
             told.append(await reply.read_all())
             reply.close()
         assert told == [b"direct", b"by proxy"]
@@ -451,9 +463,13 @@ def test_the_environment_says_which_requests_go_through_a_proxy(
 
 
 def test_an_answer_through_a_proxy_flows_as_any_other_does(run: Run) -> None:
+    first_is_taken = asyncio.Event()
+
     async def script(talk: Talk) -> None:
         await talk.request()
-        await talk.say(OK + b"content-length: 9\r\n\r\n", b"one", b"two", b"six", pause=0.005)
+        await talk.say(OK + b"content-length: 9\r\n\r\n", b"one")
+        await first_is_taken.wait()
+        await talk.say(b"two", b"six", pause=0.005)
         await talk.stay()
 
     async def main(asks: Asks, server: HostileServer) -> None:
@@ -461,6 +477,7 @@ def test_an_answer_through_a_proxy_flows_as_any_other_does(run: Run) -> None:
         got: list[bytes] = []
         await reply.pump(into(got, more=False))
         assert got == [b"one"]
+        first_is_taken.set()
         await reply.pump(into(got))
         assert b"".join(got) == b"onetwosix"
         reply.close()

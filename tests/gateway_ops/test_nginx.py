@@ -7,16 +7,16 @@ and when its caller has left.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,7 +61,7 @@ def open_stack(home: Path) -> Iterator[Behind]:
             (folder / "g.toml").write_text(toml)
             gateways.append(stack.enter_context(running(folder, "g.toml", *more)))
         url = stack.enter_context(nginx(home, [one.url for one in gateways]))
-        http = stack.enter_context(httpx.Client(base_url=url, timeout=30))
+        http = stack.enter_context(httpx.Client(base_url=url, timeout=60))
         yield Behind(http, gateways, model)
 
 
@@ -88,11 +88,24 @@ def piece(text: str, why: str | None = None) -> bytes:
     return b"data: " + json.dumps(body).encode() + b"\n\n"
 
 
-def slow() -> Answer:
-    """A stream that takes more than a second."""
-    return streams(
-        *(piece(f"word {n} ") for n in range(6)), piece("", "stop"), b"data: [DONE]\n\n", pause=0.15
-    )
+def endless() -> Answer:
+    """A stream that takes longer than any client of these tests."""
+    return streams(*(piece(f"word {n} ") for n in range(1000)), pause=0.1)
+
+
+def in_step(received: bytearray) -> Answer:
+    """A stream whose next word is said when the last one has been received."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for n in range(6):
+            yield piece(f"word {n} ")
+            async with asyncio.timeout(30):
+                while f"word {n} ".encode() not in received:
+                    await asyncio.sleep(0.002)
+        yield piece("", "stop")
+        yield b"data: [DONE]\n\n"
+
+    return Answer(headers={"content-type": "text/event-stream"}, pieces=pieces)
 
 
 def has_served(gateway: Running) -> bool:
@@ -104,7 +117,7 @@ def test_whole_answers_come_from_all_gateways_and_their_numbers_stay_inside(door
     for path in (CHAT_PATH, MESSAGES_PATH) * 10:
         told = door.http.post(path, json=ASK)
         assert told.status_code == 200 and "Hi" in told.text
-    assert all(until(partial(has_served, one), 5) for one in door.gateways), (
+    assert all(until(partial(has_served, one)) for one in door.gateways), (
         "every gateway gets requests"
     )
     assert door.http.get("/metrics").status_code == 403
@@ -113,20 +126,18 @@ def test_whole_answers_come_from_all_gateways_and_their_numbers_stay_inside(door
 
 @pytest.mark.parametrize("path", [CHAT_PATH, MESSAGES_PATH])
 def test_a_stream_is_not_held_back(door: Behind, path: str) -> None:
-    door.says(slow())
-    start, came, data = time.monotonic(), [], b""
+    received = bytearray()
+    door.says(in_step(received))
     with door.http.stream("POST", path, json={**ASK, "stream": True}) as told:
         for some in told.iter_raw():
-            came.append(time.monotonic() - start)
-            data += some
-    assert b"word 0" in data and b"word 5" in data
-    assert len(came) >= 6 and came[0] < came[-1] / 2, came
-    assert max(later - one for one, later in pairwise(came)) < 0.6, came
+            received += some
+    assert b"word 5" in received
 
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_client_that_leaves_stops_the_model(door: Behind, stream: bool) -> None:
-    door.says(slow() if stream else streams(*[b" "] * 60, pause=0.1, media="application/json"))
+    spaces = streams(*[b" "] * 1000, pause=0.1, media="application/json")
+    door.says(endless() if stream else spaces)
     before = door.model.left
     if stream:
         with door.http.stream("POST", CHAT_PATH, json={**ASK, "stream": True}) as told:
@@ -134,7 +145,7 @@ def test_a_client_that_leaves_stops_the_model(door: Behind, stream: bool) -> Non
     else:
         with pytest.raises(httpx.TimeoutException):
             door.http.post(CHAT_PATH, json=ASK, timeout=0.4)
-    assert until(lambda: door.model.left > before, 3)
+    assert until(lambda: door.model.left > before)
 
 
 def test_a_large_request_arrives_whole_and_one_too_large_is_refused_in_the_clients_wire(
@@ -171,7 +182,7 @@ def test_a_gateway_that_is_stopped_fails_no_request(tmp_path: Path) -> None:
     over = threading.Event()
 
     def ask(url: httpx.URL) -> None:
-        with httpx.Client(base_url=url, timeout=30) as http:
+        with httpx.Client(base_url=url, timeout=60) as http:
             while not over.is_set():
                 came[http.post(CHAT_PATH, json=ASK).status_code] += 1
 
@@ -182,7 +193,7 @@ def test_a_gateway_that_is_stopped_fails_no_request(tmp_path: Path) -> None:
         assert until(lambda: came[200] > 100)
         stopped = door.gateways[0].process
         stopped.send_signal(signal.SIGTERM)
-        assert stopped.wait(20) == 0
+        assert stopped.wait(60) == 0
         time.sleep(0.3)
         over.set()
         for one in asking:

@@ -15,12 +15,12 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 import pytest
-from gateway_ops.running import get, post
+from gateway_ops.running import get, open_stream, post
 
 from toolwire.cli.output.client_snippets import client_programs, curl_lines
 
@@ -78,7 +78,7 @@ def running(folder: Path, *arguments: str) -> Iterator[Running]:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
         try:
-            process.wait(15)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -101,7 +101,7 @@ def _until_quiet(out: IO[str]) -> str:
     return data.decode()
 
 
-def until(true: Callable[[], bool], seconds: float = 20.0) -> bool:
+def until(true: Callable[[], bool], seconds: float = 60.0) -> bool:
     late = time.monotonic() + seconds
     while not true():
         if time.monotonic() > late:
@@ -117,7 +117,7 @@ def run_program(folder: Path, *arguments: str) -> subprocess.CompletedProcess[st
         text=True,
         env=environment(),
         cwd=folder,
-        timeout=60,
+        timeout=300,
         check=False,
     )
 
@@ -128,25 +128,25 @@ def test_without_any_configuration_the_lines_it_prints_work(tmp_path: Path) -> N
         assert lines == curl_lines(gateway.url, "demo") and len(lines) == 3
         for line in lines:
             done = subprocess.run(
-                line, shell=True, capture_output=True, text=True, timeout=20, check=True
+                line, shell=True, capture_output=True, text=True, timeout=60, check=True
             )
             assert "Say hello" in json.dumps(json.loads(done.stdout))
         programs = client_programs(gateway.url, "demo")
         script = "\n".join(programs[name] for name in programs if name != "ai")
         assert all(text in gateway.said for text in programs.values())
         done = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+            [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False
         )
         assert done.returncode == 0, done.stderr[-2000:]
         assert done.stdout.count("Say hello.") == 6
         if shutil.which("node") and (NODE / "node_modules").is_dir():
             told = ["node", "--input-type=module", "-e", programs["ai"]]
             done = subprocess.run(
-                told, capture_output=True, text=True, timeout=60, check=False, cwd=NODE
+                told, capture_output=True, text=True, timeout=300, check=False, cwd=NODE
             )
             assert "Say hello." in done.stdout, done.stderr[-2000:]
         gateway.process.send_signal(signal.SIGTERM)
-        assert gateway.process.wait(10) == 0
+        assert gateway.process.wait(60) == 0
 
 
 def test_check_says_what_is_wrong_where_and_serves_nothing(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_changed_file_counts_at_once_and_a_wrong_one_never_does(tmp_path: Path
         asked = urllib.request.Request(
             at, json.dumps(slow).encode(), {"content-type": "application/json"}
         )
-        with urllib.request.urlopen(asked, timeout=20) as stream:
+        with urllib.request.urlopen(asked, timeout=60) as stream:
             first = stream.read(10)
             file.write_text(DEMO + '[models.more]\nupstream = "demo:anthropic"\n')
             gateway.process.send_signal(signal.SIGHUP)
@@ -271,17 +271,15 @@ def test_several_processes_share_the_port_are_replaced_when_they_die_and_finish_
         assert until(lambda: "and is replaced" in gateway.log)
         with ThreadPoolExecutor(8) as pool:
             assert {said.status for said in pool.map(lambda _: post(at, ASK), range(16))} == {200}
-        slow = {**ASK, "messages": [{"role": "user", "content": "[[slow 1.0]] [[text done]]"}]}
-        with ThreadPoolExecutor(4) as pool:
-            under_way = [pool.submit(post, at, slow) for _ in range(4)]
-            time.sleep(0.5)
+        with ExitStack() as stack:
+            streams = [stack.enter_context(open_stream(at, words=8, pause=0.2)) for _ in range(4)]
             gateway.process.send_signal(signal.SIGTERM)
-            assert [one.result().status for one in under_way] == [200] * 4, "they finish"
-        assert gateway.process.wait(15) == 0
+            assert all(b"[DONE]" in stream.read() for stream in streams), "they finish"
+        assert gateway.process.wait(60) == 0
 
 
 def test_a_worker_that_stops_is_killed_and_replaced(tmp_path: Path) -> None:
-    server = "[server]\nworker_timeout = 3\n"
+    server = "[server]\nworker_timeout = 6\n"
     (tmp_path / "g.toml").write_text(DEMO.replace("[server]\n", server))
     with running(tmp_path, "g.toml", "--workers", "2") as gateway:
         at = f"{gateway.url}/v1/chat/completions"

@@ -8,14 +8,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
-from time import sleep
 
 import pytest
-from gateway_ops.running import get, post, serve_gateway
+from gateway_ops.running import get, open_stream, post, serve_gateway
 from gateway_ops.test_process import running, until
 from mock.hosting import serve_mock
 from postgres import database_url
@@ -296,15 +294,15 @@ def test_a_limit_holds_over_all_workers_and_a_restart_and_usage_is_shown(tmp_pat
 
 def test_concurrency_is_shared_by_workers(tmp_path: Path) -> None:
     config(tmp_path, concurrency=1)
-    slow = {**ASK, "messages": [{"role": "user", "content": "[[slow 4.0]] [[text done]]"}]}
     with running(tmp_path, "g.toml", "--workers", "2") as gateway:
         at = f"{gateway.url}/v1/chat/completions"
-        with ThreadPoolExecutor(1) as pool:
-            first = pool.submit(post, at, slow, BEARER)
-            sleep(2.5)  # both workers exchange with the store every second
-            statuses = {post(at, ASK, BEARER).status for _ in range(10)}
-            assert statuses == {429} and first.result().status == 200
-        assert until(lambda: post(at, ASK, BEARER).status == 200)
+
+        def statuses(count: int) -> set[int]:
+            return {post(at, ASK, BEARER).status for _ in range(count)}
+
+        with open_stream(at, headers=BEARER):
+            assert until(lambda: statuses(10) == {429}, 60), "both workers refuse another request"
+        assert until(lambda: statuses(1) == {200}, 60)
 
 
 def test_a_budget_without_a_store_or_prices_is_a_mistake(tmp_path: Path) -> None:

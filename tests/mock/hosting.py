@@ -43,7 +43,7 @@ def serve_mock(wire: str, *, strict: bool = True, keys: bool = True) -> Iterator
         listener.listen(64)
         thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
-        late = monotonic() + 10
+        late = monotonic() + 60
         while not server.started:
             assert thread.is_alive() and monotonic() < late, "the mock did not start"
             sleep(0.005)
