@@ -1,7 +1,7 @@
 # A gateway, a tool server, or any other command of toolwire.
 #
 #   docker build --build-arg COMMIT=$(git rev-parse HEAD) -t toolwire .
-#   docker run --rm --read-only --tmpfs /tmp -v ./gateway.toml:/config/gateway.toml:ro -p 8080:8080 toolwire
+#   docker run --rm --read-only --tmpfs /tmp -v ./gateway.toml:/config/gateway.toml:ro -v ./keys.toml:/config/keys.toml:ro -p 8080:8080 toolwire
 FROM python:3.13-slim AS build
 WORKDIR /source
 COPY . .

@@ -12,22 +12,21 @@ help: ## show these targets
 WORKERS := $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # The first installation takes half a minute and more: it shows what it does.
-PIP_WITH_PROGRESS := set -o pipefail; install() { $(BIN)/python -m pip --disable-pip-version-check install --no-compile \
-  --progress-bar off "$$@" | $(PYTHON) scripts/pip_progress.py; }; install
+VERBOSE_PIP := $(BIN)/python -m pip --disable-pip-version-check install --no-compile --progress-bar off
+SHOW_PROGRESS := $(PYTHON) scripts/pip_progress.py
 # Node brings certificates of its own; where the system has some, they count too.
 CERTS := $(wildcard /etc/ssl/certs/ca-certificates.crt)
 NPM := NODE_EXTRA_CA_CERTS="$${NODE_EXTRA_CA_CERTS:-$(CERTS)}" npm install --prefix tests/node --no-package-lock --no-audit --no-fund --loglevel error
 
 .venv/ready: pyproject.toml
 	@echo "setting up .venv (once, half a minute or more; needs a package index)"
-	@$(PYTHON) -m venv .venv
-	@$(PIP_WITH_PROGRESS) -e '.[all]'
+	@set -o pipefail; { $(PYTHON) -m venv .venv && $(VERBOSE_PIP) -e '.[all]'; } | $(SHOW_PROGRESS) 'creating a virtual environment'
 	@touch $@
 
 .venv/tests: .venv/ready
 	@echo "installing what the tests need: the official SDKs that judge (once)"
 	@$(PIP) --upgrade 'pip>=25.1'
-	@$(PIP_WITH_PROGRESS) --group test --group judges --group check
+	@set -o pipefail; $(VERBOSE_PIP) --group test --group judges --group check | $(SHOW_PROGRESS)
 	@touch $@
 
 tests/node/node_modules: tests/node/package.json

@@ -1,5 +1,7 @@
 """Show what pip does as one line that changes: `pip install … | python scripts/pip_progress.py`.
 
+An argument names what happens before pip starts.
+
 pip's own output is a page for each package, and `--quiet` is silent for a minute. At a terminal the
 line is rewritten every second, elsewhere a line is printed for each phase and every ten seconds.
 """
@@ -13,6 +15,7 @@ import time
 from collections.abc import Iterable
 
 PHASES = {
+    "Obtaining": "starting pip",
     "Installing build dependencies": "fetching the build backend",
     "Preparing editable metadata": "reading pyproject.toml",
     "Collecting": "fetching",
@@ -26,11 +29,11 @@ WIDTH = 78
 class Progress:
     """Counts packages, and prints the phase and the seconds so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, phase: str = "starting pip") -> None:
         self._start = time.monotonic()
         self._terminal = sys.stdout.isatty()
         self._done = threading.Event()
-        self._phase, self._count, self._detail = "starting pip", 0, ""
+        self._phase, self._count, self._detail = phase, 0, ""
 
     def follow(self, lines: Iterable[str]) -> None:
         """Read pip's output to its end."""
@@ -71,4 +74,4 @@ class Progress:
 
 
 if __name__ == "__main__":
-    Progress().follow(sys.stdin)
+    Progress(*sys.argv[1:]).follow(sys.stdin)

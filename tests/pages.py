@@ -150,8 +150,9 @@ class PageRun:
         for command, expected in zip(turns[::2], turns[1::2], strict=True):
             line = self._adapt(command.replace("\\\n", " "))
             output = ""
-            if line == "kill %1":
-                self._stop()
+            if re.fullmatch(r"kill( %\d)+", line):
+                for _ in line.split()[1:]:
+                    self._stop()
             elif line.startswith("export "):
                 name, _, value = line.removeprefix("export ").partition("=")
                 self._env[name] = value

@@ -47,6 +47,24 @@ def test_the_help_of_a_command_ends_with_an_example_that_it_understands(name: st
     command.make_context(name, arguments)
 
 
+@pytest.mark.parametrize("name", ["add", "limit", "list", "revoke"])
+def test_the_help_of_a_command_for_keys_ends_with_an_example_that_it_understands(name: str) -> None:
+    text = invoke("keys", name, "--help")
+    example = text.rpartition("Example:\n    $ ")[2]
+    program, group, word, *arguments = shlex.split(example)
+    assert (program, group, word) == ("toolwire", "keys", name)
+    keys = commands.get_command(click.Context(commands), "keys")
+    assert isinstance(keys, click.Group)
+    keys.commands[name].make_context(name, arguments)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_help_of_a_command_has_one_example_and_fits_into_80_columns(name: str) -> None:
+    text = invoke(name, "--help")
+    assert text.count("Example:") == 1
+    assert max(map(len, text.splitlines())) <= 80
+
+
 def test_help_of_a_command_is_its_help() -> None:
     assert invoke("help", "cut") == invoke("cut", "--help")
     assert invoke("help", "keys", "add") == invoke("keys", "add", "--help")

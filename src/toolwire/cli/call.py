@@ -129,9 +129,9 @@ def command(
 ) -> None:
     """Call a tool and print its value.
 
-    TOOL is an id: Calculator.Add, Calculator.Add@1, Calculator.Add@1.0.0. NAME=VALUE is converted
-    to the type in the schema of the tool; NAME:=JSON is JSON in any case. TOOLWIRE_API_KEY or
-    TOOLWIRE_TOKEN authenticates to a server.
+    TOOL is an id, with or without a version: Calculator.Add, Calculator.Add@1,
+    Calculator.Add@1.0.0. NAME=VALUE is converted to the type in the tool's schema; NAME:=JSON is
+    always JSON. TOOLWIRE_API_KEY or TOOLWIRE_TOKEN authenticates to a server.
 
     Exit codes: 0 the call succeeded, 1 it failed, 2 wrong usage.
     """

@@ -33,6 +33,7 @@ from toolwire.cli.input.source_positions import (
     lines_of,
 )
 from toolwire.cli.input.wire_option import wire_option
+from toolwire.cli.output.counts import count
 from toolwire.cli.output.printable import to_printable
 from toolwire.cli.output.report import (
     FORMATS,
@@ -85,12 +86,12 @@ class CheckResult(Struct):
     "--to",
     "target",
     metavar="PROFILE",
-    help="Whose rules apply: a profile of the same wire. Default: the wire itself.",
+    help="Apply the rules of this profile of the same wire. Default: the wire itself.",
 )
 @click.option(
     "--kind",
     type=click.Choice(["request", "response", "stream"]),
-    help="What the input is. Default: detected.",
+    help="The kind of the input. Default: detected.",
 )
 @click.option(
     "--select",
@@ -98,7 +99,7 @@ class CheckResult(Struct):
     multiple=True,
     callback=select_rules,
     shell_complete=complete_rule,
-    help="Only these rules: names, codes, or prefixes (id-, TW02).",
+    help="Check only these rules: names, codes, or their starts (id-, TW02).",
 )
 @click.option(
     "--ignore",
@@ -106,7 +107,7 @@ class CheckResult(Struct):
     multiple=True,
     callback=select_rules,
     shell_complete=complete_rule,
-    help="All rules but these.",
+    help="Skip these rules.",
 )
 @click.option(
     "--format",
@@ -114,14 +115,14 @@ class CheckResult(Struct):
     type=click.Choice(list(FORMATS)),
     default="text",
     show_default=True,
-    help="Text, a JSON list, annotations of a GitHub workflow, or a SARIF log.",
+    help="The output: text, a JSON list, GitHub workflow annotations, or a SARIF log.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 1 for an info, too.")
+@click.option("--strict", is_flag=True, help="Exit with 1 for findings of level info, too.")
 @click.option(
     "-q",
     "--quiet",
     is_flag=True,
-    help="Print only which input cannot be read. The exit code stays.",
+    help="Report only unreadable input. The exit code does not change.",
 )
 @click.pass_context
 def command(
@@ -136,14 +137,14 @@ def command(
     strict: bool,
     quiet: bool,
 ) -> None:
-    """Check histories by the rules of the provider they go to.
+    """Find what a provider would refuse in a history.
 
-    FILE is a JSON body, a JSONL file with one message or one body on each line, a session of a
-    coding agent, a recorded stream, or a folder of such files; - or nothing is stdin. Findings with
-    their lines and columns go to stdout. The summary, files that cannot be read, and the commands
-    that fix the findings go to stderr.
+    FILE is a JSON body, a JSONL file with one message or one body per line, a session of a coding
+    agent, a recorded stream, or a folder of such files. Without FILE, or with -, the command reads
+    stdin. Findings go to stdout, with line and column. The summary, the names of unreadable files,
+    and the commands that fix the findings go to stderr.
 
-    Exit codes: 0 no errors found, 1 errors found, 2 wrong usage or unreadable input. An info does
+    Exit codes: 0 no errors, 1 errors, 2 wrong usage or unreadable input. Findings of level info do
     not count.
     """
     if not files:
@@ -291,8 +292,8 @@ def _summarize(result: CheckResult) -> str:
     fixes = Counter(found.finding.fix for found in result.findings)
     parts = ["nothing was checked"]
     if result.bodies:
-        errors = _count(severities["error"], "error", "errors") if severities["error"] else "clean"
-        parts = [_count(result.bodies, "body", "bodies"), errors]
+        errors = count(severities["error"], "error", "errors") if severities["error"] else "clean"
+        parts = [count(result.bodies, "body", "bodies"), errors]
     if severities["info"]:
         parts.append(f"{severities['info']} info")
     if counts := [f"{fixes[fix]} {fix}" for fix in ("safe", "unsafe") if fixes[fix]]:
@@ -313,10 +314,6 @@ def _fix_commands(result: CheckResult, options: CheckOptions) -> list[str]:
     ]
     more = len(commands) - MAX_COMMANDS
     return [*commands[:MAX_COMMANDS], *([f"and {more} more"] if more > 0 else [])]
-
-
-def _count(number: int, singular: str, plural: str) -> str:
-    return f"{number} {singular if number == 1 else plural}"
 
 
 def _progress(inputs: Sequence[InputFile]) -> AbstractContextManager[Callable[[int], None]]:

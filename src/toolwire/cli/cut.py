@@ -20,10 +20,12 @@ from toolwire.history import cut
     "--messages", type=click.IntRange(min=1), metavar="N", help="Keep the newest N messages."
 )
 @click.option(
-    "--tokens", type=click.IntRange(min=1), metavar="N", help="Keep about N tokens in all."
+    "--tokens", type=click.IntRange(min=1), metavar="N", help="Keep about N tokens in total."
 )
 @line_option
-@click.option("-q", "--quiet", is_flag=True, help="Do not report losses. The exit code stays.")
+@click.option(
+    "-q", "--quiet", is_flag=True, help="Do not report losses. The exit code does not change."
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -36,12 +38,12 @@ def command(
 ) -> None:
     """Keep the newest part of a history.
 
-    FILE is a JSON body or a session file; - or nothing is stdin. The body, or the session file with
-    fewer lines, goes to stdout. System prompt, tools and
-    settings stay. No pair of call and result is split. Where less could not start a history, more
-    is kept than you ask for.
+    FILE is a JSON body or a session file. Without FILE, or with -, the command reads stdin. The
+    shortened body or session goes to stdout. The system prompt, tools and settings stay, and no
+    call is separated from its result. If the part that you ask for cannot start a history, the
+    command keeps more.
 
-    Exit codes: 0 success, 1 the provider would refuse how the rest starts, 2 wrong usage.
+    Exit codes: 0 success, 1 the provider would refuse the start of the kept part, 2 wrong usage.
     """
     if file is None:
         exit_with_help_at_terminal(ctx)

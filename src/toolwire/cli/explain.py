@@ -24,10 +24,10 @@ MIN_WIDTH, MAX_WIDTH = 20, 100
 
 @click.command("explain")
 @click.argument("words", metavar="[TEXT]...", nargs=-1)
-@click.option("--body", metavar="FILE", help="The body that the provider refused, or its session.")
+@click.option("--body", metavar="FILE", help="The refused body, or its session file.")
 @wire_option("--from", "source", help="The wire or profile of the body. Default: detected.")
 @line_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal as well.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -39,13 +39,13 @@ def command(
 ) -> None:
     """Explain why a provider refused a request.
 
-    TEXT is the error as it was shown: clipped, wrapped in JSON, with a traceback; - or nothing is
-    stdin. With the body, each explanation points at the place in it, and all that check finds is
-    among them. The most likely explanation comes first, and the command that fixes it comes last.
-    The output is text at a terminal and JSON when piped.
+    TEXT is the error message as you see it: whole or cut off, plain, in JSON, or in a traceback.
+    Without TEXT, or with -, the command reads stdin. With --body, each explanation points to a
+    place in the body, and the findings of check are among them. The most likely explanation comes
+    first, the command that fixes it last. The output is text on a terminal and JSON in a pipe.
 
-    Exit codes: 0 explained, 1 no explanation is known or the error is not about tool calls, 2 wrong
-    usage.
+    Exit codes: 0 explained; 1 no explanation is known, or the error is not about tool calls; 2
+    wrong usage.
     """
     if not words:
         exit_with_help_at_terminal(ctx)

@@ -14,6 +14,7 @@ import click
 from toolwire.cli.framework.errors import CommandError
 from toolwire.cli.framework.extras import require_extra
 from toolwire.cli.output.client_snippets import client_programs, curl_lines
+from toolwire.cli.output.counts import count
 from toolwire.cli.output.printable import to_printable
 from toolwire.cli.services.gateway_process import (
     GatewayOptions,
@@ -35,9 +36,12 @@ BACKLOG = 2048
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option(
     "--host",
-    help="The address to listen on. Beyond loopback, keys are required.  [default: 127.0.0.1]",
+    help=(
+        "The address to listen on. Addresses other than loopback require keys."
+        "  [default: 127.0.0.1]"
+    ),
 )
-@click.option("--port", type=PORTS, help="The port; 0 is any free one.  [default: 8080]")
+@click.option("--port", type=PORTS, help="The port; 0 chooses a free one.  [default: 8080]")
 @click.option(
     "--check", is_flag=True, help="Check the configuration and print every mistake; do not serve."
 )
@@ -78,7 +82,7 @@ BACKLOG = 2048
     is_flag=True,
     help="Print a short program for each official client.",
 )
-@click.option("--allow-anyone", is_flag=True, help="Listen beyond loopback without keys.")
+@click.option("--allow-anyone", is_flag=True, help="Accept clients without a key on any address.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -98,9 +102,9 @@ def command(
 ) -> None:
     """Serve every model to clients of every wire.
 
-    FILE is a TOML file that lists the models (see docs/reference/gateway.md). Without one, clients
-    use `provider/model` for every provider whose API key is in the environment. Without any key,
-    the offline model responds. The gateway reloads FILE when it changes, and on SIGHUP.
+    FILE is a TOML file that lists the models. Without FILE, clients ask for `provider/model`, for
+    every provider whose API key is in the environment; without any key, the offline model answers.
+    The gateway reloads FILE when it changes, and on SIGHUP.
 
     Exit codes: 0 stopped, or --check found no mistakes; 1 --check found mistakes; 2 wrong usage.
     """
@@ -254,9 +258,9 @@ def _print_models(loaded: LoadedConfig, file: Path | None) -> None:
             for target in loaded.models.find(name)
         )
         click.echo(f"{name}: {targets}")
-    keys = "no key is required" if loaded.keys is None else f"{len(loaded.keys)} keys"
+    keys = "no key is required" if loaded.keys is None else count(len(loaded.keys), "key", "keys")
     source = to_printable(str(file or "the environment"))
-    click.echo(f"{source} is valid: {len(models)} models, {keys}")
+    click.echo(f"{source} is valid: {count(len(models), 'model', 'models')}, {keys}")
 
 
 def _announce(url: str, loaded: LoadedConfig, *, clients: bool, workers: int) -> None:
@@ -265,9 +269,10 @@ def _announce(url: str, loaded: LoadedConfig, *, clients: bool, workers: int) ->
     names = loaded.models.names()
     model = config.server.default or (names[0] if names else "MODEL")
     processes = f", {workers} processes" if workers > 1 else ""
+    models = count(len(config.models), "model", "models")
     click.echo(
-        f"{len(config.models)} models at {to_printable(url)}{processes}; /health, /metrics and"
-        " /v1/models; Ctrl-C stops it\n"
+        f"{models} at {to_printable(url)}{processes}; /health, /metrics and /v1/models;"
+        " Ctrl-C stops it\n"
     )
     click.echo(f"toolwire probe {to_printable(url)} --model {to_printable(model)}")
     for line in curl_lines(url, model, key=with_key):

@@ -10,6 +10,7 @@ import click
 
 from toolwire.cli.framework.errors import CommandError
 from toolwire.cli.framework.extras import require_extra
+from toolwire.cli.framework.sections import epilog
 from toolwire.cli.output.printable import to_printable
 from toolwire.cli.output.view import choose_view
 from toolwire.conversation.json import JSON
@@ -22,9 +23,8 @@ COLUMNS = ("name", "models", "rpm", "tpm", "concurrency", "budget/day", "budget/
 def command() -> None:
     """Add, list, limit and revoke the virtual keys of the gateway.
 
-    FILE holds hashes, never keys: .toml, .jsonl or .db. A running gateway applies changes at once.
-
-    Example: toolwire keys add alice keys.toml --rpm 60 --model 'claude-*'
+    FILE holds hashes of keys, never keys: .toml, .jsonl or .db. A running gateway applies changes
+    at once.
     """
     require_extra("server")
 
@@ -36,14 +36,14 @@ def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
             "models",
             multiple=True,
             metavar="PATTERN",
-            help="A model that the key may use; repeat it for more.  [default: all]",
+            help="A model that the key may use; repeatable.  [default: all]",
         ),
         click.option("--rpm", type=float, help="Requests per minute."),
         click.option("--tpm", type=float, help="Tokens per minute."),
-        click.option("--concurrency", type=int, help="Requests at the same time."),
+        click.option("--concurrency", type=int, help="The maximum number of requests at once."),
         click.option("--budget-per-day", type=float, help="Cost per day (UTC), by [prices]."),
         click.option("--budget-per-month", type=float, help="Cost per month (UTC), by [prices]."),
-        click.option("--expires", metavar="DATE", help="The end of its validity."),
+        click.option("--expires", metavar="DATE", help="The date on which the key expires."),
     )
     for option in reversed(options):
         function = option(function)
@@ -53,7 +53,9 @@ def _limit_options(function: Callable[..., None]) -> Callable[..., None]:
 _FILE = click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 
 
-@command.command("add")
+@command.command(
+    "add", epilog=epilog("toolwire keys add alice keys.toml --rpm 60 --model 'claude-*'")
+)
 @click.argument("name")
 @_FILE
 @_limit_options
@@ -67,7 +69,7 @@ def add(name: str, file: Path, **limits: JSON) -> None:
     click.echo(f"this key is shown once; {to_printable(str(file))} holds its hash", err=True)
 
 
-@command.command("limit")
+@command.command("limit", epilog=epilog("toolwire keys limit alice keys.toml --rpm 120"))
 @click.argument("name")
 @_FILE
 @_limit_options
@@ -78,7 +80,7 @@ def add(name: str, file: Path, **limits: JSON) -> None:
     type=click.Choice(
         ["models", "rpm", "tpm", "concurrency", "budget_per_day", "budget_per_month", "expires"]
     ),
-    help="A limit to remove, such as rpm; repeat it for more.",
+    help="A limit to remove, such as rpm; repeatable.",
 )
 def limit(name: str, file: Path, remove: tuple[str, ...], **limits: JSON) -> None:
     """Change the limits of a key."""
@@ -91,7 +93,7 @@ def limit(name: str, file: Path, remove: tuple[str, ...], **limits: JSON) -> Non
         change_key(file, name, changes)
 
 
-@command.command("revoke")
+@command.command("revoke", epilog=epilog("toolwire keys revoke alice keys.toml"))
 @click.argument("name")
 @_FILE
 def revoke(name: str, file: Path) -> None:
@@ -102,7 +104,7 @@ def revoke(name: str, file: Path) -> None:
         revoke_key(file, name)
 
 
-@command.command("list")
+@command.command("list", epilog=epilog("toolwire keys list keys.toml"))
 @_FILE
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_keys(file: Path, as_json: bool) -> None:

@@ -15,14 +15,14 @@ from toolwire.errors import UsageError
 @wire_option("--wire", "wire", required=True, help="The wire or provider to imitate.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
-    "--port", type=PORTS, default=8766, show_default=True, help="The port; 0 is any free one."
+    "--port", type=PORTS, default=8766, show_default=True, help="The port; 0 chooses a free one."
 )
 @click.option("--lenient", is_flag=True, help="Accept histories that the real server refuses.")
 @click.option(
-    "--allow-anyone", is_flag=True, help="Listen beyond loopback: the mock accepts any key."
+    "--allow-anyone", is_flag=True, help="Listen on any address, although the mock accepts any key."
 )
 def command(wire: str, host: str, port: int, lenient: bool, allow_anyone: bool) -> None:
-    """Serve a model that needs no network; official clients can use it.
+    """Serve an offline model that official clients can use.
 
     The mock refuses what the provider refuses, with the same status and error text. Its model is
     deterministic: it calls the tools that the question names and reports their results.

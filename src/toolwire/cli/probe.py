@@ -48,12 +48,12 @@ COLOURS = ("cyan", "magenta", "yellow", "green")
 @click.option("--model", default="demo", show_default=True, help="The model to ask.")
 @click.pass_context
 def command(ctx: click.Context, url: str, model: str) -> None:
-    """Make two calls of one tool through a gateway, and check that their ids hold.
+    """Check that a gateway keeps the ids of two parallel tool calls.
 
-    The model's calls arrive over OpenAI's API, and their results go back over Anthropic's, in the
-    other order. URL is the gateway; TOOLWIRE_KEY may hold a key for it.
+    The model's calls arrive over OpenAI's API, and their results go back over Anthropic's, in
+    reverse order. URL is the gateway; TOOLWIRE_KEY can hold a key for it.
 
-    Exit codes: 0 every result found its call; 1 one did not; 2 the gateway could not be asked.
+    Exit codes: 0 every result found its call, 1 one did not, 2 no answer from the gateway.
     """
     url = url.rstrip("/")
     question: Object = {"role": "user", "content": QUESTION}

@@ -32,30 +32,30 @@ DIFF_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
     "--to",
     "target",
     metavar="PROFILE",
-    help="Whose rules apply: a profile of the same wire. Default: the wire itself.",
+    help="Apply the rules of this profile of the same wire. Default: the wire itself.",
 )
 @click.option(
     "--kind",
     type=click.Choice(["request", "response"]),
-    help="What the input is. Default: detected.",
+    help="The kind of the input. Default: detected.",
 )
 @click.option(
     "--unsafe",
     is_flag=True,
-    help="Assign results and arguments by their order where nothing else shows the call.",
+    help="Pair results and arguments with calls by order if nothing else identifies the call.",
 )
 @click.option("--diff", "show_diff", is_flag=True, help="Write a diff instead of the body.")
-@click.option(
-    "--in-place", is_flag=True, help="Write the body into FILE; FILE.bak keeps the old content."
-)
+@click.option("--in-place", is_flag=True, help="Overwrite FILE; FILE.bak keeps the old content.")
 @click.option("--output", metavar="FILE", help="Write to another file instead of stdout.")
 @line_option
-@click.option("--strict", is_flag=True, help="Exit with 1 for a remaining info, too.")
+@click.option(
+    "--strict", is_flag=True, help="Exit with 1 for remaining findings of level info, too."
+)
 @click.option(
     "-q",
     "--quiet",
     is_flag=True,
-    help="Do not report changes and remaining findings. The exit code stays.",
+    help="Do not report changes and findings. The exit code does not change.",
 )
 @click.pass_context
 def command(
@@ -72,14 +72,15 @@ def command(
     strict: bool,
     quiet: bool,
 ) -> None:
-    """Repair a history for the provider it goes to.
+    """Repair a history so that its provider accepts it.
 
-    FILE is a JSON body or a session file, such as one of Claude Code or Codex; - or nothing is
-    stdin. The repaired body or session goes to stdout: a clean one byte for byte, and of a session
-    only the lines that had to change are different. Changes and remaining findings are reported on
-    stderr. Whatever a fix adds is marked with [toolwire].
+    FILE is a JSON body or a session file, such as one of Claude Code or Codex. Without FILE, or
+    with -, the command reads stdin. The repaired body or session goes to stdout. A clean file is
+    copied byte for byte; in a session, only the lines that need a repair change. Changes and
+    remaining findings go to stderr. Text that a repair adds starts with [toolwire].
 
-    Exit codes: 0 no findings remain, 1 findings remain, 2 wrong usage. An info does not count.
+    Exit codes: 0 no findings remain, 1 findings remain, 2 wrong usage. Findings of level info do
+    not count.
     """
     if file is None:
         exit_with_help_at_terminal(ctx)

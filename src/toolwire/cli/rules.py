@@ -34,10 +34,10 @@ COLUMNS = {
     help="Text or JSON. Default: text for pages; for the list, JSON when piped.",
 )
 def command(selection: frozenset[str], output_format: str | None) -> None:
-    """List the rules of check, or print the pages of some.
+    """List the rules of check, or explain some of them.
 
-    RULE is a name (missing-result), a code (TW021), or a prefix of either. A page says what is
-    wrong, who refuses it, what the fix does and what it costs, with examples.
+    RULE is a name (missing-result), a code (TW021), or the start of either. The page of a rule says
+    what is wrong, which providers refuse it, and what the fix does, with examples.
     """
     require_stdout()
     if not selection:

@@ -36,8 +36,8 @@ POSITIVE = click.IntRange(min=1)
     required=True,
     envvar="TOOLWIRE_MODEL",
     help=(
-        "provider:model, as in anthropic:claude-opus-5; URL#profile:model; or demo:, the offline"
-        " model."
+        "provider:model, as in anthropic:claude-opus-5; URL#profile:model; or the offline model,"
+        " demo: or demo:PROVIDER."
     ),
 )
 @click.option(
@@ -50,7 +50,7 @@ POSITIVE = click.IntRange(min=1)
         " mcp:COMMAND)."
     ),
 )
-@click.option("--base-url", metavar="URL", help="Another base URL of the provider.")
+@click.option("--base-url", metavar="URL", help="A base URL to use instead of the provider's own.")
 @click.option("--system", metavar="TEXT", help="The system prompt.")
 @click.option("--save", metavar="FILE", help="Save the conversation to FILE after every step.")
 @click.option(
@@ -71,28 +71,28 @@ POSITIVE = click.IntRange(min=1)
     type=POSITIVE,
     default=50,
     show_default=True,
-    help="The most responses of the model in one run.",
+    help="The maximum number of model responses in one run.",
 )
 @click.option(
     "--parallel",
     type=POSITIVE,
     default=8,
     show_default=True,
-    help="The most calls that run at once.",
+    help="The maximum number of calls that run at once.",
 )
 @click.option(
     "--text",
     "in_text",
     is_flag=True,
-    help="The model has no tool API: describe tools and calls in text.",
+    help="Describe tools and calls in text, for a model without a tool API.",
 )
-@click.option("--no-stream", is_flag=True, help="Request whole responses.")
+@click.option("--no-stream", is_flag=True, help="Request whole responses instead of streams.")
 @click.option(
     "--secret",
     "secrets",
     metavar="NAME",
     multiple=True,
-    help="Give tools the secret in this environment variable.",
+    help="Give tools the secret in the environment variable NAME.",
 )
 @click.option(
     "--token",
@@ -124,14 +124,14 @@ def command(
     user_id: str | None,
     as_json: bool,
 ) -> None:
-    """Run an agent: a model that may call tools.
+    """Run an agent: a model that can call tools.
 
-    API keys come from the environment variables that the official SDKs use. QUESTION - is read from
-    stdin. With --resume and no question, the agent finishes what was in progress. `demo:anthropic`
-    is the offline model on that wire.
+    API keys come from the environment variables that the official SDKs use. With -, the question is
+    read from stdin. With --resume and no question, the agent finishes the work in progress. A call
+    and its result show the same letter.
 
-    A call and its result show the same letter. Exit codes: 0 the model finished, 1 an error or a
-    limit stopped it, 2 wrong usage, 130 stopped with Ctrl-C.
+    Exit codes: 0 the model finished, 1 an error or a limit stopped it, 2 wrong usage, 130 stopped
+    with Ctrl-C.
     """
     question = _read_question(question, resume=resume, save=save, approve=approve)
     require_extra("tools")

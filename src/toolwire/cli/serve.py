@@ -46,10 +46,10 @@ SOCKET_OPTIONS = {
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="The address to listen on. Beyond loopback, --auth is required.",
+    help="The address to listen on. Addresses other than loopback require --auth.",
 )
 @click.option(
-    "--port", type=PORTS, default=8765, show_default=True, help="The port; 0 is any free one."
+    "--port", type=PORTS, default=8765, show_default=True, help="The port; 0 chooses a free one."
 )
 @click.option(
     "--ledger",
@@ -71,14 +71,14 @@ SOCKET_OPTIONS = {
         " TOOLWIRE_JWT_SECRET. With both, either is enough."
     ),
 )
-@click.option("--audience", multiple=True, metavar="NAME", help="An accepted audience of tokens.")
-@click.option("--allow-anyone", is_flag=True, help="Listen beyond loopback without --auth.")
+@click.option("--audience", multiple=True, metavar="NAME", help="An audience that tokens may name.")
+@click.option("--allow-anyone", is_flag=True, help="Accept clients without --auth on any address.")
 @click.option(
     "--allowed-host",
     "allowed_hosts",
     multiple=True,
     metavar="HOST",
-    help="An accepted value of the Host header, beside localhost; * is any.",
+    help="A value of the Host header to accept, besides localhost; * accepts any.",
 )
 @click.pass_context
 def command(
@@ -98,12 +98,14 @@ def command(
     """Serve the tools of Python files or packages to agents.
 
     TOOLS are files or importable packages with functions decorated by @tool. The ledger records
-    every call, so a repeated call id does not run its tool again, not even after a restart.
+    every call: a repeated call id does not run its tool again, not even after a restart.
 
-    Keys come from environment variables: TOOLWIRE_API_KEYS is `name=key`, several separated by
-    commas; TOOLWIRE_JWT_SECRET is the shared secret of HS256 tokens. Both need at least 32
-    characters. TOOLWIRE_LEDGER may hold the URL of the ledger, so that the command line shows no
-    password. Ctrl-C finishes the running calls.
+    Keys come from environment variables. TOOLWIRE_API_KEYS holds `name=key` pairs, separated by
+    commas; TOOLWIRE_JWT_SECRET holds the shared secret of HS256 tokens. A key or secret has at
+    least 32 characters. TOOLWIRE_LEDGER can hold the URL of the ledger, which keeps its password
+    off the command line.
+
+    Ctrl-C waits for the calls in progress; a second Ctrl-C does not.
     """
     require_extra("server")
     from toolwire.execution.executor import ToolExecutor

@@ -28,20 +28,23 @@ CHUNK = 65536
 @wire_option("--from", "source", required=True, help="The wire of the input.")
 @wire_option("--to", "target", help="The wire or profile to write.")
 @click.option(
-    "--fold", "fold_stream", is_flag=True, help="Write the stream as one body of its own wire."
+    "--fold",
+    "fold_stream",
+    is_flag=True,
+    help="Write the whole response as one body of its own wire.",
 )
 @click.option(
     "--target-version",
     "version",
     type=int,
-    help="The version of the target, where it has several (ai-sdk: 5, 6, 7).",
+    help="The version of the target, if it has several (ai-sdk: 5, 6, 7).",
 )
 @click.option(
     "--server-tools",
     type=click.Choice(POLICIES),
     default="auto",
     show_default=True,
-    help="What the calls of provider-executed tools become.",
+    help="How to write the calls of provider-executed tools.",
 )
 @click.option(
     "--ids",
@@ -50,7 +53,9 @@ CHUNK = 65536
     help="The id map of an earlier translation, to restore its ids and names.",
 )
 @click.option("--save-ids", metavar="FILE", help="Write the id map of this stream to FILE.")
-@click.option("-q", "--quiet", is_flag=True, help="Do not report losses. The exit code stays.")
+@click.option(
+    "-q", "--quiet", is_flag=True, help="Do not report losses. The exit code does not change."
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -64,11 +69,11 @@ def command(
     save_ids: str | None,
     quiet: bool,
 ) -> None:
-    """Translate a stream into a stream of another wire, event by event.
+    """Translate a stream from one wire to another, event by event.
 
-    FILE holds the stream as the provider sent it (SSE, NDJSON, a JSON array, an AWS event stream);
-    - or nothing is stdin. Each event is written before the next one is read. What the target cannot
-    hold is reported on stderr at the end.
+    FILE holds the stream as the provider sent it: SSE, NDJSON, a JSON array, or an AWS event
+    stream. Without FILE, or with -, the command reads stdin. The command writes each event before
+    it reads the next. Whatever the target cannot hold is a loss, which stderr reports at the end.
 
     Exit codes: 0 nothing was lost, 1 something was lost or the stream broke off, 2 wrong usage.
     """

@@ -22,12 +22,12 @@ COLUMNS = ("id", "parameters", "needs", "description")
 
 @click.command("tools")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal as well.")
 def command(sources: tuple[str, ...], as_json: bool) -> None:
     """List tools with their parameters and requirements.
 
-    SOURCE is a Python file or package, an OXP server (http://…), an MCP server (mcp+http://…, or
-    mcp:COMMAND to start one). The output is a table at a terminal and JSON when piped.
+    SOURCE is a Python file or package, an OXP server (http://…), or an MCP server (mcp+http://…, or
+    mcp:COMMAND to start one). The output is a table on a terminal and JSON in a pipe.
     """
     require_extra("tools")
     tools = asyncio.run(_list_tools(load_local_tools(sources), sources))

@@ -41,8 +41,8 @@ toolwire wires --types"""
 def command() -> None:
     """Show in six steps what toolwire does.
 
-    A broken conversation and what is wrong with it. Then a good one on three wires: the thread from
-    each call to its result, losses, the id map, and the round trip.
+    The tour starts with a broken conversation and its repair. It then shows a sound conversation on
+    three wires: the thread from each call to its result, losses, the id map, and the round trip.
     """
     console = PipeSafeConsole(highlight=False)
     console.width = min(console.width, MAX_WIDTH)

@@ -29,21 +29,21 @@ from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
     type=click.Choice(["request", "response"]),
     default="request",
     show_default=True,
-    help="A request to a model, or a response of one.",
+    help="The kind of the body: a request or a response.",
 )
 @click.option(
     "--server-tools",
     type=click.Choice(POLICIES),
     default="auto",
     show_default=True,
-    help="What the calls of provider-executed tools become.",
+    help="How to write the calls of provider-executed tools.",
 )
 @click.option(
     "--cache-breakpoints",
     type=click.Choice(BREAKPOINT_POLICIES),
     default="keep",
     show_default=True,
-    help="Which marks for the provider's cache are written; auto adds some if there are none.",
+    help="Keep the cache breakpoints of the input, or add some if it has none (auto).",
 )
 @click.option(
     "--ids",
@@ -56,7 +56,10 @@ from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
 @click.option("--no-repair", is_flag=True, help="Do not repair what the target would refuse.")
 @click.option("--strict", is_flag=True, help="Write no body and no id map if anything is lost.")
 @click.option(
-    "-q", "--quiet", is_flag=True, help="Do not report losses and repairs. The exit code stays."
+    "-q",
+    "--quiet",
+    is_flag=True,
+    help="Do not report losses and repairs. The exit code does not change.",
 )
 @click.pass_context
 def command(
@@ -74,14 +77,14 @@ def command(
     strict: bool,
     quiet: bool,
 ) -> None:
-    """Translate a body of one wire into a body of another.
+    """Translate a body from one wire to another.
 
-    FILE is a JSON body or a session file; - or nothing is stdin. The body goes to stdout: compact
-    when piped, indented at a terminal. What the target cannot hold is reported on stderr, with its
-    JSON pointer in the input. A history that the target would refuse is repaired. Repairs, and
-    findings without a safe fix, are reported on stderr too.
+    FILE is a JSON body or a session file. Without FILE, or with -, the command reads stdin. The
+    body goes to stdout: indented on a terminal, compact in a pipe. Whatever the target cannot hold
+    is a loss, which stderr reports with its JSON pointer in the input. A history that the target
+    would refuse is repaired; stderr reports the repairs, and the findings without a safe fix.
 
-    Exit codes: 0 the target accepts all of it, 1 losses or findings, 2 wrong usage.
+    Exit codes: 0 nothing was lost and nothing is wrong, 1 losses or findings, 2 wrong usage.
     """
     if file is None:
         exit_with_help_at_terminal(ctx)

@@ -43,7 +43,7 @@ def command(
     """Start a tool server and a gateway that offers its tools to every model.
 
     TOOLS are Python files or packages with functions decorated by @tool. Without an API key of a
-    provider in the environment, the offline model responds and nothing leaves this machine. Ctrl-C
+    provider in the environment, the offline model answers and nothing leaves this machine. Ctrl-C
     stops both.
     """
     require_extra("server")
@@ -95,11 +95,11 @@ def _show(gateway: str, tool_server: str) -> None:
         f"  gateway      {_address(gateway)}  {what}",
         f"  tool server  {_address(tool_server)}  OXP at /tools, MCP at /mcp",
         "",
-        "  Two parallel calls of one tool, over two wires; see their ids hold:",
+        "  Make two parallel calls of one tool over two wires, and see their ids hold:",
         f"    {click.style(f'{_program()} probe {gateway}', fg='green')}",
         "",
-        f"  Clients connect to it as to OpenAI, Anthropic, Gemini or Ollama: {_dim('README.md')}",
-        f"  {_dim('A line for each request follows.')}",
+        "  To connect a client, open the address of the gateway in a browser.",
+        f"  {_dim('The log follows, one line per request.')}",
         "",
     )
     click.echo("\n".join(lines))

@@ -25,7 +25,7 @@ COUNTS = ("requests", "errors", "input tokens", "output tokens", "cost")
     "groups",
     multiple=True,
     type=click.Choice(GROUPS),
-    help="Group by day, key, model or upstream; repeat it for more.  [default: key, model]",
+    help="Group by day, key, model or upstream; repeatable.  [default: key, model]",
 )
 @click.option("--since", metavar="DATE", help="The first day.  [default: the first of this month]")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -33,8 +33,6 @@ def command(store: str, groups: tuple[str, ...], since: str | None, as_json: boo
     """Show requests, tokens and cost by key and model.
 
     STORE is the `[usage] store` of the gateway: sqlite:///FILE or postgresql://…
-
-    Example: toolwire usage sqlite:///usage.db --by day --by key
     """
     require_extra("server")
     from toolwire.gateway.usage.store import UsageStore

@@ -21,11 +21,11 @@ TYPE_COLUMNS = ("wire", "type", "marked by", "direction", "family", "run by", "i
     "names", metavar="[WIRE]...", nargs=-1, callback=validate_wires, shell_complete=complete_wire
 )
 @click.option("--types", is_flag=True, help="List the types of calls and results instead.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal as well.")
 def command(names: tuple[str, ...], types: bool, as_json: bool) -> None:
-    """List the wires, or with --types every type of call and result with its id.
+    """List the wires, or with --types their types of calls and results.
 
-    The output is a table at a terminal and JSON when piped. WIRE limits the list.
+    WIRE limits the list to some wires. The output is a table on a terminal and JSON in a pipe.
     """
     selected = [name for name in wires() if not names or name in names]
     view = choose_view(as_json=as_json)

@@ -19,7 +19,7 @@ from click.exceptions import Exit
 
 from toolwire.cli.framework.errors import CommandError, describe_error, describe_os_error
 from toolwire.cli.framework.extras import error_for_missing_module
-from toolwire.cli.framework.sections import COMPLETION, EXAMPLES, SECTIONS
+from toolwire.cli.framework.sections import COMPLETION, EXAMPLES, SECTIONS, epilog
 from toolwire.cli.framework.signals import CTRL_C, PIPE_CLOSED, exit_on_ctrl_c
 from toolwire.cli.framework.version import print_version
 from toolwire.cli.output.printable import discard_stdout
@@ -56,7 +56,7 @@ class CommandGroup(click.Group):
             command: object = import_module(f"toolwire.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         if cmd_name in EXAMPLES:
-            command.epilog = f"\b\nExample:\n  $ {EXAMPLES[cmd_name]}"
+            command.epilog = epilog(EXAMPLES[cmd_name])
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

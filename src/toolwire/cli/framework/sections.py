@@ -34,5 +34,11 @@ SECTIONS: dict[str, dict[str, str]] = {
 }
 EXAMPLES = {name: text for examples in SECTIONS.values() for name, text in examples.items()}
 COMPLETION = (
-    'Completion: eval "$(_TOOLWIRE_COMPLETE=bash_source toolwire)"; zsh and fish work alike.'
+    'Completion in bash: eval "$(_TOOLWIRE_COMPLETE=bash_source toolwire)"; other shells:'
+    " zsh_source, fish_source."
 )
+
+
+def epilog(example: str) -> str:
+    """The end of the help of a command."""
+    return f"\b\nExample:\n  $ {example}"

@@ -17,7 +17,7 @@ line_option = click.option(
     "--line",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The line to take, of a file with a body on each line.",
+    help="Use line N of a JSONL file that has one body per line.",
 )
 
 

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from toolwire.cli.output.console import PipeSafeConsole
+from toolwire.cli.output.counts import count
 from toolwire.cli.output.json_view import JsonView
 from toolwire.cli.output.printable import to_printable
 from toolwire.cli.output.view import WHOLE_BODY
@@ -41,7 +42,7 @@ class TerminalView:
         if not sys.stderr.isatty():
             JsonView().losses(losses)
         elif cells:
-            _print_report(_count(len(cells), "loss", "losses"), ("pointer", "reason"), cells)
+            _print_report(count(len(cells), "loss", "losses"), ("pointer", "reason"), cells)
 
     def findings(self, findings: Sequence[Finding]) -> None:
         cells = [
@@ -50,7 +51,7 @@ class TerminalView:
         if not sys.stderr.isatty():
             JsonView().findings(findings)
         elif cells:
-            title = f"{_count(len(cells), 'finding', 'findings')} that the target would refuse"
+            title = f"{count(len(cells), 'finding', 'findings')} that the target would refuse"
             _print_report(title, ("pointer", "rule", "what is wrong"), cells)
 
     def repairs(self, changes: Sequence[Change]) -> None:
@@ -60,7 +61,7 @@ class TerminalView:
         if not sys.stderr.isatty():
             JsonView().repairs(changes)
         elif cells:
-            title = f"{_count(len(cells), 'repair', 'repairs')} for the target"
+            title = f"{count(len(cells), 'repair', 'repairs')} for the target"
             _print_report(title, ("pointer", "rule", "what changed"), cells)
 
     def table(self, columns: Sequence[str], cells: Sequence[Sequence[str]], rows: JSON) -> None:
@@ -72,10 +73,6 @@ def _indent(text: bytes) -> str:
         return indent_json(text, indent=2).decode()
     except (ValueError, RecursionError):  # a lone surrogate, or very deep JSON
         return text.decode("utf-8", "replace")
-
-
-def _count(number: int, singular: str, plural: str) -> str:
-    return f"{number} {singular if number == 1 else plural}"
 
 
 def _print_report(title: str, columns: Sequence[str], cells: Sequence[Sequence[str]]) -> None:
