@@ -35,6 +35,7 @@ from unittest import mock
 
 import click.testing
 from click.testing import CliRunner
+from ports import free_port
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(
@@ -180,8 +181,7 @@ class PageRun:
 
     def _free_port(self, port: str) -> str:
         if port not in self._ports:
-            with socket.create_server(("127.0.0.1", 0)) as free:
-                self._ports[port] = str(free.getsockname()[1])
+            self._ports[port] = str(free_port())
         return self._ports[port]
 
     def _start(self, line: str) -> None:

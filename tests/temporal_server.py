@@ -12,7 +12,6 @@ import atexit
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ import time
 from functools import cache
 from pathlib import Path
 
+from ports import free_port
 from temporalio.client import Client
 
 _JANITOR = 'cat > /dev/null; kill -9 "$(cat "$1/pid")" 2> /dev/null; rm -rf "$1"'
@@ -36,19 +36,12 @@ def _binary() -> str:
     return found
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        assert isinstance(port, int)
-        return port
-
-
 class Server:
     """A server that may be killed and started again; `durable`: it then knows what it knew."""
 
     def __init__(self, *, durable: bool = False) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="twtemporal-", dir="/tmp"))
-        self.port = _free_port()
+        self.port = free_port()
         self._durable = durable
         self._process: subprocess.Popen[bytes] | None = None
         self._janitor = subprocess.Popen(

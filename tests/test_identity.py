@@ -6,9 +6,9 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from itertools import permutations
-from time import perf_counter
 
 import pytest
+from growth import GROWTH_LIMIT, growth
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -350,19 +350,15 @@ def test_5_an_item_id_where_the_call_id_belongs_still_finds_its_call() -> None:
 
 
 def test_5_pairing_and_fitting_take_time_in_proportion_to_the_calls() -> None:
-    """Four times the calls may take ten times as long on a bad day, not sixteen."""
-
-    def took(n: int) -> float:
+    def body(n: int) -> dict[str, JSON]:
         turn: Turn = ([("x", "f")] * n + [(f"c.{i}", f"f.{i}") for i in range(n)], [("x", "1")] * n)
-        body = chat(turn, turn)
-        times = []
-        for _ in range(3):
-            start = perf_counter()
-            toolwire.translate(body, "openai-chat", "anthropic")
-            times.append(perf_counter() - start)
-        return min(times)
+        return chat(turn, turn)
 
-    assert took(2000) < 10 * took(500)
+    def translate(body: dict[str, JSON]) -> None:
+        toolwire.translate(body, "openai-chat", "anthropic")
+
+    quarter, whole = body(500), body(2000)
+    assert growth(lambda: translate(quarter), lambda: translate(whole)) < GROWTH_LIMIT
 
 
 def test_5_pairs_are_the_very_objects_of_calls_and_results() -> None:

@@ -4,11 +4,11 @@ do."""
 from __future__ import annotations
 
 import asyncio
-import socket
 
 import pytest
 from agent.mock_server import MockServer, add, model_at
 from cases import WIRES
+from ports import free_port
 
 from toolwire import (
     Agent,
@@ -74,9 +74,7 @@ def test_a_run_that_reaches_its_limit_says_how_to_continue() -> None:
 
 
 def test_nothing_that_listens_is_named_with_the_command_that_starts_it() -> None:
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{unused.getsockname()[1]}"
+    url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(AgentError) as caught:
         Agent(HttpModel("ollama:llama4", base_url=url, retry=ONCE)).run_sync("hello")
     assert str(caught.value) == (

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from time import monotonic
 
 import pytest
 from agent.mock_server import (
@@ -145,24 +144,27 @@ def test_words_that_only_look_like_a_call_stay_words(mock_server: MockServer) ->
 
 
 class Watch:
-    """Tools that note when they begin and end, and how many were at it at once."""
+    """A tool that notes how many of its calls ran at once."""
 
-    def __init__(self, seconds: float) -> None:
-        self.began: list[float] = []
+    def __init__(self, together: int = 1, *, concurrency: int | None = None) -> None:
+        """A tool that goes on until so many were at it at once."""
         self.most = 0
         self._now = 0
+        all_here = asyncio.Event()
 
-        @tool(id="Door.Ring@1.0.0")
+        @tool(id="Door.Ring@1.0.0", concurrency=concurrency)
         async def ring(n: float) -> float:
             """Ring the door.
 
             Args:
                 n: which
             """
-            self.began.append(monotonic())
             self._now += 1
             self.most = max(self.most, self._now)
-            await asyncio.sleep(seconds)
+            if self._now == together:
+                all_here.set()
+            await asyncio.wait_for(all_here.wait(), 30)
+            await asyncio.sleep(0.02 if together > 1 else 0)  # one more may come, which is wrong
             self._now -= 1
             return n
 
@@ -174,7 +176,7 @@ RINGS = " ".join(f'[[call Door_Ring {{"n": {n}}}]]' for n in range(6))
 
 def test_calls_run_at_once_up_to_the_limit(mock_server: MockServer) -> None:
     for limit in (1, 3):
-        watch = Watch(0.02)
+        watch = Watch(limit)
         placed = mock_server.mock("anthropic")
         agent = Agent(
             model_at("anthropic", placed.url, stream=False),
@@ -187,34 +189,20 @@ def test_calls_run_at_once_up_to_the_limit(mock_server: MockServer) -> None:
 
 
 def test_a_tool_may_say_how_often_it_runs_at_once(mock_server: MockServer) -> None:
-    most = now = 0
-
-    @tool(id="Door.Ring@1.0.0", concurrency=2)
-    async def ring(n: float) -> float:
-        """Ring.
-
-        Args:
-            n: which
-        """
-        nonlocal most, now
-        now += 1
-        most = max(most, now)
-        await asyncio.sleep(0.02)
-        now -= 1
-        return n
-
+    watch = Watch(2, concurrency=2)
     seen = talk(
-        Agent(model_at("anthropic", mock_server.mock("anthropic").url, stream=False), [ring]), RINGS
+        Agent(model_at("anthropic", mock_server.mock("anthropic").url, stream=False), [watch.ring]),
+        RINGS,
     )
     assert outputs(seen) == {n: float(n) for n in range(6)}
-    assert most == 2
+    assert watch.most == 2
 
 
 def test_a_call_runs_while_the_answer_still_comes(mock_server: MockServer) -> None:
-    watch = Watch(0.0)
+    watch = Watch()
     placed = mock_server.mock("anthropic")
     agent = Agent(model_at("anthropic", placed.url), [watch.ring])
-    seen = talk(agent, "[[slow 0.02]] " + RINGS)
+    seen = talk(agent, "[[slow 0.05]] " + RINGS)
     kinds = [type(one).__name__ for one in seen]
     assert kinds.index("ToolFinished") < len(kinds) - 1 - kinds[::-1].index("PartStart"), (
         "the first call had its result before the last began"

@@ -16,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from cli.shell import PROGRAM, ROOT, environment, run_with_pipes
+from ports import free_port
 
 from toolwire.conversation.json import JSON, Object
 
@@ -33,16 +34,8 @@ the model answers
 """
 
 
-def free_ports(count: int) -> list[str]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [str(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
 def test_up_prints_a_screen_whose_command_shows_that_ids_hold() -> None:
-    port, tools_port = free_ports(2)
+    port, tools_port = str(free_port()), str(free_port())
     process = subprocess.Popen(
         [*PROGRAM, "up", "examples/tools.py", "--port", port, "--tools-port", tools_port],
         cwd=ROOT,
@@ -144,8 +137,7 @@ def test_the_probe_fails_if_ids_do_not_hold(calls: list[JSON]) -> None:
 
 
 def test_a_probe_of_nothing_says_how_to_start_a_gateway() -> None:
-    (port,) = free_ports(1)
-    done = run_with_pipes("probe", f"http://127.0.0.1:{port}")
+    done = run_with_pipes("probe", f"http://127.0.0.1:{free_port()}")
     assert done.returncode == 2
     assert done.stderr.decode().endswith("is the gateway running? (toolwire up)\n")
 

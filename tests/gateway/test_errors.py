@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from threading import Thread
@@ -26,6 +25,7 @@ from gateway.bodies import (
 )
 from gateway.serving import gateway, row, serving
 from gateway.upstreams import Answer, ScriptedUpstream, answers, behind, streams
+from ports import free_port
 
 CHAT_PATH, CHAT_BODY = ASKED["openai-chat"]
 BUSY = {"type": "error", "error": {"type": "rate_limit_error", "message": "too many"}}
@@ -164,10 +164,7 @@ def test_garbage_is_an_error_of_the_gateway_and_nothing_worse(body: bytes, statu
 
 
 def test_an_upstream_that_cannot_be_reached_is_a_502() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with serving(gateway(row("anthropic", f"http://127.0.0.1:{port}"))) as url:
+    with serving(gateway(row("anthropic", f"http://127.0.0.1:{free_port()}"))) as url:
         told = httpx.post(url + CHAT_PATH, json=CHAT_BODY)
         assert told.status_code == 502 and "could not be reached" in told.json()["error"]["message"]
 

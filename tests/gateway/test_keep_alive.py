@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 
 import httpx
@@ -13,6 +13,7 @@ from gateway.bodies import ANTHROPIC_STREAM, ASKED, CHAT, CHAT_STREAM
 from gateway.serving import gateway, row, serving
 from gateway.upstreams import Answer, Behind, ScriptedUpstream, answers
 
+from toolwire.conversation.json import Object
 from toolwire.gateway.keep_alive import KeepAliveTimer
 
 STREAMS = {"openai-chat": CHAT_STREAM, "anthropic": ANTHROPIC_STREAM}
@@ -30,13 +31,20 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.gateway.app.KeepAliveTimer", _QuickTimer)
 
 
-def silent(pieces: tuple[bytes, ...], before: int) -> Answer:
-    """A stream that is silent for a while before one of its pieces."""
+def silent(
+    pieces: tuple[bytes, ...], before: int, until: Callable[[], bool] | None = None
+) -> Answer:
+    """A stream that is silent before one of its pieces: until something is true, or for a
+    while."""
 
     async def read_pieces() -> AsyncIterator[bytes]:
         for n, piece in enumerate(pieces):
-            if n == before:
+            if n == before and until is None:
                 await asyncio.sleep(0.5)
+            elif n == before and until is not None:
+                async with asyncio.timeout(30):
+                    while not until():
+                        await asyncio.sleep(0.005)
             yield piece
 
     return Answer(headers={"content-type": "text/event-stream"}, pieces=read_pieces)
@@ -51,30 +59,49 @@ def behind(wire: str, *given: Answer) -> Iterator[Behind]:
             yield Behind(door, app, (up,))
 
 
+def read_stream(url: str, body: Object, received: bytearray) -> None:
+    """Add what comes to the bytes received, as it comes."""
+    with httpx.stream("POST", url, json={**body, "stream": True}, timeout=60) as answer:
+        for data in answer.iter_raw():
+            received += data
+
+
 @pytest.mark.parametrize("before", [0, 2], ids=["before the first event", "between two"])
 @pytest.mark.parametrize("wire", STREAMS)
 def test_clients_of_server_sent_events_get_comments(wire: str, before: int) -> None:
     path, body = ASKED["openai-responses"]
-    with behind(wire, silent(STREAMS[wire], before)) as door:
-        told = httpx.post(door.url + path, json={**body, "stream": True}).content
-    assert told.count(COMMENT) >= 2 and b'"Hello"' in told.replace(COMMENT, b"")
-    assert told.startswith(COMMENT) is (before == 0)
+    told = bytearray()
+
+    def has_comments() -> bool:
+        return told.count(COMMENT, told.find(b"data: ") if before else 0) >= 2
+
+    with behind(wire, silent(STREAMS[wire], before, has_comments)) as door:
+        read_stream(door.url + path, body, told)
+    assert has_comments() and b'"Hello"' in told.replace(COMMENT, b"")
+    assert before or told.startswith(COMMENT)
 
 
 def test_a_stream_of_the_same_wire_is_the_same_but_for_comments() -> None:
     path, body = ASKED["openai-chat"]
     whole = b"".join(CHAT_STREAM)
     cut = (whole[: len(CHAT_STREAM[0]) + 20], whole[len(CHAT_STREAM[0]) + 20 :])
-    with behind("openai-chat", silent(cut, 1)) as door:
-        told = httpx.post(door.url + path, json={**body, "stream": True}).content
+    told = bytearray()
+    with behind("openai-chat", silent(cut, 1, lambda: COMMENT in told)) as door:
+        read_stream(door.url + path, body, told)
     assert COMMENT in told and told.replace(COMMENT, b"") == whole
 
 
 def test_clients_of_anthropic_get_pings_and_do_not_notice() -> None:
     path, body = ASKED["anthropic"]
-    with behind("openai-chat", silent(CHAT_STREAM, 2)) as door:
-        told = httpx.post(door.url + path, json={**body, "stream": True}).content
-        assert told.count(b'event: ping\ndata: {"type":"ping"}\n\n') >= 2 and COMMENT not in told
+    told = bytearray()
+
+    def has_pings() -> bool:
+        return told.count(b'event: ping\ndata: {"type":"ping"}\n\n') >= 2
+
+    given = silent(CHAT_STREAM, 2, has_pings), silent(CHAT_STREAM, 2)
+    with behind("openai-chat", *given) as door:
+        read_stream(door.url + path, body, told)
+        assert has_pings() and COMMENT not in told
         with (
             Anthropic(base_url=door.url, api_key="any", max_retries=0) as client,
             client.messages.stream(

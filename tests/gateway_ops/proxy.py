@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ports import free_port
+
 NGINX = os.environ.get("NGINX") or shutil.which("nginx")
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "gateway.md"
 _TEMPORARY = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -53,9 +55,7 @@ def with_addresses(page: str, port: int, gateways: Sequence[str]) -> str:
 def nginx(folder: Path, gateways: Sequence[str]) -> Iterator[str]:
     """The address of an nginx in api of gateways."""
     assert NGINX is not None
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     paths = "\n".join(f"{name}_temp_path {folder}/{name};" for name in _TEMPORARY)
     file = folder / "nginx.conf"
     user = "user root;" if os.geteuid() == 0 else ""  # else the folder of a test is closed to it

@@ -70,7 +70,8 @@ def running(folder: Path, *arguments: str) -> Iterator[Running]:
         )
     try:
         assert process.stdout is not None
-        said = _until_quiet(process.stdout)
+        last = b"\n# ai\n" if "--clients" in arguments else b":generateContent"
+        said = _read_until(process.stdout, last)
         found = re.search(r"http://[0-9.]+:\d+", said)
         assert found, (said, errors.read_text())
         yield Running(process, found[0], said, errors)
@@ -86,18 +87,16 @@ def running(folder: Path, *arguments: str) -> Iterator[Running]:
         process.stdout.close()
 
 
-def _until_quiet(out: IO[str]) -> str:
-    """What it says when it has started."""
+def _read_until(out: IO[str], last: bytes) -> str:
+    """What it says when it has started, up to the lines with the last words."""
     data = b""
-    late = time.monotonic() + 60
-    while time.monotonic() < late:
+    late = time.monotonic() + 120
+    while time.monotonic() < late and not (last in data and data.endswith(b"\n")):
         if select.select([out], [], [], 0.3)[0]:
             more = os.read(out.fileno(), 65536)
             data += more
             if not more:
                 break
-        elif data.count(b"\n") > 3:
-            break
     return data.decode()
 
 

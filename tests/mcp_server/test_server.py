@@ -216,10 +216,10 @@ def test_a_call_that_takes_longer_than_the_wait_is_said_to_be_running_and_its_id
 ) -> None:
     async def act() -> None:
         async with connect_client(tmp_path, over, wait=0.2) as client:
-            first = asyncio.create_task(call(client, "Slow_Run", {"seconds": 1.5}, call_id="s1"))
+            first = asyncio.create_task(call(client, "Slow_Run", {"seconds": 3}, call_id="s1"))
             while not effects(tmp_path, "slow"):
                 await asyncio.sleep(0.02)
-            told = error_of(await call(client, "Slow_Run", {"seconds": 1.5}, call_id="s1"))
+            told = error_of(await call(client, "Slow_Run", {"seconds": 3}, call_id="s1"))
             assert (told["kind"], told["can_retry"], told["call_id"]) == (
                 "still_running",
                 True,
@@ -239,8 +239,8 @@ def test_a_cancelled_request_leaves_the_server_well_and_its_call_on_record(
 ) -> None:
     async def act() -> None:
         async with connect_client(tmp_path, over, mode) as client:
-            first = asyncio.create_task(call(client, "Slow_Run", {"seconds": 0.5}, call_id="s1"))
-            unnamed = asyncio.create_task(call(client, "Slow_Run", {"seconds": 20}))
+            first = asyncio.create_task(call(client, "Slow_Run", {"seconds": 3}, call_id="s1"))
+            unnamed = asyncio.create_task(call(client, "Slow_Run", {"seconds": 60}))
             while effects(tmp_path, "slow") < 2:
                 await asyncio.sleep(0.02)
             for task in (first, unnamed):
@@ -250,7 +250,7 @@ def test_a_cancelled_request_leaves_the_server_well_and_its_call_on_record(
             assert (await call(client, "Calculator_Add", {"a": 1, "b": 1})).structured_content == {
                 "total": 2
             }
-            assert texts(await call(client, "Slow_Run", {"seconds": 0.5}, call_id="s1")) == ["done"]
+            assert texts(await call(client, "Slow_Run", {"seconds": 3}, call_id="s1")) == ["done"]
             assert effects(tmp_path, "slow") == 2
             assert effects(tmp_path, "slow-done") == 1, (
                 "without an id it cannot be asked for again, so it was stopped"

@@ -3,8 +3,6 @@ are listed."""
 
 from __future__ import annotations
 
-from time import monotonic
-
 import pytest
 from mock.asking import PATHS, ask, send
 from mock.tools import TOOLS
@@ -154,17 +152,18 @@ def test_broken_arguments_are_broken_in_the_stream(wire: str) -> None:
     assert folded.calls()[0].input is None or "_raw" in folded.calls()[0].arguments
 
 
-def test_a_slow_answer_is_slow() -> None:
-    start = monotonic()
-    ask(MockProvider("openai-chat"), "openai-chat", request("openai-chat", "[[slow 0.05]] hello"))
-    whole = monotonic() - start
-    ask(
-        MockProvider("openai-chat"),
-        "openai-chat",
-        request("openai-chat", "[[slow 0.05]] hello"),
-        stream=True,
-    )
-    assert 0.05 <= whole < monotonic() - start - whole
+def test_a_slow_answer_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+
+    async def wait(seconds: float) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr("toolwire.mock.server._wait", wait)
+    for stream in (False, True):
+        body = request("openai-chat", "[[slow 0.05]] hello")
+        ask(MockProvider("openai-chat"), "openai-chat", body, stream=stream)
+        assert set(waits) == {0.05} and (len(waits) > 1) is stream, "before each event of a stream"
+        waits.clear()
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini", "bedrock", "ollama"])

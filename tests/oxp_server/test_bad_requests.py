@@ -335,7 +335,7 @@ def test_connections_beyond_the_limit_are_rejected(tmp_path: Path) -> None:
 
 
 def test_calls_beyond_the_limit_are_asked_to_retry(tmp_path: Path) -> None:
-    slow: Object = {"tool_id": "Slow.Run", "input": {"seconds": 1.0, "label": "full"}}
+    slow: Object = {"tool_id": "Slow.Run", "input": {"seconds": 5.0, "label": "full"}}
     app = ToolServer(tools(), executor=executor_in(tmp_path), limits=BodyLimits(calls=1))
     with running(app) as server, server.connect() as connection:
         text = json.dumps(slow).encode()
@@ -358,7 +358,9 @@ def test_bodies_that_arrive_at_once_are_bounded_together(tmp_path: Path) -> None
     with running(app) as server, ExitStack() as held:
         for _ in range(2):
             held.enter_context(server.connect()).sendall(head("POST", "/tools/call", MB) + part)
-        time.sleep(0.3)
+        until = time.monotonic() + LONG
+        while app._oxp._reader.buffered < 2 * len(part) and time.monotonic() < until:
+            time.sleep(0.01)
         with server.connect() as connection:
             connection.sendall(head("POST", "/tools/call", MB) + part)
             assert connection.recv(65536).startswith(b"HTTP/1.1 400 ")

@@ -21,7 +21,7 @@ from toolwire.server import process, run
 from toolwire.server.asgi import Receive, Scope, Send
 from toolwire.server.run import ConnectionLimits, Server, config, serve, url_of
 
-LATE = 5.0
+LATE = 60.0
 LARGE = 24_000_000
 """Bytes that no socket holds."""
 GET = b"GET %b HTTP/1.1\r\nhost: localhost\r\n\r\n"
@@ -261,7 +261,7 @@ def test_a_client_that_takes_nothing_of_a_whole_answer_is_given_up() -> None:
 @pytest.mark.parametrize("path", (b"/large", b"/endless"))
 def test_a_client_that_takes_nothing_for_a_while_is_not_given_up(path: bytes) -> None:
     with (
-        running(ConnectionLimits(seconds=2.0, keep_alive=0.02)) as server,
+        running(ConnectionLimits(seconds=LATE, keep_alive=0.02)) as server,
         server.connect(GET % path) as connection,
     ):
         time.sleep(0.3)
