@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, IdMap, Message, Text, decode, encode, translate
@@ -228,6 +229,27 @@ def test_an_error_with_a_json_output_comes_home_as_both() -> None:
     there = encode(decode(body, "bedrock"), "openai-chat")
     home = encode(decode(there.json(), "openai-chat"), "bedrock", ids=there.ids)
     assert get(home.body, ("messages", 1, "content", 0, "toolResult")) == result
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "openai-responses", "ollama"])
+def test_each_result_of_a_reused_id_comes_home_with_its_own_error_flag(target: str) -> None:
+    messages: list[JSON] = []
+    for error in (True, False, True):
+        use: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+        result: JSON = {
+            "type": "tool_result",
+            "tool_use_id": "t1",
+            "content": "R",
+            "is_error": error,
+        }
+        messages += [
+            {"role": "user", "content": "Go."},
+            {"role": "assistant", "content": [use]},
+            {"role": "user", "content": [result]},
+        ]
+    there = translate({"max_tokens": 9, "messages": messages}, "anthropic", target)
+    home = decode(translate(there.json(), target, "anthropic", ids=there.ids).json(), "anthropic")
+    assert [result.error for result in home.results()] == [True, False, True]
 
 
 def test_the_form_of_a_result_comes_home_although_its_minted_id_was_left_out() -> None:
