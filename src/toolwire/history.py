@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from toolwire.codec import Encoded, decode_in_full, encode, resolve
 from toolwire.codec.body_shape import locate
 from toolwire.conversation.json import Body, JsonPath, dump
+from toolwire.conversation.minted_ids import needs_minted_ids
 from toolwire.conversation.model import Conversation, Kind, Loss
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Output, Result, describe
@@ -24,6 +25,7 @@ from toolwire.lint import find_all
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.result_placement import place_results
 from toolwire.lint.fixes.transforms import MARK, placeholder_result
+from toolwire.lint.ids.edits import all_ids, new_id, reassign_ids, with_id
 
 BYTES_A_TOKEN = 4
 """The bytes of JSON that `cut` counts as one token: a cheap estimate, wrong by up to a third."""
@@ -116,8 +118,35 @@ def _add_results(facts: Facts, results: PartMap[Call, Result]) -> Encoded:
     """The history with results for calls of its last turn."""
     if not results:
         return _encode(facts.conversation)
+    conversation = _place(facts, results)
+    profile = facts.profile
+    if profile.has_id_field and any(call.origin == "minted" for call in results):
+        ordered = conversation.ordered
+        if profile.requires_ids or needs_minted_ids(conversation.messages, ordered=ordered):
+            conversation = _place(*_with_ids(facts, results))
+    return _encode(conversation)
+
+
+def _place(facts: Facts, results: PartMap[Call, Result]) -> Conversation:
     batches = [batch for batch in facts.batches if any(call in results for call in batch.calls)]
-    return _encode(place_results(facts, batches, results))
+    return place_results(facts, batches, results)
+
+
+def _with_ids(facts: Facts, results: PartMap[Call, Result]) -> tuple[Facts, PartMap[Call, Result]]:
+    """The history with an id on every call that gets a result, and the results under these ids."""
+    taken = all_ids(facts)
+    calls = PartMap(
+        (call, with_id(call, new_id(facts, call, call.id, taken)))
+        for call in results
+        if call.origin == "minted"
+    )
+    identified = Facts(reassign_ids(facts, calls), facts.profile)
+    new_results = PartMap(
+        (new_call, replace(results[call], call_id=new_call.id))
+        for call, new_call in zip(facts.calls, identified.calls, strict=True)
+        if call in results
+    )
+    return identified, new_results
 
 
 # --- cut ------------------------------------------------------------------------------------------

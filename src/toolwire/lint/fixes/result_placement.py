@@ -23,10 +23,10 @@ def place_results(
 ) -> Conversation:
     """The conversation with the results of some batches directly after their calls.
 
-    The results stand in the order of their calls if the target pairs by order, in one message if it
-    wants one, and separate from other content if it wants that. What stood between calls and
-    results follows them, in its order. A second result that the target accepts stays beside the
-    first.
+    The results stand in the order of their calls if the target pairs by order or the calls share
+    an id, in one message if the target wants one, and separate from other content if it wants that.
+    What stood between calls and results follows them, in its order. A second result that the target
+    accepts stays beside the first.
 
     Args:
         facts: The history.
@@ -37,15 +37,24 @@ def place_results(
     second_results = _accepted_second_results(facts)
     results_of: list[tuple[CallBatch, list[Result]]] = []
     for batch in batches:
-        results = list(batch.results)
-        if results:
-            results += [result for call in batch.calls for result in second_results.get(call, ())]
-        results += [added[call] for call in batch.calls if call in added]
-        results_of.append((batch, results))
+        owned = [(facts.call_of[result], result) for result in batch.results]
+        if owned:
+            owned += [(call, more) for call in batch.calls for more in second_results.get(call, ())]
+        owned += [(call, added[call]) for call in batch.calls if call in added]
+        if _needs_call_order(facts, batch):
+            owned.sort(key=lambda pair: facts.call_numbers[pair[0]])
+        results_of.append((batch, [result for _, result in owned]))
     layout = _Layout(facts, PartSet(result for _, results in results_of for result in results))
     for batch, results in results_of:
         layout.place(batch, results)
     return layout.conversation()
+
+
+def _needs_call_order(facts: Facts, batch: CallBatch) -> bool:
+    """True if the order of the results is what tells whose they are."""
+    if facts.profile.results_follow_call_order and not facts.are_tied_by_id(batch):
+        return True
+    return len({call.id for call in batch.calls}) < len(batch.calls)
 
 
 def _accepted_second_results(facts: Facts) -> PartMap[Call, list[Result]]:
@@ -94,9 +103,6 @@ class _Layout:
     def place(self, batch: CallBatch, results: list[Result]) -> None:
         """Place the results of one batch after its calls."""
         facts, end = self._facts, batch.caller_indexes[-1]
-        if facts.profile.results_follow_call_order and not facts.are_tied_by_id(batch):
-            order = {call.id: n for n, call in enumerate(batch.calls)}
-            results.sort(key=lambda result: order.get(result.call_id, len(order)))
         callers = [facts.messages[n] for n in batch.caller_indexes]
         trailing: tuple[Part, ...] = ()
         if facts.profile.result_placement in ("next", "alone"):
