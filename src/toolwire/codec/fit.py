@@ -29,6 +29,8 @@ from toolwire.wires.engine.part_lowering import takes_signature
 from toolwire.wires.engine.specs import Wire
 from toolwire.wires.engine.web_search import asks_for_search
 
+ID_NOT_RESTORED = "the id stays: with its earlier id, results would belong to other calls"
+
 
 def fit(
     lowering: Lowering,
@@ -84,6 +86,10 @@ def fit(
             policy=cache_breakpoints if kind == "request" else "keep",
         )
     context.losses = lowering.losses
+    if ids is not None and reverse_map.ids:
+        for call in seen.calls:
+            if call.id in reverse_map.ids and ids.get(call) != reverse_map.ids[call.id]:
+                context.report_loss(call, ID_NOT_RESTORED)
     for part in lowering.leftovers:
         keeps_signature = takes_signature(part, target.capabilities)
         context.report_unknown_fields(part, keeps_signature=keeps_signature)

@@ -7,7 +7,7 @@ back.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -17,7 +17,7 @@ from toolwire.conversation.ids import digest, first_free, is_minted
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, Message, Result
+from toolwire.conversation.parts import Call, Message, Part, Result
 
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -91,7 +91,56 @@ def fit_calls(
     restores = any(restore[call_id] != call_id for call_id in known)
     if not restores and not repeats and all_fit(ids - known, rule):
         return None
-    return _CallFitting(rule, repeats, restore).fit(conversation, calls, results)
+    sent = _CallFitting(rule, repeats, restore).fit(conversation, calls, results)
+    if restores and not _keeps_pairs(conversation, calls, sent):
+        restore = _without_collisions(calls, restore)
+        sent = _CallFitting(rule, repeats, restore).fit(conversation, calls, results)
+    return sent
+
+
+def _keeps_pairs(
+    conversation: Conversation, calls: list[Call], sent: PartMap[Call | Result, str]
+) -> bool:
+    """Return False if ids that are equal once they are restored make other pairs."""
+    if len({call.id for call in calls}) <= len({sent[call] for call in calls}):
+        return True
+    renamed = [
+        replace(message, parts=tuple(_with_sent_id(part, sent) for part in message.parts))
+        for message in conversation.messages
+    ]
+    ordered = conversation.ordered
+    return _pair_numbers(conversation.messages, ordered) == _pair_numbers(renamed, ordered)
+
+
+def _with_sent_id(part: Part, sent: PartMap[Call | Result, str]) -> Part:
+    if isinstance(part, Call):
+        return replace(part, id=sent.get(part, part.id))
+    if isinstance(part, Result):
+        return replace(part, call_id=sent.get(part, part.call_id))
+    return part
+
+
+def _pair_numbers(messages: Sequence[Message], ordered: bool) -> list[tuple[int, int]]:
+    """Return every pair as the numbers of its call and its result among all parts."""
+    parts = (part for message in messages for part in message.parts)
+    numbers = PartMap((part, n) for n, part in enumerate(parts))
+    return [
+        (numbers[pair.call], numbers[pair.result])
+        for pair in pairs(messages, ordered=ordered)
+        if pair.call is not None and pair.result is not None
+    ]
+
+
+def _without_collisions(calls: list[Call], restore: Mapping[str, str]) -> dict[str, str]:
+    """Return the ids to restore without those that would become the id of an earlier call."""
+    first: dict[str, str] = {}
+    """The id of the first call for each id that is sent."""
+    collisions = {
+        call.id
+        for call in calls
+        if first.setdefault(restore.get(call.id, call.id), call.id) != call.id
+    }
+    return {old: new for old, new in restore.items() if old not in collisions}
 
 
 class _CallFitting:
