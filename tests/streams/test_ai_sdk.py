@@ -32,8 +32,7 @@ from toolwire.streaming.events import (
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
 from toolwire.wires.ai_sdk.chunk_types import CHUNK_TYPES, fit_chunk
-from toolwire.wires.ai_sdk.stream_writer import CUT_OFF
-from toolwire.wires.ai_sdk.tool_parts import INVALID_INPUT
+from toolwire.wires.ai_sdk.tool_parts import CUT_OFF, INVALID_INPUT
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.stream import (
     DONE,

@@ -106,9 +106,11 @@ def _is_partial(event: Message) -> bool:
 
 
 def is_for_client(event: Object, call: Call) -> bool | None:
-    """True if an Event leaves a call to the client; None if it does not say."""
+    """True if an Event leaves a call to the client; None if it does not say, or cannot say it for
+    lack of an id.
+    """
     ids = get_field(event, "longRunningToolIds")
-    return call.id in ids if isinstance(ids, list) else None
+    return call.id in ids if isinstance(ids, list) and call.origin != "minted" else None
 
 
 def is_error_record(record: Object) -> bool:

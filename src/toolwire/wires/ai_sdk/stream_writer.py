@@ -35,12 +35,16 @@ from toolwire.wires.ai_sdk.bodies import explicit_reason, write
 from toolwire.wires.ai_sdk.chunk_types import VERSIONS, adapt_chunk, fit_chunk, holds_chunk
 from toolwire.wires.ai_sdk.settings import FINISH_REASON_TO_WIRE
 from toolwire.wires.ai_sdk.stream_reader import ChunkReader
-from toolwire.wires.ai_sdk.tool_parts import is_provider_executed, write_result, write_tool_part
+from toolwire.wires.ai_sdk.tool_parts import (
+    CUT_OFF,
+    is_provider_executed,
+    write_result,
+    write_tool_part,
+)
 from toolwire.wires.ai_sdk.ui_writer import write_content
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
 
-CUT_OFF = "The arguments of this call were cut off."
 _FINISH_PATH = ("finish_reason",)
 """The path of a lost finish reason: the neutral event has no path of its own."""
 

@@ -52,6 +52,8 @@ INVALID_INPUT = "The arguments of this call are not valid JSON."
 
 A response with this text has no result for the call: the text comes from this library.
 """
+CUT_OFF = "The arguments of this call were cut off."
+"""The same for a call in which a stream ended."""
 _FIELDS = keys(
     "type",
     "toolName",
@@ -92,10 +94,12 @@ def tool_outcome(block: Object) -> Outcome | None:
 
 
 def reports_invalid_input(block: JSON | UnsetType) -> bool:
-    """True if a tool part has no result but the error that its input is broken (INVALID_INPUT)."""
+    """True if a tool part has no result but the error that its input is broken (INVALID_INPUT) or
+    incomplete (CUT_OFF).
+    """
     return (
         isinstance(block, dict)
-        and block.get("errorText") == INVALID_INPUT
+        and block.get("errorText") in (INVALID_INPUT, CUT_OFF)
         and "input" not in block
         and "rawInput" in block
     )

@@ -169,7 +169,7 @@ class CohereReader(IndexedBlockReader):
         block: Object = {"type": "text", "text": value} if isinstance(value, str) else {}
         if isinstance(value, dict):
             block = copy_json(value)  # type: ignore[assignment]
-        block_type = block.get("type") or ("function" if name == "tool_calls" else None)
+        block_type = block.get("type", "function" if name == "tool_calls" else None)
         spec = _LISTS[name].get(block_type) if isinstance(block_type, str) else None
         return self.start_block(key, block, spec)
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from toolwire.conversation.json import JSON, Object, snake, text_of
 from toolwire.wires.families.contents.spelling import get_field
 
@@ -42,7 +44,7 @@ class PartialArguments:
     def __init__(self) -> None:
         self.texts: list[str] = []
         """The pieces of text that were returned."""
-        self._value: JSON = {}
+        self._value = _Container(is_list=False)
         self._path: Path = []
         """The path of the last value."""
         self._brackets = ""
@@ -51,7 +53,7 @@ class PartialArguments:
         self._closed: set[tuple[str | int, ...]] = set()
         """The paths of everything that was closed."""
         self._returned = False
-        """True if a path led back into something closed."""
+        """True if a path led back into something closed, or before an element of a list."""
 
     def add(self, partial: Object) -> str:
         """Add one value; return the text that it appends."""
@@ -89,6 +91,7 @@ class PartialArguments:
             self._brackets = "}"
         if any(tuple(path[:n]) in self._closed for n in range(1, len(path) + 1)):
             self._returned = True
+        self._returned = _put(self._value, path, value) or self._returned
         for n in range(shared, len(path)):
             if n > shared:
                 in_list = isinstance(path[n], int)
@@ -98,7 +101,6 @@ class PartialArguments:
                 out.append(text_of(str(path[n])) + ":")
         self._path = path
         out.append(text_of(value)[:-1] if self._in_string else text_of(value))
-        _put(self._value, path, value)
         return "".join(out)
 
     def close(self) -> str:
@@ -113,7 +115,7 @@ class PartialArguments:
     @property
     def corrected_text(self) -> str | None:
         """The text of all arguments, if the pieces do not add up to it."""
-        return text_of(self._value) if self._returned else None
+        return text_of(self._value.to_json()) if self._returned else None
 
 
 def _without_point(value: JSON) -> JSON:
@@ -123,28 +125,53 @@ def _without_point(value: JSON) -> JSON:
     return value
 
 
-def _put(target: JSON, path: Sequence[str | int], value: JSON, *, extend: bool = False) -> None:
-    """Set the value at a path and make the containers on the way; `extend` appends to a string."""
+class _Container(Struct, eq=False):
+    """An object or a list of the arguments; a list keeps its elements by their index."""
+
+    is_list: bool
+    entries: dict[str | int, JSON | _Container] = {}
+    end: int = 0
+    """The index after the last element of a list."""
+
+    def key(self, step: str | int) -> str | int:
+        """The key of an entry; a name in a list stands for the next element."""
+        if not self.is_list:
+            return str(step)
+        return step if isinstance(step, int) else self.end
+
+    def to_json(self) -> JSON:
+        """The object or list."""
+        values = {
+            key: value.to_json() if isinstance(value, _Container) else value
+            for key, value in self.entries.items()
+        }
+        if self.is_list:
+            return [values[key] for key in sorted(values)]
+        return {str(key): value for key, value in values.items()}
+
+
+def _put(
+    container: _Container, path: Sequence[str | int], value: JSON, *, extend: bool = False
+) -> bool:
+    """Set the value at a path and make the containers on the way; `extend` appends to a string.
+
+    Returns True if an element of a list has a smaller index than one before it.
+    """
+    is_late = False
     for n, step in enumerate(path):
-        last = n == len(path) - 1
-        new: JSON = value
-        if not last:
-            new = [] if isinstance(path[n + 1], int) else {}
-        if isinstance(target, list):
-            index = step if isinstance(step, int) and step < len(target) else len(target)
-            if index == len(target):
-                target.append(new)
-            elif last:
-                target[index] = _extend_text(target[index], value) if extend else value
-            target = target[index]
-        elif isinstance(target, dict):
-            key = str(step)
-            if last:
-                target[key] = _extend_text(target.get(key), value) if extend else value
-            elif not isinstance(target.get(key), list | dict):
-                target[key] = new
-            target = target[key]
+        key, entries = container.key(step), container.entries
+        if isinstance(key, int) and key not in entries:
+            is_late = is_late or key < container.end
+            container.end = max(container.end, key + 1)
+        if n == len(path) - 1:
+            entries[key] = _extend_text(entries.get(key), value) if extend else value
+            break
+        inner = entries.get(key)
+        if not isinstance(inner, _Container):
+            inner = entries[key] = _Container(is_list=isinstance(path[n + 1], int))
+        container = inner
+    return is_late
 
 
-def _extend_text(old: JSON, new: JSON) -> JSON:
+def _extend_text(old: JSON | _Container, new: JSON) -> JSON:
     return old + new if isinstance(old, str) and isinstance(new, str) else new
