@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.part_map import PartMap
-from toolwire.conversation.parts import Call, Message, Part, Result
+from toolwire.conversation.parts import Call, Message, PairedBy, Part, Result
 
 MINTED = "tw-"
 """The prefix of every minted id."""
@@ -98,28 +98,33 @@ def _assign_missing(messages: tuple[Message, ...], seed: str, ordered: bool) -> 
                 )
                 new_results[result] = replace(result, call_id=result_id)
         elif result.call_id != pair.call.id:
-            # A result that was paired by name or order has no id from the wire.
-            origin = result.origin if pair.how == "id" else "minted"
-            new_results[result] = replace(result, call_id=pair.call.id, origin=origin)
+            new_results[result] = _with_id_of(pair.call, result, pair.how)
     return _replace_parts(messages, new_results)
 
 
 def give_results_ids(messages: tuple[Message, ...], *, ordered: bool) -> tuple[Message, ...]:
-    """Return the messages with the id of its call on every result that was paired without an id.
+    """Return the messages with the id of its call on every result that has none or another.
 
-    `assign_ids` does so when a body is read; an edit may pair such a result with another call.
+    `assign_ids` does so when a body is read; an edit may pair a result with another call.
     """
     return _replace_parts(
         messages,
         PartMap(
-            (pair.result, replace(pair.result, call_id=pair.call.id))
+            (pair.result, _with_id_of(pair.call, pair.result, pair.how))
             for pair in pairs(messages, ordered=ordered)
             if pair.call is not None
             and pair.result is not None
-            and pair.result.origin == "minted"
             and pair.result.call_id != pair.call.id
         ),
     )
+
+
+def _with_id_of(call: Call, result: Result, how: PairedBy | None) -> Result:
+    """Return a result with the id of its call.
+
+    A result that was paired by name or order has no id from the wire.
+    """
+    return replace(result, call_id=call.id, origin=result.origin if how == "id" else "minted")
 
 
 def _replace_parts(

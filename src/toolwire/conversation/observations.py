@@ -216,11 +216,11 @@ _OTHER_PARTS: dict[type[Part], int] = {Reasoning: Observation.PLAIN | Observatio
 
 
 def is_left_out(message: Message) -> bool:
-    """True for a message without anything that another wire can hold: no parts, blocks of an
-    unknown type, hidden reasoning.
+    """True for a message without anything that another wire can hold: no parts, empty texts, blocks
+    of an unknown type, hidden reasoning.
     """
     return all(
-        isinstance(part, Opaque) or (isinstance(part, Reasoning) and not part.text)
+        isinstance(part, Opaque) or (isinstance(part, Text | Reasoning) and not part.text)
         for part in message.parts
     )
 

@@ -192,8 +192,9 @@ class Facts(PairFacts):
     def orphans(self) -> list[Result]:
         """The client's results that name no call before them, in order.
 
-        A second result of a call is not an orphan. A target that accepts it does so only among the
-        results of that call: elsewhere it is an orphan there.
+        A second result of a call is not an orphan, unless a provider ran that call and answered it
+        itself. A target that accepts a second result does so only among the results of its call:
+        elsewhere it is an orphan there.
         """
         if not self.results_without_call or self.continues_elsewhere:
             return []
@@ -210,7 +211,8 @@ class Facts(PairFacts):
                 call_ids.clear()
             for part in message.parts:
                 if isinstance(part, Call):
-                    call_ids.add(part.id)
+                    if part.executor == "client":
+                        call_ids.add(part.id)
                 elif (
                     isinstance(part, Result)
                     and part in candidates

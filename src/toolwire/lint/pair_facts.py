@@ -141,10 +141,17 @@ class PairFacts:
         return self.messages[index + 1] if index + 1 < len(self.messages) else None
 
     def holds_only_results(self, index: int) -> bool:
-        """True if a message holds results and nothing else but marks for a cache."""
+        """True if a message holds results and nothing else but marks for a cache.
+
+        On another wire, a result of a tool that a provider ran becomes text.
+        """
         parts = self.messages[index].parts
-        return any(part.__class__ is Result for part in parts) and all(
-            part.__class__ is Result or is_cache_mark(part) for part in parts
+        results = [
+            part.__class__ is Result and (self.own_wire or part.executor == "client")
+            for part in parts
+        ]
+        return any(results) and all(
+            result or is_cache_mark(part) for result, part in zip(results, parts, strict=True)
         )
 
     # --- pairs ---

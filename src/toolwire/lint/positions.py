@@ -109,6 +109,14 @@ def _has_late_result(parts: tuple[Part, ...]) -> bool:
 def _is_out_of_order(facts: PairFacts, batch: CallBatch) -> bool:
     if len(batch.results) < 2 or facts.are_tied_by_id(batch):
         return False
+    if not facts.own_wire and _are_written_together(facts, batch):
+        return False  # the writer puts them in order
     position = PartMap((call, n) for n, call in enumerate(batch.calls))
     order = [position[facts.call_of[result]] for result in batch.results]
     return order != sorted(order)
+
+
+def _are_written_together(facts: PairFacts, batch: CallBatch) -> bool:
+    """True if nothing stands between the results of a batch."""
+    first, last = (facts.message_index(batch.results[n]) for n in (0, -1))
+    return first == last or all(facts.holds_only_results(n) for n in range(first, last + 1))

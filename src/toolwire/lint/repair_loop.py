@@ -179,11 +179,12 @@ def _apply(fixed: FixedConversation | FixedBody, facts: Facts) -> Conversation |
 
 
 def _with_ids_of_pairs(conversation: Conversation) -> Conversation:
-    """The conversation with the id of its call on every result that has none from its wire.
+    """The conversation with the id of its call on every result that has none or another.
 
     A fix may decide a pair, for example by removing one of two calls that came into question.
     """
-    if all(result.origin != "minted" for result in conversation.results()):
+    call_ids = {call.id for call in conversation.calls()}
+    if all(r.origin != "minted" and r.call_id in call_ids for r in conversation.results()):
         return conversation
     messages = give_results_ids(conversation.messages, ordered=conversation.ordered)
     if messages is conversation.messages:

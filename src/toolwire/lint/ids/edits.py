@@ -123,7 +123,7 @@ def parts_with_id_problem(facts: Facts, kind: IdProblem) -> list[PairHalf]:
 
 @once_per_history
 def surplus_results(facts: Facts) -> PartMap[Result, Call]:
-    """The call of each result that follows an earlier result of the same call.
+    """The call of each result that follows an earlier result of the same call of the client.
 
     A result that names an earlier call is unpaired only if that call has a result already.
     """
@@ -135,7 +135,8 @@ def surplus_results(facts: Facts) -> PartMap[Result, Call]:
     for message in facts.messages:
         for part in message.parts:
             if isinstance(part, Call):
-                latest[part.id] = part
+                if part.executor == "client":
+                    latest[part.id] = part
             elif isinstance(part, Result) and part in unpaired and part.origin != "minted":
                 call = latest.get(part.call_id)
                 if call is not None:

@@ -58,7 +58,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=44,
-    handled_by="write",
+    applies=lambda profile: profile.results_follow_call_order,
     ruled_out_by=(Observation.RESULTS_IN_PLACE | Observation.UNIQUE_CALL_IDS,),
     bad=(
         contents_example(
