@@ -84,8 +84,8 @@ MUTANTS = [
     ),
     Mutant(
         "conversation/ids.py",
-        'origin = result.origin if pair.how == "id" else "minted"',
-        "origin = result.origin",
+        'origin=result.origin if how == "id" else "minted"',
+        "origin=result.origin",
         "test_fitting.py",
     ),
     Mutant(

@@ -13,7 +13,7 @@ from copy import deepcopy
 from typing import TypeAlias
 
 from cases import facts, nodes, same
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from toolwire import (
     Call,
@@ -96,13 +96,15 @@ def _result_content(result: Result | None) -> str:
 
 
 def results_that_moved(before: Conversation, after: Conversation) -> list[str]:
-    """Results that went to another call. Only calls and results whose content is unique count."""
+    """Results that went to another call. Only calls and results whose content is unique count, and
+    no calls without a name: a repair may give one the name of another.
+    """
     calls = Counter(_call_content(call) for call in before.calls())
     results = Counter(_result_content(result) for result in before.results())
     owners = {
         _result_content(pair.result): _call_content(pair.call)
         for pair in before.pairs()
-        if pair.result is not None and pair.call is not None
+        if pair.result is not None and pair.call is not None and pair.call.name
     }
     return [
         f"{_result_content(pair.result)} belongs to {owners[_result_content(pair.result)]!r},"
@@ -366,6 +368,8 @@ def stream_commutes(given: Input) -> None:
     body = fold_or_none(given)
     if body is None or not _is_plain_answer(body, given.wire):
         return
+    if any(get(body, (key, 0, "index")) not in (UNSET, 0) for key in ("choices", "candidates")):
+        return  # a stream waits for candidate 0 and reports the others; a body has the first one
     stream = restream(events_of(given), given.wire, given.target)
     there = fold(b"".join(stream), given.target)
     try:
