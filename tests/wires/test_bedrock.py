@@ -245,10 +245,14 @@ def test_an_object_is_json_and_any_other_value_is_text_that_is_restored_as_json(
             "functionResponse": {"id": "c1", "name": "f", "response": {"output": output}}  # type: ignore[dict-item]
         }
         body: JSON = {
-            "contents": [{"role": "model", "parts": [call]}, {"role": "user", "parts": [answer]}]
+            "contents": [
+                {"role": "user", "parts": [{"text": "hi"}]},
+                {"role": "model", "parts": [call]},
+                {"role": "user", "parts": [answer]},
+            ]
         }
         translated = translate(body, "gemini", "bedrock")
-        assert get(translated.body, ("messages", 1, "content", 0, "toolResult", "content")) == [
+        assert get(translated.body, ("messages", 2, "content", 0, "toolResult", "content")) == [
             content
         ]
         written_body = translate(translated.body, "bedrock", "gemini", ids=translated.ids).body

@@ -166,9 +166,11 @@ def _faults_in_body(facts: Facts, wants: str) -> Iterator[ArgumentFault]:
         if raw.__class__ is dict and not field.is_text:
             continue
         if isinstance(raw, UnsetType):
-            if not field.is_text or not isinstance(get(call.raw, path[:-1]), dict):
+            if not isinstance(get(call.raw, path[:-1]), dict):
                 continue
             raw = None
+        if raw is None and not field.is_text and not facts.profile.requires_arguments:
+            continue
         fault = _fault(call, (*call.path, *path), raw=raw, is_text=field.is_text, wants=wants)
         if fault is not None:
             yield fault
@@ -221,9 +223,8 @@ def _fault(
     if isinstance(raw, str):
         return _fault_in_text(call, path, text=raw, is_text=is_text, wants=wants)
     if not is_text:
-        if raw is None:
-            return None
-        return ArgumentFault("type", call, path=path, raw=raw, is_text=False)
+        meant: JSON | UnsetType = {} if raw is None else UNSET
+        return ArgumentFault("type", call, path=path, raw=raw, is_text=False, value=meant)
     if wants == "object" and isinstance(raw, dict):  # what the chat template of the target needs
         return None
     value = {} if raw is None else raw

@@ -403,7 +403,6 @@ SIMILAR_SYMPTOM = {
     "stranger": "unasked",
     "bad-id": "long-id",
     "extra": "parted",
-    "opening": "unanswered",
     "long-name": "bad-name",
     "odd-item": "item",
     "count": "unanswered",

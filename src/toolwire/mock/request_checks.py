@@ -347,7 +347,8 @@ def check_turns(body: Object, profile: Profile) -> ErrorResponse | None:
     if profile.must_start_with_user and roles[:1] == ["assistant"]:
         return ErrorResponse(
             "A conversation must start with a user message. Try again with a conversation that"
-            " starts with a user message."
+            " starts with a user message.",
+            rule="history-starts-with-call",
         )
     if profile.rejects_same_role_twice and any(one == other for one, other in pairwise(roles)):
         return ErrorResponse(

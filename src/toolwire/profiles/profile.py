@@ -71,9 +71,13 @@ class Profile(Struct, frozen=True):
     arguments_format: Literal["", "text", "json", "object"] = ""
     """What arguments must be: any `text` (on wires that send text), text that is valid `json`, or
     a JSON `object`."""
+    requires_arguments: bool = False
+    """True if missing arguments, or null, are rejected on a wire that sends an object."""
     assistant_content: Literal["", "text", "some"] = ""
     """What assistant content must be beside calls: `text`, a string and no list; `some`, not
     null."""
+    content_is_text: bool = False
+    """True if the content of every message must be a string."""
     reasoning_to_return: Literal["", "reasoning_content", "thinking", "signature", "reasoning"] = ""
     """What must be sent back with a call: the reasoning text, a signed thinking block, a signature
     on the call, or the reasoning item before it. Applies to `reasoning_models`, and to requests

@@ -410,6 +410,7 @@ _PROFILES = (
         server_results_stay_in_message=True,
         merges_assistant_messages=True,
         arguments_format="object",
+        requires_arguments=True,
         reasoning_to_return="thinking",
         rejects_duplicate_tool_names=True,
         tool_choice_must_exist=True,
@@ -440,6 +441,7 @@ _PROFILES = (
         server_results_stay_in_message=True,
         merges_assistant_messages=True,
         arguments_format="object",
+        requires_arguments=True,
         reasoning_to_return="thinking",
         rejects_duplicate_tool_names=True,
         tool_choice_must_exist=True,
@@ -459,6 +461,7 @@ _PROFILES = (
         results_share_one_message=True,
         rejects_duplicate_results=False,
         arguments_format="object",
+        requires_arguments=True,
         source="nothing but results after a call: opencode#32608, opencode#32609",
     ),
     Profile(
@@ -476,6 +479,7 @@ _PROFILES = (
         rejects_same_role_twice=True,
         calls_need_tool_definitions=True,
         arguments_format="object",
+        requires_arguments=True,
         rejects_blank_text=True,
         must_start_with_user=True,
         source=(
@@ -496,6 +500,7 @@ _PROFILES = (
         rejects_same_role_twice=True,
         calls_need_tool_definitions=True,
         arguments_format="object",
+        requires_arguments=True,
         rejects_blank_text=True,
         must_start_with_user=True,
         source="refuses Bedrock's own ids: vercel/ai#11802; some models take them: opencode#48843",
@@ -637,14 +642,19 @@ _PROFILES = (
         id_rule=_ANY,
         name_rule=_NAME,
         accepted_names=_ANY,
-        requires_ids=False,
-        rejects_orphan_results=False,
-        sometimes_accepted=("missing-result", "dup-result"),
+        sometimes_accepted=(
+            "missing-result",
+            "dup-result",
+            "orphan-result",
+            "history-starts-with-result",
+            "call-dropped-keep-result",
+        ),
         last_seen="2026-11",
         confidence="low",
         source=(
             "no limit of ids documented: litellm#6980; Command A wants one result for each call,"
-            " Command R does not check: langchain-oracle#10, agentdojo#200"
+            " Command R does not check: langchain-oracle#10, agentdojo#200; both ids are required:"
+            " types of cohere 5, agentdojo#200"
         ),
     ),
     Profile(
@@ -666,6 +676,7 @@ _PROFILES = (
         last_seen="2026-11",
         results_follow_call_order=True,
         arguments_format="object",
+        content_is_text=True,
         source=(
             "ids ignored by most templates, which number results by their order, so that a second"
             " result, or one without a call, takes the place of the next one: ollama#11417; none"

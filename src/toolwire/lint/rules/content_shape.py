@@ -67,6 +67,9 @@ def _faults(facts: Facts) -> Iterator[_Fault]:
     if profile.assistant_content and facts.calls and facts.own_wire:
         for index in dict.fromkeys(facts.message_index(call) for call in facts.calls):
             yield from _content_beside_calls(facts, facts.messages[index])
+    if profile.content_is_text and facts.own_wire:
+        for message in facts.messages:
+            yield from _content_as_text(message)
     if profile.rejects_blank_text:
         last = len(facts.messages) - 1
         for index, message in enumerate(facts.messages):
@@ -104,6 +107,22 @@ def _content_beside_calls(facts: Facts, message: Message) -> Iterator[_Fault]:
             change="replaced null with an empty string",
             value="",
         )
+
+
+def _content_as_text(message: Message) -> Iterator[_Fault]:
+    """Check the content of a message that is no result, on a wire that holds only text."""
+    content = message.raw.get("content") if isinstance(message.raw, dict) else None
+    if message.role == "tool" or content is None or isinstance(content, str):
+        return
+    blocks = content if isinstance(content, list) else [content]
+    yield _Fault(
+        (*message.path, "content"),
+        "the content is not plain text",
+        change="joined the content into one text",
+        value="\n".join(
+            block if isinstance(block, str) else _text_of_block(block) for block in blocks
+        ),
+    )
 
 
 def _text_of_block(block: JSON) -> str:
@@ -213,6 +232,7 @@ RULE = Rule(
             USER, assistant(tool_call("c1"), content=_TEXTS), tool_message("c1"), target="groq"
         ),
         chat_example(USER, assistant(tool_call("c1")), tool_message("c1"), target="cerebras"),
+        Example("ollama", "ollama", body={"messages": [{"role": "user", "content": _TEXTS}]}),
         blocks_example(
             USER,
             {"role": "assistant", "content": [_BLANK_BLOCK, _USE]},

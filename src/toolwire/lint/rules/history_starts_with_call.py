@@ -1,11 +1,12 @@
-"""The history starts with a call instead of a user message.
+"""The history starts with the assistant instead of a user message.
 
 Some providers accept a call only after a user message or a result: "Please ensure that function
-call turn comes immediately after a user turn or after a function response turn". It happens when
-the oldest messages are removed. Cut the history at a user message, as `toolwire.cut` does.
+call turn comes immediately after a user turn or after a function response turn". Others want the
+user first, whatever the assistant says: "A conversation must start with a user message". It happens
+when the oldest messages are removed. Cut the history at a user message, as `toolwire.cut` does.
 
-The fix inserts a short marked user message before the call. The message states that the
-beginning of the conversation is missing. The call and its result stay.
+The fix inserts a short marked user message at the start. The message states that the beginning of
+the conversation is missing. Every other message stays.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from toolwire.lint.examples.blocks import (
 )
 from toolwire.lint.facts import CallBatch, Facts
 from toolwire.lint.fixes.transforms import merge_same_roles, user_note
-from toolwire.lint.rule import FixedConversation, Problem, Rule
+from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 
 def _leading_batch(facts: Facts) -> CallBatch | None:
@@ -44,28 +45,40 @@ def _leading_batch(facts: Facts) -> CallBatch | None:
     return batch if all(message.role == "assistant" for message in preceding) else None
 
 
+def _starts_with_assistant(facts: Facts) -> bool:
+    """True if the first message is the assistant's, and the target requires the user's."""
+    if not facts.profile.must_start_with_user or facts.conversation.kind != "request":
+        return False
+    first = next((n for n in facts.visible_indexes if n >= facts.first_index), None)
+    return first is not None and facts.messages[first].role == "assistant"
+
+
 def _check(facts: Facts) -> Iterable[Problem]:
     batch = _leading_batch(facts)
-    if batch is not None:
+    if _starts_with_assistant(facts):
+        path = facts.messages[facts.first_index].path
+        message = "the first message is not the user's"
+        yield path, f"{message}; {facts.profile.name} requires one", "safe"
+    elif batch is not None:
         call = batch.calls[0]
         message = f"no user message precedes the call {call.id} ({call.name})"
         yield call.path, f"{message}; {facts.profile.name} requires one", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
-    if _leading_batch(facts) is None:
+    if _leading_batch(facts) is None and not _starts_with_assistant(facts):
         return None
     start = facts.first_index
     note = user_note("the beginning of this conversation is not here")
     messages = (*facts.messages[:start], note, *facts.messages[start:])
-    change = (facts.messages[start].path, "inserted a user message before the first call")
+    change = (facts.messages[start].path, "inserted a user message at the start")
     return FixedConversation(merge_same_roles(facts, messages), (change,))
 
 
 RULE = Rule(
     "TW025",
     "history-starts-with-call",
-    title="the history starts with a call instead of a user message",
+    title="the history starts with the assistant instead of a user message",
     cost="lossy",
     check=_check,
     fix=_fix,
@@ -78,6 +91,16 @@ RULE = Rule(
             user_parts(response_part("f")),
             target="vertex-gemini",
             systemInstruction={"parts": []},
+        ),
+        Example(
+            "bedrock",
+            "bedrock",
+            body={
+                "messages": [
+                    {"role": "assistant", "content": [{"text": "hello"}]},
+                    {"role": "user", "content": [{"text": "hi"}]},
+                ]
+            },
         ),
     ),
     good=(

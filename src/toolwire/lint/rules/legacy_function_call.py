@@ -4,6 +4,9 @@ Neither the call nor its result has an id: a result belongs to the latest call o
 servers still accept this; others no longer know the role ("unknown variant `function`, expected one
 of `system`, `user`, `assistant`, `tool`"), or ignore the call.
 
+A server that accepts the format still refuses a broken pair of it, and nothing but an id can mend
+that: a call without its result, or several calls before their results.
+
 The fix writes both in the current format, with an id that is derived from the position of the call
 and so is the same in every process. `functions` and `function_call` of the request become `tools`
 and `tool_choice`. A result whose call cannot be determined becomes marked text of the
@@ -15,34 +18,52 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
+from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.json_remove import remove_paths
 from toolwire.lint.fixes.transforms import results_as_text
+from toolwire.lint.memo import once_per_history
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 
 _LEGACY = "function-legacy"
 
 
+@once_per_history
+def _stays_legacy(facts: Facts) -> bool:
+    """True if the target accepts the format, and each call is followed by its one result."""
+    if facts.conversation.kind != "request":
+        return True
+    if not facts.profile.accepts_function_call:
+        return False
+    return not any(
+        call.family == _LEGACY
+        and (len(batch.calls) > 1 or (len(batch.results) != 1 and call not in pending))
+        for pending in (PartSet(facts.pending_calls),)
+        for batch in facts.batches
+        for call in batch.calls
+    )
+
+
 def _legacy_calls(facts: Facts) -> list[Call]:
-    if facts.profile.accepts_function_call or facts.conversation.kind != "request":
+    if _stays_legacy(facts):
         return []
     return [call for call in facts.calls if call.family == _LEGACY]
 
 
 def _legacy_results(facts: Facts) -> list[Result]:
-    if facts.profile.accepts_function_call or facts.conversation.kind != "request":
+    if _stays_legacy(facts):
         return []
     return [result for result in facts.results if result.family == _LEGACY]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for call in _legacy_calls(facts):
-        message = (
-            f"the call of {call.name} is a deprecated `function_call` without an id, which"
-            f" {facts.profile.name} does not accept"
-        )
+        why = f"which {facts.profile.name} does not accept"
+        if facts.profile.accepts_function_call:
+            why = "and a call of the history is not followed by its one result"
+        message = f"the call of {call.name} is a deprecated `function_call` without an id, {why}"
         yield call.path, message, "safe"
     for result in _legacy_results(facts):
         if result not in facts.call_of:
@@ -111,12 +132,13 @@ def _convert_settings(body: JSON) -> tuple[JSON, list[tuple[JsonPath, str]]]:
     return body, changes
 
 
-_CALL: JSON = {
+_CALL: Object = {
     "role": "assistant",
     "content": None,
     "function_call": {"name": "f", "arguments": "{}"},
 }
-_RESULT: JSON = {"role": "function", "name": "f", "content": "1"}
+_OTHER_CALL: JSON = {**_CALL, "function_call": {"name": "g", "arguments": "{}"}}
+_RESULT: Object = {"role": "function", "name": "f", "content": "1"}
 RULE = Rule(
     "TW064",
     "legacy-function-call",
@@ -140,6 +162,8 @@ RULE = Rule(
             function_call="auto",
         ),
         chat_example(USER, _RESULT, target="deepseek"),
+        chat_example(USER, _CALL, _OTHER_CALL, _RESULT, {**_RESULT, "name": "g"}, USER),
+        chat_example(USER, _CALL, USER),
     ),
     good=(
         chat_example(USER, _CALL, _RESULT),

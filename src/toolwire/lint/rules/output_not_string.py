@@ -11,12 +11,20 @@ a block or the field `output` of an object. Nothing is lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from msgspec import UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, get, kind_of, put, text_of
 from toolwire.conversation.parts import Result
-from toolwire.lint.examples.chat import USER, blocks_example
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
 from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example, FixedBody, Problem, Rule
@@ -58,6 +66,24 @@ def _as_block(value: JSON) -> JSON:
     return {"type": "text", "text": value if isinstance(value, str) else text_of(value)}
 
 
+def _as_text_or_content(value: JSON | UnsetType) -> JSON | UnsetType:
+    """Text, or a list of content blocks."""
+    if value is None or isinstance(value, UnsetType):
+        return ""
+    is_blocks = isinstance(value, list) and all(isinstance(block, dict) for block in value)
+    return value if is_blocks else _as_text(value)
+
+
+def _as_text(value: JSON | UnsetType) -> JSON | UnsetType:
+    """Text, that of the blocks of a list, a JSON value as text, or nothing."""
+    if value is None or isinstance(value, str | UnsetType):
+        return value
+    texts = [get(block, ("text",)) for block in value] if isinstance(value, list) else []
+    if texts and all(isinstance(text, str) for text in texts):
+        return "\n".join(map(str, texts))
+    return text_of(value)
+
+
 def _as_keyed_blocks(value: JSON | UnsetType) -> JSON | UnsetType:
     """A list of blocks whose type is the name of their only field, or nothing."""
     if isinstance(value, str):
@@ -65,8 +91,16 @@ def _as_keyed_blocks(value: JSON | UnsetType) -> JSON | UnsetType:
     if isinstance(value, dict):
         return [{"json": value}]
     if isinstance(value, list):
-        return [{"text": element} if isinstance(element, str) else element for element in value]
+        return [_as_keyed_block(element) for element in value]
     return value if value is None or isinstance(value, UnsetType) else [{"text": text_of(value)}]
+
+
+def _as_keyed_block(value: JSON) -> JSON:
+    """A block whose JSON, if it is JSON, is an object."""
+    inner = value["json"] if isinstance(value, dict) and value.keys() == {"json"} else value
+    if isinstance(inner, dict):
+        return value
+    return {"text": inner if isinstance(inner, str) else text_of(inner)}
 
 
 def _as_object(value: JSON | UnsetType) -> JSON | UnsetType:
@@ -74,7 +108,17 @@ def _as_object(value: JSON | UnsetType) -> JSON | UnsetType:
     return value if value is None or isinstance(value, UnsetType | dict) else {"output": value}
 
 
-_FORMATS: dict[str, tuple[tuple[JsonPath, ...], Callable[[JSON | UnsetType], JSON | UnsetType]]] = {
+_Formats: TypeAlias = (
+    "dict[str, tuple[tuple[JsonPath, ...], Callable[[JSON | UnsetType], JSON | UnsetType]]]"
+)
+_MESSAGE_FORMATS: _Formats = {
+    "tool": ((("content",),), _as_text_or_content),
+    "function": ((("content",),), _as_text_or_content),
+}
+"""The formats of results that are messages."""
+_TEXT_MESSAGE_FORMATS: _Formats = {"tool": ((("content",),), _as_text)}
+_FORMATS: _Formats = {
+    **_MESSAGE_FORMATS,
     "function_call_output": ((("output",),), _as_text_or_items),
     "custom_tool_call_output": ((("output",),), _as_text_or_items),
     "tool_result": ((("content",),), _as_text_or_blocks),
@@ -90,18 +134,22 @@ it."""
 
 def _invalid_outputs(facts: Facts) -> Iterable[tuple[Result, JsonPath, JSON | UnsetType, JSON]]:
     """Results with an output in the wrong format: result, path, current and expected value."""
-    if not facts.profile.item_id_prefixes and facts.profile.arguments_format != "object":
-        return
+    profile = facts.profile
+    formats = _MESSAGE_FORMATS
+    if profile.content_is_text:
+        formats = _TEXT_MESSAGE_FORMATS
+    elif profile.item_id_prefixes or profile.arguments_format == "object":
+        formats = _FORMATS
     for result in facts.results:
         spec = result.spec
         if (
             result.executor != "client"
             or not isinstance(spec, Block)
-            or spec.name not in _FORMATS
+            or spec.name not in formats
             or not isinstance(result.raw, dict)
         ):
             continue
-        paths, convert = _FORMATS[spec.name]
+        paths, convert = formats[spec.name]
         path = paths[0] if paths[0][0] in result.raw else paths[-1]
         value = get(result.raw, path)
         expected = convert(value)
@@ -166,6 +214,9 @@ RULE = Rule(
     bad=(
         items_example(function_call(), function_call_output(output={"a": 1})),
         items_example(function_call(), function_call_output(output=[1, 2])),
+        chat_example(USER, assistant(tool_call("c1")), tool_message("c1", {"a": 1})),
+        chat_example(USER, assistant(tool_call("c1")), tool_message("c1", None)),
+        chat_example(USER, assistant(tool_call("c1")), tool_message("c1", [1, "a"])),
         items_example(
             function_call(), function_call_output(output=[{"type": "text", "text": "1"}])
         ),

@@ -19,6 +19,7 @@ from toolwire.conversation.parts import (
     Source,
     Text,
     describe,
+    output_text,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import standard
@@ -31,7 +32,7 @@ from toolwire.wires.engine.specs import (
     read_result_id,
     text_or_none,
 )
-from toolwire.wires.families.chat.blocks import FUNCTION_CALL, TOOL_MESSAGE
+from toolwire.wires.families.chat.blocks import FUNCTION_CALL, TEXT, TOOL_MESSAGE
 from toolwire.wires.families.chat.messages import Chat
 from toolwire.wires.families.chat.turn_results import TurnResults
 
@@ -159,18 +160,17 @@ def _write_call(call: Call, context: EncodeContext) -> JSON:
 
 def _read_result(message: Object, path: JsonPath, spec: Block) -> Part:
     call_id, origin = read_result_id(message.get("tool_call_id"))
-    content = message.get("content")
-    if content is not None and not isinstance(content, str):
-        raise_unexpected(NAME, path + ("content",), "a string", content)
+    output = CHAT.read_output(message.get("content"), path)
     name = text_or_none(message.get("tool_name")) or text_or_none(message.get("name"))
     source = Source(message, path, spec)
-    parts = _read_images(message, path)
-    if not parts:
-        return Result(call_id, content or "", False, name, origin, source=source)
-    if content:
-        text = Text(content, source=Source(raw=content, path=path + ("content",)))
-        parts = [text, *parts]
-    return Result(call_id, tuple(parts), False, name, origin, source=source)
+    images = _read_images(message, path)
+    if not images:
+        return Result(call_id, output, False, name, origin, source=source)
+    parts = output if isinstance(output, tuple) else ()
+    if output and not parts:
+        text = output_text(output)
+        parts = (Text(text, source=Source(raw=text, path=path + ("content",))),)
+    return Result(call_id, (*parts, *images), False, name, origin, source=source)
 
 
 def _write_result(result: Result, context: EncodeContext) -> JSON:
@@ -211,8 +211,6 @@ class OllamaChat(Chat, frozen=True, eq=False):
     """The chat shape with images beside the text."""
 
     def read_parts(self, message: Object, content: JSON, path: JsonPath) -> list[Part]:
-        if content is not None and not isinstance(content, str):
-            raise_unexpected(NAME, path + ("content",), "a string", content)
         parts = super().read_parts(message, content, path)
         first_call = sum(not isinstance(part, Call) for part in parts)
         return [*parts[:first_call], *_read_images(message, path), *parts[first_call:]]
@@ -273,7 +271,7 @@ class OllamaChat(Chat, frozen=True, eq=False):
 
 CHAT = OllamaChat(
     NAME,
-    content={},
+    content=blocks(TEXT),  # the server refuses blocks; clients of other chat servers send them
     calls=CALLS,
     results=RESULTS,
     message=Block(

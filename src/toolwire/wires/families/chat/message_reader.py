@@ -101,10 +101,10 @@ class MessageReader(Struct, frozen=True, eq=False):
         return Result(call_id, output, False, name, origin, source=source)
 
     def read_output(self, content: JSON, path: JsonPath) -> Output:
-        """Read the content of a result: plain text, or parts."""
+        """Read the content of a result: plain text, parts, or the JSON value of a tool."""
         if content is None or isinstance(content, str):
             return content or ""
-        if isinstance(content, dict):
+        if not isinstance(content, list) or not all(isinstance(x, str | dict) for x in content):
             return content
         return tuple(self._read_content(content, path + ("content",)))
 

@@ -1,0 +1,130 @@
+"""Shapes that a provider refuses and that `check` once called clean: each is found and repaired."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolwire import check, decode, repair, translate
+from toolwire.conversation.json import JSON
+
+ID = "aaaaaaaa1"
+
+
+def _chat(content: JSON) -> dict[str, JSON]:
+    call: JSON = {"id": ID, "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    return {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": "so", "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": ID, "content": content},
+        ],
+    }
+
+
+def _errors(body: JSON, wire: str) -> list[str]:
+    return [finding.name for finding in check(body, wire) if finding.severity == "error"]
+
+
+@pytest.mark.parametrize("content", [{"a": 1}, [1, 2], 7, True, None], ids=repr)
+@pytest.mark.parametrize("wire", ["openai-chat", "mistral", "cohere"])
+def test_the_value_of_a_tool_becomes_the_text_of_its_message(wire: str, content: JSON) -> None:
+    body = _chat(content)
+    assert _errors(body, wire) == ["output-not-string"]
+    repaired = repair(body, wire).body
+    assert _errors(repaired, wire) == []
+    (result,) = decode(repaired, wire).results()
+    assert result.output == ("" if content is None else json.dumps(content, separators=(",", ":")))
+
+
+@pytest.mark.parametrize("content", [{"a": 1}, [{"type": "text", "text": "one"}], 7], ids=repr)
+def test_a_server_that_takes_only_text_gets_text(content: JSON) -> None:
+    call: JSON = {"function": {"name": "f", "arguments": {}}}
+    body: JSON = {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "tool", "tool_name": "f", "content": content},
+        ],
+    }
+    assert sorted(_errors(body, "ollama")) == ["content-shape", "output-not-string"]
+    messages = repair(body, "ollama").body["messages"]
+    assert messages[0]["content"] == "hi"
+    assert isinstance(messages[2]["content"], str)
+
+
+@pytest.mark.parametrize("block", [{}, {"input": None}], ids=["missing", "null"])
+@pytest.mark.parametrize("wire", ["anthropic", "bedrock"])
+def test_a_call_without_arguments_gets_an_empty_object(wire: str, block: dict[str, JSON]) -> None:
+    whole = translate(_chat("one"), "openai-chat", wire).body
+    text = json.dumps(whole)
+    assert '"input": {}' in text
+    broken = json.loads(text.replace('"input": {}', json.dumps(block)[1:-1] or '"x": 1'))
+    for message in broken["messages"]:
+        for part in message["content"] if isinstance(message["content"], list) else []:
+            part.get("toolUse", part).pop("x", None)
+    assert _errors(broken, wire) == ["args-wrong-type"]
+    assert repair(broken, wire).body == whole
+
+
+@pytest.mark.parametrize("value", [[1], 7, "s", None], ids=repr)
+def test_bedrock_json_of_a_result_is_an_object(value: JSON) -> None:
+    body = translate(_chat("one"), "openai-chat", "bedrock").body
+    body["messages"][2]["content"][0]["toolResult"]["content"] = [{"json": value}]
+    assert _errors(body, "bedrock") == ["output-not-string"]
+    (result,) = decode(repair(body, "bedrock").body, "bedrock").results()
+    assert result.text == (value if isinstance(value, str) else json.dumps(value))
+
+
+@pytest.mark.parametrize("target", ["bedrock", "bedrock-mistral"])
+def test_a_history_that_the_assistant_starts_gets_a_user_message(target: str) -> None:
+    body: JSON = {
+        "model": "m",
+        "messages": [{"role": "assistant", "content": "hello"}, {"role": "user", "content": "hi"}],
+    }
+    encoded = translate(body, "openai-chat", target)
+    assert [message["role"] for message in encoded.body["messages"]] == [
+        "user",
+        "assistant",
+        "user",
+    ]
+    assert [change.name for change in encoded.changes] == ["history-starts-with-call"]
+
+
+def test_parallel_calls_in_the_deprecated_format_keep_their_arguments_and_results() -> None:
+    names = ["f", "g", "h"]
+    body: JSON = {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "hi"},
+            *(
+                {
+                    "role": "assistant",
+                    "content": None,
+                    "function_call": {"name": name, "arguments": f'{{"q":"{name}"}}'},
+                }
+                for name in names
+            ),
+            *({"role": "function", "name": name, "content": f"of {name}"} for name in names),
+            {"role": "user", "content": "thanks"},
+        ],
+    }
+    repaired = repair(body, "openai-chat").body
+    assert _errors(repaired, "openai-chat") == []
+    pairs = decode(repaired, "openai-chat").pairs()
+    assert [
+        (pair.call and pair.call.args.canonical, pair.result and pair.result.text) for pair in pairs
+    ] == [(f'{{"q":"{name}"}}', f"of {name}") for name in names]
+
+
+@pytest.mark.parametrize("ids", [(None, None), (None, "x"), ("a", None), (3, 3)], ids=repr)
+def test_cohere_gets_an_id_on_both_halves(ids: tuple[JSON, JSON]) -> None:
+    body = _chat("one")
+    call, result = body["messages"][1]["tool_calls"][0], body["messages"][2]  # type: ignore[index,call-overload]
+    call["id"], result["tool_call_id"] = ids  # type: ignore[index,call-overload]
+    (pair,) = decode(repair(body, "cohere").body, "cohere").pairs()
+    assert pair.call is not None and pair.result is not None
+    assert pair.call.origin == pair.result.origin == "wire"
