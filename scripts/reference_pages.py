@@ -174,13 +174,24 @@ def python_page() -> str:
     parts = []
     for title, names in {**GROUPS, "Errors and others": " ".join(others)}.items():
         parts.append(f"## {title}")
-        parts += [f"::: toolwire.{name}" for name in names.split() if name in toolwire.__all__]
+        parts += [_directive(name) for name in names.split() if name in toolwire.__all__]
     return _page(
         "Python API",
         "For people who write Python: every public name, from its docstring.",
-        "`import toolwire` is enough for all of them; what is heavy is imported on first use.",
+        "After `import toolwire`, all of these names are attributes of `toolwire`. Modules that take long to"
+        " import are imported on first use.",
         *parts,
     )
+
+
+def _directive(name: str) -> str:
+    """The line from which the site writes the entry of a public name.
+
+    A function with the name of its module would be shown as the module.
+    """
+    if not (ROOT / "src" / "toolwire" / f"{name}.py").exists():
+        return f"::: toolwire.{name}"
+    return f"::: toolwire.{name}.{name}\n    options:\n      heading: toolwire.{name}"
 
 
 def llms_text(generated: Mapping[Path, str]) -> str:

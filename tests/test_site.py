@@ -96,6 +96,14 @@ def test_the_page_about_headers_names_every_header_of_the_code() -> None:
     assert {*FORWARDED_RESPONSE_HEADERS, HEADER.lower(), "idempotent-replayed"} <= named
 
 
+def test_no_entry_of_the_python_reference_is_a_module() -> None:
+    page = (DOCS / "reference" / "python.md").read_text()
+    entries = re.findall(r"^::: ([\w.]+)$", page, re.MULTILINE)
+    assert len(entries) > 50
+    modules = {".".join(path.relative_to(ROOT / "src").with_suffix("").parts) for path in MODULES}
+    assert [entry for entry in entries if entry in modules] == []
+
+
 def printed_texts(module: Path) -> list[str]:
     """The texts of a module without its docstrings, and without the values in them."""
     tree = ast.parse(module.read_text())

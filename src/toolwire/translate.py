@@ -53,19 +53,19 @@ def translate(
         target: The wire, profile or provider that it goes to.
         kind: `request` or `response`.
         ids: The id map of an earlier translation, to restore ids and names on the way back.
-        server_tools: What calls that another provider ran become: `text`, `call`, `drop`, or
-            `auto`, which is text in a request and nothing in a response.
-        cache_breakpoints: `keep` translates the marks up to which a provider is to cache the
-            prompt. `auto` also adds some for a source that marks nothing, where the target caches
-            nothing without them.
+        server_tools: How to write calls of provider-executed tools: as `text`, as a `call` of the
+            client, not at all (`drop`), or `auto`: `text` in a request, `drop` in a response.
+        cache_breakpoints: `keep` translates the cache breakpoints of the source. `auto` also adds
+            some if the source has none and the target caches nothing without them.
         repair: Apply safe fixes so that the target accepts the history. By default a body is
             repaired unless `ids` is given; a response for another wire has nothing to repair.
-        request: What is known about the request of a response: its body in the target wire and the
-            time, for fields that every response of the target has and the source does not.
+        request: Facts about the request that a response answers: its body in the target wire, and
+            the time. They fill the fields that every response of the target has and the source
+            lacks.
 
     Returns:
-        The body, with its losses, the changes made by repair, the findings that no safe fix exists
-        for, and the id map that restores ids and names.
+        The body, its losses, the changes made by repair, the findings without a safe fix, and the
+        id map that restores ids and names.
 
     Raises:
         DecodeError: The body is not JSON, or not a body of `source`.

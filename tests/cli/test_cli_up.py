@@ -18,6 +18,7 @@ import pytest
 from cli.shell import PROGRAM, ROOT, environment, run_with_pipes
 from ports import free_port
 
+from toolwire.cli.up import LAST_LINE
 from toolwire.conversation.json import JSON, Object
 
 PROBE_OUTPUT = """\
@@ -49,7 +50,7 @@ def test_up_prints_a_screen_whose_command_shows_that_ids_hold() -> None:
         screen: list[str] = []
         for line in process.stdout:
             screen.append(line.rstrip("\n"))
-            if "A line for each request" in line:
+            if LAST_LINE in line:
                 break
         (command,) = (line.strip() for line in screen if " probe " in line)
         probe = subprocess.run(

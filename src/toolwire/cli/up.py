@@ -27,6 +27,8 @@ HOST = "127.0.0.1"
 OFFLINE = {"demo", "*"}
 """The models of a gateway without an API key in the environment."""
 PORT = click.IntRange(1, 65535)
+LAST_LINE = "The log follows, one line per request."
+"""The end of the screen: after it, both servers accept requests."""
 
 
 @click.command("up")
@@ -99,7 +101,7 @@ def _show(gateway: str, tool_server: str) -> None:
         f"    {click.style(f'{_program()} probe {gateway}', fg='green')}",
         "",
         "  To connect a client, open the address of the gateway in a browser.",
-        f"  {_dim('The log follows, one line per request.')}",
+        f"  {_dim(LAST_LINE)}",
         "",
     )
     click.echo("\n".join(lines))

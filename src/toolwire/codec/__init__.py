@@ -145,17 +145,17 @@ def encode(
     server_tools: ServerToolPolicy = "auto",
     request: RequestInfo = NO_REQUEST,
 ) -> Encoded:
-    """Write a conversation as a body of a wire. Its own wire gets back verbatim what it sent.
+    """Write a conversation as a body of a wire. A body of the same wire is returned verbatim.
 
     Args:
         conversation: The conversation; it is not modified and not repaired.
         wire: The name of a wire, profile or provider.
         kind: `request` or `response`.
         ids: The id map of an earlier encoding, to restore ids and names.
-        server_tools: What calls that another provider ran become: `text`, `call`, `drop`, or
-            `auto`, which is text in a request and nothing in a response.
-        request: What is known about the request of a response, for fields that every response of
-            the wire has and this conversation does not.
+        server_tools: How to write calls of provider-executed tools: as `text`, as a `call` of the
+            client, not at all (`drop`), or `auto`: `text` in a request, `drop` in a response.
+        request: Facts about the request that a response answers. They fill the fields that every
+            response of the wire has and this conversation lacks.
 
     Raises:
         UsageError: The wire does not exist, or a value is not JSON.

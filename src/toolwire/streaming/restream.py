@@ -295,12 +295,12 @@ def restream(
         target: the wire, profile or provider to translate to.
         framed: True for bytes in the framing of the target, False for events as dicts.
         ids: the id map of an earlier translation, to restore the original ids and names.
-        server_tools: what becomes of tools that the provider ran and the target cannot hold:
-            `text` or `drop`. A stream cannot hold them as a call and its result, so `call` is
-            treated as `text`.
+        server_tools: how to write calls of provider-executed tools that the target cannot hold:
+            as `text`, or not at all (`drop`). A stream cannot hold them as a call of the client,
+            so `call` means `text`.
         version: the version of the target wire, for wires that have several.
-        request: what is known about the request: its body in the target wire and the time, for
-            fields that every response of the target has and the source does not.
+        request: facts about the request: its body in the target wire, and the time. They fill the
+            fields that every response of the target has and the source lacks.
 
     Returns:
         An iterator, asynchronous if `stream` is, with the reports `losses`, `ids` and `fault`, and
