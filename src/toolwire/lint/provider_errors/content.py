@@ -33,7 +33,7 @@ CONTENT_PATTERNS = (
     ErrorPattern(
         r"item pairs from a mapping|arguments: expected a string|tool_use\.input: input should be a"
         r" valid dictionary|tool_use\.input: field required|function_call\.args \("
-        r"|tooluse\.input is invalid"
+        r"|tooluse\.input is invalid|arguments (?:must|should) be an? (?:json )?(?:object|dict)"
         r"|cannot unmarshal \w{1,20} into go .{0,200}ToolCallFunctionArguments",
         rules=_ARGUMENT_TYPE_RULES,
         meaning="the arguments of a call do not have the required type",
@@ -57,7 +57,7 @@ CONTENT_PATTERNS = (
         r"|in json format)|parse (?:tool[ _]call )?arguments"
         r"|invalid json (?:format )?in tool[ _]?call|error validating args|error parsing tool call"
         r"|invalid ?(?:arguments|input) for tool|invalidtool(?:arguments|input)"
-        r"|tool input did not match expected schema",
+        r"|tool input did not match expected schema|invalid json argum",
         rules=_BROKEN_ARGUMENT_RULES,
         meaning="the arguments of a call are not JSON",
         implies={"arguments_format": "json"},
@@ -67,8 +67,18 @@ CONTENT_PATTERNS = (
         ),
     ),
     ErrorPattern(
+        r"parameters for tool .{0,80}did not match schema",
+        rules=("args-wrong-type", "args-invalid-json", "text-tool-call"),
+        meaning="the model wrote arguments that the schema of the tool does not allow; send the"
+        " request again, or simplify the schema",
+        example=(
+            "tool call validation failed: parameters for tool f did not match schema: errors:"
+            " [missing properties: 'city']"
+        ),
+    ),
+    ErrorPattern(
         r"failed to call a function|tool_use_failed|failed_generation|malformed_function_call"
-        r"|no valid tool request",
+        r"|no valid tool request|failed to parse input at pos",
         rules=("text-tool-call", "args-invalid-json"),
         meaning="the model wrote a call that the provider could not read; nothing is wrong with the"
         " request, so send it again, or simplify the schema of the tool",

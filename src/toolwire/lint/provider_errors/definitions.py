@@ -29,8 +29,8 @@ DEFINITION_PATTERNS = (
         ),
     ),
     ErrorPattern(
-        r"custom\.name: string should match|invalid function name|tools? names may only contain"
-        r"|invalid tools structure: .{0,200}does not match",
+        r"tools\.\d+\.[\w.]{0,80}name: string should ?match ?pattern|invalid function name"
+        r"|tools? names may only contain|invalid tools structure: .{0,200}does not match",
         rules=_NAME_RULES,
         meaning="the name of a tool is too long, or has characters that are not accepted",
         implies={"accepted_names": None},
@@ -67,6 +67,13 @@ DEFINITION_PATTERNS = (
         example="messages.1.content.0.tool_use.name: Field required",
     ),
     ErrorPattern(
+        r"tool response dicts require a name",
+        rules=("name-missing", "result-name-mismatch"),
+        meaning="a result lacks the name of its tool",
+        implies={"results_need_tool_name": True},
+        example="Tool response dicts require a 'name' key with the name of the called function!",
+    ),
+    ErrorPattern(
         r"tool names must be unique|duplicate function declaration",
         rules=("name-collision",),
         meaning="two tool definitions have the same name",
@@ -100,7 +107,7 @@ DEFINITION_PATTERNS = (
         r"|tools\W{0,2}\[\d+\]\.(?:function\.)?(?:description|parameters|\w{3,40}: )"
         r"|field: tools\[\d+\]|missing required parameter: tools\[|unknown name \S{1,60} at"
         r" (?:request\.)?tools|functiondeclaration\b.{0,40}schema"
-        r"|json ?schema (?:is )?not supported",
+        r"|json ?schema (?:is )?not supported|json schema definition at|failed to parse tools",
         rules=("schema-refused",),
         meaning="the provider does not accept the definition of a tool",
         example=(

@@ -8,7 +8,9 @@ from toolwire.lint.provider_errors.pattern import ErrorPattern
 _WORD_IDS = IdRule("a-zA-Z0-9_-")
 _NINE_CHARACTER_IDS = IdRule("a-zA-Z0-9", 9, exact=True)
 _CALL_ID_FIELD = r"tool_calls\W{0,2}\[\d*\W{0,3}\.?id\b|tool_call_id|tool_calls\W{0,2}\["
-_TOO_LONG = r"string too long|string_above_max_length"
+_TOO_LONG = (
+    r"string too long|string_above_max_length|length of the value must be (?:<=|at most|less than)"
+)
 _EMPTY_STRING = r"empty string\. expected a string with minimum length 1"
 _DUPLICATE_CALL_RULES = ("id-dup-in-turn", "id-reused-across-turns", "id-dup-call")
 

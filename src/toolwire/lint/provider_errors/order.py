@@ -131,7 +131,8 @@ ORDER_PATTERNS = (
     ),
     ErrorPattern(
         r"missing required parameter: messages\[\d+\]\.role"
-        r"|unknown parameter: input\[\d+\]\.tool_calls",
+        r"|unknown parameter: input\[\d+\]\.tool_calls"
+        r"|messages must be an array of (?:core|ui|model)message",
         rules=("wrong-vocabulary",),
         meaning="an item is among messages, or a message with calls among items",
         example="Missing required parameter: 'messages[1].role'.",

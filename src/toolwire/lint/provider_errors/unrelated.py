@@ -39,9 +39,10 @@ UNRELATED_ERRORS = (
     ),
     UnrelatedError(
         "authentication",
-        r"api[ _-]?key|authentication|unauthori[sz]ed|permission[ _]?(?:denied|error)|access denied"
-        r"|not authorized|invalid (?:token|credentials)|expired token|(?<!extra_)forbidden"
-        r"|\b40[13]\b",
+        r"api[ _-]?key|authenticat(?:ion|e\b)|invalid auth\b|unauthori[sz]ed|access denied"
+        r"|permission[ _]?(?:denied|error)|not authorized|invalid (?:token|credentials)"
+        r"|expired token|(?<!extra_)forbidden"
+        r"|(?<![\w.])40[13]\b",
         "the key is missing, wrong or not allowed to do this",
     ),
     UnrelatedError(
@@ -70,6 +71,12 @@ UNRELATED_ERRORS = (
         r"|socket hang up|fetch failed|timed? ?out|timeout|certificate|ssl|network|dns"
         r"|request was aborted|eai_again|broken pipe|disconnected",
         "the connection to the server failed, or the server did not answer in time",
+    ),
+    UnrelatedError(
+        "encoding",
+        r"body is not valid json|(?:low|lone|unpaired|invalid) surrogate|surrogates? not allowed"
+        r"|could ?n.?t parse the json body|invalid (?:json body|utf-?8)",
+        "the body is not valid JSON, often because a text was cut inside a character",
     ),
     UnrelatedError(
         "setting",
