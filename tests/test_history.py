@@ -380,7 +380,7 @@ def test_resume_refuses_an_id_that_several_pending_calls_have() -> None:
     call: JSON = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     other: JSON = {"id": "c", "type": "function", "function": {"name": "g", "arguments": "{}"}}
     body: JSON = {"messages": [{"role": "assistant", "tool_calls": [call, other]}]}
-    with pytest.raises(UsageError, match="2 pending calls have the id 'c'"):
+    with pytest.raises(UsageError, match="2 calls have the id 'c'"):
         resume(body, "openai-chat", {"c": "found"})
 
 

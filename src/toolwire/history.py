@@ -47,11 +47,16 @@ def abandon(body: Body, wire: str, reason: str | None = None) -> Encoded:
     """Add an error result to every pending call, which says that the call was not run, and why.
 
     The result is marked as added by toolwire, so that it is not taken for output of the tool. A
-    call that a result without an id may belong to gets none; this is reported as a loss.
+    call that a result without an id, or a result of a call with the same id, may belong to gets
+    none; this is reported as a loss.
     """
     facts = _facts(body, wire)
     ambiguous = PartSet(call for group in facts.ambiguous_groups for call in group.calls)
     calls = _pending_calls(facts)
+    answered = {call.id for call in _last_calls(facts) if call in facts.result_of}
+    for call in calls:
+        if call.id in answered:
+            ambiguous.add(call)
     results: PartMap[Call, Result] = PartMap()
     for call in calls:
         if call not in ambiguous:
@@ -60,7 +65,7 @@ def abandon(body: Body, wire: str, reason: str | None = None) -> Encoded:
                 result = call.result(f"{MARK} {reason}", error=True)
             results[call] = result
     encoded = _add_results(facts, results)
-    loss = "a result without an id may belong to this call, so the call is still pending"
+    loss = "a result may belong to this call or to another, so the call is still pending"
     losses = [Loss(call.path, loss) for call in calls if call in ambiguous]
     encoded.losses += locate(losses, facts.conversation.source)
     return encoded
@@ -76,12 +81,13 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
             `Call.result`, for errors.
 
     Raises:
-        UsageError: No pending call has one of the ids, or several have it.
+        UsageError: No pending call has one of the ids, or several calls of the turn have it.
     """
     facts = _facts(body, wire)
     calls_by_id: dict[str, list[Call]] = {}
     for call in _pending_calls(facts):
         calls_by_id.setdefault(call.id, []).append(call)
+    shared = Counter(call.id for call in _last_calls(facts))
     new_results: PartMap[Call, Result] = PartMap()
     for call_id, output in results.items():
         calls = calls_by_id.get(call_id, [])
@@ -90,8 +96,8 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
             listing = ", ".join(names) or "none"
             reason = f"no pending call has the id {call_id!r}; pending calls: {listing}"
             raise UsageError(reason, wire=wire)
-        if len(calls) > 1:
-            reason = f"{len(calls)} pending calls have the id {call_id!r}: repair the history first"
+        if shared[call_id] > 1:
+            reason = f"{shared[call_id]} calls have the id {call_id!r}: repair the history first"
             raise UsageError(reason, wire=wire, path=calls[0].path)
         new_results[calls[0]] = _make_result(calls[0], output, wire)
     return _add_results(facts, new_results)
@@ -107,11 +113,18 @@ def _make_result(call: Call, output: Output | Result, wire: str) -> Result:
 
 
 def _pending_calls(facts: Facts) -> list[Call]:
-    turn = facts.turns[-1] if facts.turns else None
-    if turn is None or not turn.last:
-        return []
     server_calls = PartSet(facts.server_calls_as_client)
-    return [call for call in turn.calls if call not in facts.result_of and call not in server_calls]
+    return [
+        call
+        for call in _last_calls(facts)
+        if call not in facts.result_of and call not in server_calls
+    ]
+
+
+def _last_calls(facts: Facts) -> tuple[Call, ...]:
+    """The client's calls of the last turn, if no other turn follows it."""
+    turn = facts.turns[-1] if facts.turns else None
+    return turn.calls if turn is not None and turn.last else ()
 
 
 def _add_results(facts: Facts, results: PartMap[Call, Result]) -> Encoded:

@@ -43,10 +43,23 @@ SEVERAL_RESULTS = "one of several that may belong to the same call"
 
 
 def _groups_for_one_call(facts: Facts) -> list[AmbiguousGroup]:
-    """Return the groups of several results that could belong to one call."""
-    if not facts.profile.rejects_orphan_results or not facts.results_without_call:
+    """Return the groups of several results that could belong to one call.
+
+    A target that takes results without a call may still refuse the call without a result.
+    """
+    profile = facts.profile
+    if not (profile.rejects_orphan_results or profile.rejects_missing_results):
+        return []
+    if not facts.results_without_call:
         return []
     return [group for group in facts.ambiguous_groups if len(group.calls) == 1]
+
+
+def _surplus_results(facts: Facts) -> list[Result]:
+    """Return the results for which no call is left, if the target refuses them."""
+    if not facts.profile.rejects_orphan_results or not facts.results_without_call:
+        return []
+    return surplus_orphans(facts)
 
 
 def _copies(group: AmbiguousGroup) -> tuple[Result, ...]:
@@ -58,8 +71,6 @@ def _copies(group: AmbiguousGroup) -> tuple[Result, ...]:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    if not facts.profile.rejects_orphan_results or not facts.results_without_call:
-        return
     for group in _groups_for_one_call(facts):
         call = group.calls[0]
         message = f"the call {call.id} ({call.name}) has {len(group.results)} results"
@@ -68,7 +79,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
             yield path, f"{message} with the same text; expected one", "safe"
         else:
             yield path, f"{message} that differ and have no ids; expected one", "safe"
-    for result in surplus_orphans(facts):
+    for result in _surplus_results(facts):
         name = f" of {result.name}" if result.name else ""
         yield (
             result.path,
@@ -103,7 +114,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
         return FixedConversation(
             rewrite_uncertain_results(facts, calls, uncertain, SEVERAL_RESULTS), changes
         )
-    surplus = surplus_orphans(facts)
+    surplus = _surplus_results(facts)
     if not surplus:
         return None
     changes = tuple(

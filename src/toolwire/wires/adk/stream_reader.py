@@ -43,6 +43,7 @@ from toolwire.wires.families.contents.settings import FINISH_REASON_FROM_WIRE, r
 from toolwire.wires.families.contents.spelling import get_field, spellings
 from toolwire.wires.families.contents.stream_reader import ContentReader, PartStream
 
+_CLIENT_CALLS = spellings("longRunningToolIds")
 _ADK_ID = "adk-"
 """The prefix of ids that ADK makes."""
 _RECOGNIZED_BY = spellings("author", "invocationId", "content")
@@ -352,5 +353,26 @@ def _merge_partial_events(events: list[Object]) -> JSON:
         for block in blocks if isinstance(blocks, list) else []:
             parts.read(block, ())
     parts.close(cut=True)
-    last = {key: value for key, value in events[-1].items() if key != "partial"}
-    return {**last, "content": {"role": "model", "parts": parts.blocks}}
+    dropped = {"partial", *_CLIENT_CALLS}
+    last = {key: value for key, value in events[-1].items() if key not in dropped}
+    return {
+        **last,
+        **_join_client_calls(events),
+        "content": {"role": "model", "parts": parts.blocks},
+    }
+
+
+def _join_client_calls(events: list[Object]) -> Object:
+    """The field that names the calls of all Events that are left to the client; absent if one of
+    the Events with calls does not say it.
+    """
+    joined: list[JSON] = []
+    found = False
+    for n, event in enumerate(events):
+        ids = get_field(event, "longRunningToolIds")
+        if isinstance(ids, list):
+            found = True
+            joined += [call_id for call_id in ids if call_id not in joined]
+        elif any(isinstance(part, Call) for part in read_event(event, (n,)).parts):
+            return {}
+    return {"longRunningToolIds": joined} if found else {}

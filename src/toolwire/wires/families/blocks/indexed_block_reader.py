@@ -133,7 +133,8 @@ class IndexedBlockReader(StreamReader):
         spec = record.spec
         if spec is None or spec.read is None or spec.part not in _STREAMED:
             return []
-        opening = get(record.block, tuple(spec.deltas[record.main][1].split(".")))
+        field = spec.deltas[record.main][1]
+        opening = get(record.block, tuple(field.split(".")))
         block = record.block
         if opening is None or isinstance(opening, UnsetType):
             block = self._assemble(block, spec, {record.main: []})
@@ -148,7 +149,7 @@ class IndexedBlockReader(StreamReader):
         part = without_text(part)
         if isinstance(part, Call):
             part = self.assign_call_id(part)
-            if not isinstance(opening, str):
+            if not isinstance(opening, str) or field in self.joins:  # deltas replace it
                 record.arguments, text = ("" if text == "{}" else text), ""
         record.slot = self.next_slot()
         events: list[Event] = [PartStart(record.slot, part)]
