@@ -88,6 +88,17 @@ CONTENT_PATTERNS = (
         ),
     ),
     ErrorPattern(
+        r"cannot unmarshal \w{1,20} into go struct field \w{1,40}\.messages(?:\.content)? of type"
+        r" string",
+        rules=("content-shape", "output-not-string"),
+        meaning="the content of a message is a list or an object; this server takes text only",
+        implies={"content_is_text": True},
+        example=(
+            "json: cannot unmarshal array into Go struct field ChatRequest.messages.content of type"
+            " string"
+        ),
+    ),
+    ErrorPattern(
         r"output of tool call should be .{0,20}input text",
         rules=("output-not-string", "content-shape"),
         meaning="a result holds other parts than text",
@@ -95,7 +106,8 @@ CONTENT_PATTERNS = (
     ),
     ErrorPattern(
         r"messages\[\d+\]\.content: expected .{0,80}got null|invalid value for content: expected"
-        r"|\d\.content: input should be a valid|must have either content or tool_calls"
+        r"|\d\.(?:\w{1,60}\.)?content[.:].{0,80}input should be a valid (?:string|list)"
+        r"|missing field content\b|must have either content or tool_calls"
         r"|content or tool_calls must be set|parts must not be empty"
         r"|at least one (?:parts|content)\b",
         rules=("content-shape", "output-not-string"),

@@ -107,7 +107,8 @@ DEFINITION_PATTERNS = (
         r"|tools\W{0,2}\[\d+\]\.(?:function\.)?(?:description|parameters|\w{3,40}: )"
         r"|field: tools\[\d+\]|missing required parameter: tools\[|unknown name \S{1,60} at"
         r" (?:request\.)?tools|functiondeclaration\b.{0,40}schema"
-        r"|json ?schema (?:is )?not supported|json schema definition at|failed to parse tools",
+        r"|json ?schema (?:is )?not supported|json schema definition at|failed to parse tools"
+        r"|unsupported .{0,20}schema keyword|regex from schema|invalid reference path",
         rules=("schema-refused",),
         meaning="the provider does not accept the definition of a tool",
         example=(

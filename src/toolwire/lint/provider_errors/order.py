@@ -139,10 +139,11 @@ ORDER_PATTERNS = (
     ),
     ErrorPattern(
         r"extra inputs are not permitted|does not match any of the expected tags"
+        r"|\.content\[\d+\] has invalid field"
         r"|unknown name (?!id\b)",
         rules=("wrong-vocabulary", "content-shape"),
         meaning="a block or message has fields or a type of another API",
-        also=r"messages[.\[].{0,80}(?:tool|content|call)|at contents\[",
+        also=r"messages?[.\[].{0,80}(?:tool|content|call)|at contents\[",
         example="messages.65.content.1.tool_use.text: Extra inputs are not permitted",
     ),
     ErrorPattern(

@@ -21,7 +21,7 @@ UNRELATED_ERRORS = (
         "context-length",
         r"maximum context length|context[ _](?:length|window)|prompt is too long|too many tokens"
         r"|input (?:is too long|token count)|exceed(?:s|ed)? .{0,40}(?:context|token limit)"
-        r"|reduce the length of the (?:messages|prompt)",
+        r"|reduce the length of the (?:messages|prompt)|context overflow",
         "the request is longer than the context of the model; `toolwire cut` shortens a history"
         " without splitting a pair",
     ),
@@ -41,7 +41,7 @@ UNRELATED_ERRORS = (
         "authentication",
         r"api[ _-]?key|authenticat(?:ion|e\b)|invalid auth\b|unauthori[sz]ed|access denied"
         r"|permission[ _]?(?:denied|error)|not authorized|invalid (?:token|credentials)"
-        r"|expired token|(?<!extra_)forbidden"
+        r"|expired token|(?<!extra_)forbidden|token is (?:incorrect|invalid|expired|missing)"
         r"|(?<![\w.])40[13]\b",
         "the key is missing, wrong or not allowed to do this",
     ),
@@ -81,6 +81,8 @@ UNRELATED_ERRORS = (
     UnrelatedError(
         "setting",
         r"unsupported ?(?:param|value|parameter)|does not support (?:the )?param|unknown parameter"
+        r"|(?:argument|parameter|option|feature|setting)s? (?:is |are )?not supported"
+        r"|invalid tool_choice|supported (?:string )?values|unused parameters?\b"
         r"|unrecognized request argument|temperature|top_p|max_(?:completion_|output_)?tokens"
         r"|invalid (?:chat setting|api parameter|thinking)|api 调用参数有误|参数非法"
         r"|response_format|--enable-auto-tool-choice|tool_choice forces|tools: array too long"
@@ -94,6 +96,12 @@ UNRELATED_ERRORS = (
         "a setting of the request is not accepted by this model or provider",
     ),
     UnrelatedError(
+        "endpoint",
+        r"no handler found|check your url|invalid url|unknown url|no route|route not found"
+        r"|404 page not found|cannot (?:get|post) /|unknown request url",
+        "the server has nothing at this address; check the base URL",
+    ),
+    UnrelatedError(
         "server-error",
         r"internal server error|internal_server_error|bad gateway|gateway time|api_error"
         r"|something went wrong|\b50[024]\b",
@@ -102,9 +110,21 @@ UNRELATED_ERRORS = (
 )
 
 
+OTHER_ERROR = UnrelatedError(
+    "other",
+    r"error|exception|fail|invalid|refused|denied|cannot|could not|unable|not found|\b[45]\d\d\b",
+    "it names no tool, call, result or message",
+)
+"""An error of an unknown kind whose text has none of the words that an error about calls has."""
+_WORDS_OF_CALLS = (
+    r"tool|function|call|schema|signature|reasoning|thinking|thought|role|message|content|\bitem"
+    r"|argument|\bids?\b|input|parts?\b|history|conversation|turn|json|消息|工具|函数"
+)
+
+
 def match_unrelated(forms: tuple[str, ...]) -> UnrelatedError | None:
     """The kind of an error that is not about tool calls, if its searchable forms show one."""
-    return next(
+    known = next(
         (
             error
             for error in UNRELATED_ERRORS
@@ -112,3 +132,6 @@ def match_unrelated(forms: tuple[str, ...]) -> UnrelatedError | None:
         ),
         None,
     )
+    if known is not None or any(matches(_WORDS_OF_CALLS, form) for form in forms):
+        return known
+    return OTHER_ERROR if any(matches(OTHER_ERROR.pattern, form) for form in forms) else None
