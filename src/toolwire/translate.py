@@ -222,14 +222,14 @@ def detect(body: Body) -> str:
     best = max(scores.values())
     candidates = [name for name, score in scores.items() if score == best]
     if best == 0:
-        raise UsageError(f"this is a body of none of the wires: {', '.join(names())}")
+        raise UsageError(f"this is not a body of any known wire ({', '.join(names())})")
     if len(candidates) > 1:
-        raise UsageError(f"this could be a body of {' or '.join(candidates)}: say which")
+        raise UsageError(f"this could be a body of {' or '.join(candidates)}: name the wire")
     unknown = _describe_unknown(value, wire(candidates[0]), certain=best == _CERTAIN)
     if unknown:
         possible = [name for name, score in scores.items() if score > 0]
         resembled = " or ".join(sorted(possible, key=lambda name: -scores[name]))
-        raise UsageError(f"this resembles a body of {resembled}, but {unknown}: say which wire")
+        raise UsageError(f"this resembles a body of {resembled}, but {unknown}: name the wire")
     return candidates[0]
 
 

@@ -168,7 +168,7 @@ def test_a_file_of_no_wire_that_somebody_named_is_not_passed_over(tmp_path: Path
     (tmp_path / "package.json").write_text(OTHER)
     result = check(str(tmp_path / "package.json"))
     assert result.exit_code == 2
-    assert "this is a body of none of the wires" in result.stderr
+    assert "this is not a body of any known wire" in result.stderr
     assert "--from WIRE" in result.stderr
 
 
@@ -176,7 +176,7 @@ def test_a_body_that_could_be_of_several_wires_is_never_passed_over(tmp_path: Pa
     (tmp_path / "a.json").write_text(json.dumps({"model": "m", "messages": [USER]}))
     result = check(str(tmp_path))
     assert result.exit_code == 2
-    assert "say which; name the wire with --from WIRE" in result.stderr
+    assert "; name the wire with --from WIRE" in result.stderr
     assert check(str(tmp_path), "--to", "openai-chat").exit_code == 0
 
 
@@ -190,7 +190,8 @@ def test_a_folder_without_anything_to_look_at_is_misuse(tmp_path: Path) -> None:
     result = check(str(tmp_path))
     assert (result.exit_code, result.stdout) == (2, "")
     assert (
-        result.stderr == f"toolwire: {tmp_path}: no files in it that end in .json, .jsonl, .ndjson,"
+        result.stderr
+        == f"toolwire: {tmp_path}: it has no files that end in .json, .jsonl, .ndjson,"
         " .sse\n"
     )
 

@@ -358,7 +358,7 @@ BROKEN = {
     "import no_such_thing\n": "{file} line 1: it imports no_such_thing, which is not installed",
     "import sys\nsys.exit(3)\n": "{file} line 2: SystemExit: 3",
     "raise KeyError\n": "{file} line 1: KeyError",
-    "x = 1\n": "{file}: no tools in it; decorate a function with @tool",
+    "x = 1\n": "{file}: it has no tools; decorate a function with @tool",
     "from toolwire.tools import tool\n\n@tool(id='A.B@1.0.0')\ndef f(x): ...\n": (
         "{file} line 3: A.B@1.0.0: the parameter x has no type: annotate it (`object` for any"
         " value)"
@@ -387,7 +387,7 @@ def test_the_line_is_that_of_a_file_beside_it_if_that_is_where_it_broke(tmp_path
         ("no_such_package", "no_such_package: no such file, and no such package"),
         ("toolwire.nothing", "toolwire.nothing: no such file, and no such package"),
         ("./docs", "./docs: it is a folder; name a file in it"),
-        ("json", "json: no tools in it; decorate a function with @tool"),
+        ("json", "json: it has no tools; decorate a function with @tool"),
         (
             "http://127.0.0.1:1",
             "http://127.0.0.1:1: expected a file, a package, http://…, mcp+http://… or mcp:COMMAND",

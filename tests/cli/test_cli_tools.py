@@ -93,7 +93,7 @@ def test_files_and_a_program_that_speaks_mcp_are_listed_together(tmp_path: Path)
         ),
         (
             "http://me:hunter2@127.0.0.1:1",
-            "http://…@127.0.0.1:1: credentials do not belong into the address; pass them as auth=",
+            "http://…@127.0.0.1:1: credentials do not belong in the address; pass them as auth=",
         ),
         ("mcp:", "mcp:: name a command, as in mcp:'uvx some-server'"),
         ("mcp:'", "mcp:': no closing quotation"),

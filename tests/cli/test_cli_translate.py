@@ -267,7 +267,7 @@ def test_a_wire_nothing_is_near_to_is_answered_with_the_list() -> None:
 
 
 def test_a_body_of_no_wire_is_answered_with_the_list_and_the_way_out() -> None:
-    line = f"this is a body of none of the wires: {', '.join(toolwire.wires())}; name the wire with --from WIRE"
+    line = f"this is not a body of any known wire ({', '.join(toolwire.wires())}); name the wire with --from WIRE"
     assert output_of(translate("--to", "gemini", stdin='{"weather": "fine"}')) == (
         2,
         "",
@@ -279,7 +279,7 @@ def test_a_body_of_several_wires_is_answered_with_the_candidates() -> None:
     result = translate("--to", "gemini", stdin='{"messages": [{"role": "user", "content": "hi"}]}')
     assert result.exit_code == 2
     assert result.stderr.startswith("toolwire: this could be a body of ")
-    assert result.stderr.endswith(": say which; name the wire with --from WIRE\n")
+    assert result.stderr.endswith("; name the wire with --from WIRE\n")
 
 
 @pytest.mark.parametrize(

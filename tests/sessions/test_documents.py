@@ -189,9 +189,9 @@ def test_a_file_that_its_program_went_on_writing_is_not_replaced(tmp_path: Path)
     [
         (b"", "broken JSON: the input is empty"),
         (b"{", "broken JSON"),
-        (b'{"weather": "fine"}', "this is a body of none of the wires"),
+        (b'{"weather": "fine"}', "this is not a body of any known wire"),
         (b"\xff\xfe", "broken JSON"),
-        (b"[]", "this is a body of none of the wires"),
+        (b"[]", "this is not a body of any known wire"),
     ],
 )
 def test_what_is_no_session_is_refused_with_its_name(

@@ -225,7 +225,9 @@ def test_lines_of_which_none_is_a_body_are_not_called_bodies() -> None:
 
 
 def test_messages_that_several_wires_share_need_a_name() -> None:
-    with pytest.raises(UsageError, match=r"^session.jsonl: this could be a body of .*: say which"):
+    with pytest.raises(
+        UsageError, match=r"^session.jsonl: this could be a body of .*: name the wire"
+    ):
         session([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hi"}])
 
 

@@ -433,9 +433,9 @@ def test_tools_make_a_system_prompt_where_there_is_none() -> None:
 def test_a_conversation_without_calls_is_not_detected_as_this_wire() -> None:
     body = request(("user", "Hi"), ("assistant", "Hello."))
     assert [type(part) for part in decode(body, "text").parts()] == [Text, Text]
-    with pytest.raises(Exception, match="say which") as caught:
+    with pytest.raises(Exception, match="name the wire") as caught:
         detect(body)
-    assert "text" not in str(caught.value).replace("say which", "")
+    assert "text" not in str(caught.value).replace("name the wire", "")
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,7 @@ class AgentRun:
                 self._inbox.put_nowait(CallComplete(part, tuple(before)))
             elif isinstance(part, Text):
                 before.append(part)
-        raise ModelError("the response of the model has no end", transient=True)
+        raise ModelError("the model's response has no end", transient=True)
 
     def _read_reply(self, message: Message, *, gives_ids: bool) -> Message:
         message = read_calls_in_text(

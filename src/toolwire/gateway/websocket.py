@@ -153,7 +153,7 @@ class ResponsesSocket:
         try:
             message = parse(text.encode("utf-8", "replace"))
         except ValueError:
-            await self._send_error("The message is no JSON.")
+            await self._send_error("The message is not JSON.")
             return
         if not isinstance(message, dict) or message.get("type") != "response.create":
             await self._send_error("The type of a message must be response.create.")

@@ -94,7 +94,7 @@ class McpCallingClient:
     async def elicit(self, message: str, schema: Object) -> Elicitation:
         capabilities = self._ctx.session.client_capabilities
         if capabilities is None or capabilities.elicitation is None:
-            raise ClientUnsupported("This tool asks the user for input, which the client cannot.")
+            raise ClientUnsupported("The client cannot ask the user for the input of this tool.")
         request = ElicitRequest(
             params=ElicitRequestFormParams(message=message, requested_schema=schema)
         )
@@ -106,7 +106,7 @@ class McpCallingClient:
     async def sample(self, messages: Sequence[Object], max_tokens: int, options: Object) -> Object:
         capabilities = self._ctx.session.client_capabilities
         if capabilities is None or capabilities.sampling is None:
-            raise ClientUnsupported("This tool asks a model of the client, which has none.")
+            raise ClientUnsupported("The client has no model that this tool could ask.")
         params = CreateMessageRequestParams.model_validate(
             {**options, "messages": list(messages), "maxTokens": max_tokens}
         )

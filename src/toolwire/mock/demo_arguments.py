@@ -17,7 +17,7 @@ from toolwire.conversation.json import JSON, Object, parse
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 _JSON = JSONDecoder(parse_constant=_no_constant)

@@ -117,7 +117,7 @@ class OxpTransport:
             ) from None
         if url.login is not None:
             raise UsageError(
-                "credentials do not belong into the address; pass them as auth=", wire="oxp"
+                "credentials do not belong in the address; pass them as auth=", wire="oxp"
             )
         self._origin = url.origin
 

@@ -23,7 +23,7 @@ def key_of_arguments(
     unknown = [name for name in names if name not in parameters]
     if unknown:
         raise ToolDefinitionError(
-            tool, f"key names {', '.join(unknown)}, which is no parameter of the tool"
+            tool, f"key names {', '.join(unknown)}, which is not a parameter of the tool"
         )
 
     def read(arguments: Mapping[str, object]) -> JSON:

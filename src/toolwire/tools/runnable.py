@@ -144,7 +144,7 @@ class ToolContext(Struct, frozen=True):
             ClientUnsupported: the client cannot ask its user.
         """
         if self.client is None:
-            raise ClientUnsupported("This tool asks the user for input, which the client cannot.")
+            raise ClientUnsupported("The client cannot ask the user for the input of this tool.")
         return await self.client.elicit(message, schema)
 
     async def sample(
@@ -170,7 +170,7 @@ class ToolContext(Struct, frozen=True):
             ClientUnsupported: the client has no model for tools.
         """
         if self.client is None:
-            raise ClientUnsupported("This tool asks a model of the client, which has none.")
+            raise ClientUnsupported("The client has no model that this tool could ask.")
         if isinstance(messages, str):
             messages = [{"role": "user", "content": {"type": "text", "text": messages}}]
         options: Object = {}

@@ -9,7 +9,7 @@ from typing import IO
 import click
 
 from toolwire.cli.output.printable import to_printable
-from toolwire.errors import InputError
+from toolwire.errors import InputError, UsageError
 
 
 class CommandError(click.ClickException):
@@ -41,3 +41,9 @@ def name_file_in_errors(file: str | None) -> Iterator[None]:
         if file in (None, "-"):
             raise
         raise CommandError(f"{file}: {describe_error(error)}") from None
+
+
+def error_without_wire(error: UsageError) -> UsageError:
+    """The error of a body whose wire cannot be detected, with the option that names the wire."""
+    text = describe_error(error).removesuffix(": name the wire")
+    return UsageError(f"{text}; name the wire with --from WIRE")

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from toolwire.cli.framework.errors import CommandError, describe_error, describe_os_error
+from toolwire.cli.framework.errors import CommandError, describe_os_error, error_without_wire
 from toolwire.cli.input.files import stdin
 from toolwire.codec import decode, resolve
 from toolwire.conversation.json import load
@@ -76,7 +76,7 @@ def list_files(arguments: tuple[str, ...]) -> list[InputFile]:
             if _is_input(one, path)
         ]
         if not inside:
-            raise CommandError(f"{name}: no files in it that end in {', '.join(SUFFIXES)}")
+            raise CommandError(f"{name}: it has no files that end in {', '.join(SUFFIXES)}")
         files += inside
     return files
 
@@ -171,7 +171,7 @@ def histories_of(body: InputBody, source: str | None, target: str | None) -> lis
             target_wire = resolve(target)[0]
             if target_wire.match_score(value) > 0:
                 return find_in_document(body.text, value, source=target_wire.name, line=line)
-        raise UsageError(f"{describe_error(error)}; name the wire with --from WIRE") from None
+        raise error_without_wire(error) from None
 
 
 def kind_of(history: History, kind: Kind | None) -> Kind:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from toolwire.cli.framework.errors import CommandError, describe_error
+from toolwire.cli.framework.errors import CommandError, error_without_wire
 from toolwire.cli.input.bodies import SSE_FIELDS
 from toolwire.cli.input.files import read_input
 from toolwire.cli.output.report import STDIN
@@ -45,4 +45,4 @@ def read_session(
         if target is not None:
             target_wire = resolve(target)[0].name
             return Session(data, name, wire=target_wire, line=line, kind=kind)
-        raise UsageError(f"{describe_error(error)}; name the wire with --from WIRE") from None
+        raise error_without_wire(error) from None

@@ -36,7 +36,7 @@ def load_tools(names: tuple[str, ...]) -> Tools:
     for name in names:
         found = collect(_import_module(name))
         if not found:
-            raise CommandError(f"{name}: no tools in it; decorate a function with @tool")
+            raise CommandError(f"{name}: it has no tools; decorate a function with @tool")
         try:
             tools.add(*found)
         except ToolDefinitionError as error:

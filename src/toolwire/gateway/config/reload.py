@@ -105,7 +105,7 @@ class Reloader:
                 _log.error("the configuration is not applied: %s", mistake)
             return False
         gateway.metrics.add("reloads_total", "applied")
-        _log.info("the configuration was read again: %d models", len(loaded.models.config.models))
+        _log.info("the configuration is reloaded: %d models", len(loaded.models.config.models))
         return True
 
     async def _apply(self, gateway: ReloadableGateway, loaded: LoadedConfig) -> None:
