@@ -13,11 +13,11 @@ from threading import Thread
 import httpx2
 import pytest
 from mcp_server.served_tools import tools
-from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from oxp_server.serving import LONG, running
 
 from toolwire.conversation.json import JSON, Object, dump, parse
-from toolwire.mcp.handshake import VERSIONS, answer_initialize
+from toolwire.mcp.handshake import STATELESS_VERSIONS, VERSIONS, answer_first_request
 from toolwire.tool_server import ToolServer
 
 GATE = """
@@ -52,6 +52,14 @@ def initialize(version: str, id: JSON = 1) -> Object:
     return {"jsonrpc": "2.0", "id": id, "method": "initialize", "params": params}
 
 
+def discover(version: str, id: JSON = 1) -> Object:
+    prefix = "io.modelcontextprotocol/"
+    info: Object = {"name": "test", "version": "1"}
+    meta: Object = {f"{prefix}protocolVersion": version, f"{prefix}clientInfo": info}
+    params: Object = {"_meta": {**meta, f"{prefix}clientCapabilities": {}}}
+    return {"jsonrpc": "2.0", "id": id, "method": "server/discover", "params": params}
+
+
 @pytest.mark.parametrize("version", [*VERSIONS, "1999-01-01"])
 def test_the_early_answer_is_that_of_the_sdk(tmp_path: Path, version: str) -> None:
     assert VERSIONS == HANDSHAKE_PROTOCOL_VERSIONS
@@ -59,8 +67,22 @@ def test_the_early_answer_is_that_of_the_sdk(tmp_path: Path, version: str) -> No
     with running(ToolServer(tools(tmp_path))) as server:
         reply = httpx2.post(f"{server.url}/mcp", json=initialize(version), headers=headers)
     (data,) = [line for line in reply.text.splitlines() if line.startswith("data: ")]
-    early = answer_initialize(dump(initialize(version)), "toolwire")
+    early = answer_first_request(dump(initialize(version)), "toolwire")
     assert early is not None and parse(early.response) == json.loads(data.removeprefix("data: "))
+
+
+@pytest.mark.parametrize("version", STATELESS_VERSIONS)
+def test_the_early_discovery_is_that_of_the_sdk(tmp_path: Path, version: str) -> None:
+    assert STATELESS_VERSIONS == MODERN_PROTOCOL_VERSIONS
+    headers = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": version,
+        "mcp-method": "server/discover",
+    }
+    with running(ToolServer(tools(tmp_path))) as server:
+        reply = httpx2.post(f"{server.url}/mcp", json=discover(version), headers=headers)
+    early = answer_first_request(dump(discover(version)), "toolwire")
+    assert early is not None and parse(early.response) == reply.json()
 
 
 @pytest.mark.parametrize(
@@ -71,12 +93,14 @@ def test_the_early_answer_is_that_of_the_sdk(tmp_path: Path, version: str) -> No
         b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}',
         b'{"jsonrpc": "2.0", "id": 1, "method": "initialize"}',
         b'{"jsonrpc": "2.0", "method": "initialize", "params": {}}',
+        b'{"jsonrpc": "2.0", "id": 1, "method": "server/discover", "params": {}}',
+        dump(discover("2027-01-01")),
         b"[" * 100_000,
     ],
-    ids=["empty", "not-json", "other", "no-params", "no-id", "deep"],
+    ids=["empty", "not-json", "other", "no-params", "no-id", "no-meta", "version", "deep"],
 )
 def test_any_other_first_line_is_left_to_the_sdk(line: bytes) -> None:
-    assert answer_initialize(line, "toolwire") is None
+    assert answer_first_request(line, "toolwire") is None
 
 
 @contextmanager
@@ -127,6 +151,20 @@ def test_initialize_is_answered_once_and_before_the_sdk_is_imported(tmp_path: Pa
             answer = receive(process)
             assert answer["id"] == id, "nothing else is answered in between"
         assert "hello" in str(answer)
+
+
+def test_discovery_is_answered_once_and_before_the_sdk_is_imported(tmp_path: Path) -> None:
+    with start_server(tmp_path) as (process, gate):
+        send(process, discover("2026-07-28", "first"))
+        answer = receive(process)
+        assert answer["id"] == "first" and "result" in answer
+        gate.touch()
+        params = discover("2026-07-28")["params"]
+        assert isinstance(params, dict)
+        send(process, {"jsonrpc": "2.0", "id": 0, "method": "tools/list", "params": params})
+        answer = receive(process)
+        assert answer["id"] == 0, "nothing else is answered in between"
+        assert "MyTools_Hello" in str(answer)
 
 
 def test_a_first_message_that_is_no_handshake_gets_its_answer_too(tmp_path: Path) -> None:

@@ -1,16 +1,22 @@
-"""The response to `initialize`, without the SDK, which takes longer to import than hosts wait."""
+"""The response to the first request of a host, without the SDK, which takes longer to import than
+hosts wait. It is `initialize`, or `server/discover` since version 2026-07-28."""
 
 from __future__ import annotations
 
 from importlib.metadata import version
+from typing import Literal
 
-from msgspec import DecodeError, Struct, ValidationError
+from msgspec import DecodeError, Struct, ValidationError, field
 from msgspec.json import Decoder
 
 from toolwire.conversation.json import Object, dump
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The versions of MCP with a handshake, the newest last."""
+STATELESS_VERSIONS = ("2026-07-28",)
+"""The versions of MCP without a handshake: each request says which it is of."""
+PREFIX = "io.modelcontextprotocol/"
+"""What the protocol puts before its own names in `_meta`."""
 CAPABILITIES: Object = {"logging": {}, "tools": {"listChanged": False}}
 
 
@@ -19,7 +25,7 @@ class _ClientInfo(Struct):
     version: str
 
 
-class _Params(Struct, rename="camel"):
+class _InitializeParams(Struct, rename="camel"):
     protocol_version: str
     capabilities: dict[str, object]
     client_info: _ClientInfo
@@ -27,29 +33,63 @@ class _Params(Struct, rename="camel"):
 
 class _Initialize(Struct, tag_field="method", tag="initialize"):
     id: int | str
-    params: _Params
+    params: _InitializeParams
+
+    def result(self, name: str) -> Object:
+        """What a server with this name answers."""
+        asked = self.params.protocol_version
+        return {
+            "capabilities": CAPABILITIES,
+            "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
+            "serverInfo": _server_info(name),
+        }
 
 
-_INITIALIZE = Decoder(_Initialize)
+class _Meta(Struct):
+    version: Literal["2026-07-28"] = field(name=f"{PREFIX}protocolVersion")
+    capabilities: dict[str, object] = field(name=f"{PREFIX}clientCapabilities")
+    client: _ClientInfo | None = field(name=f"{PREFIX}clientInfo", default=None)
+
+
+class _DiscoverParams(Struct):
+    meta: _Meta = field(name="_meta")
+
+
+class _Discover(Struct, tag_field="method", tag="server/discover"):
+    id: int | str
+    params: _DiscoverParams
+
+    def result(self, name: str) -> Object:
+        """What a server with this name answers."""
+        return {
+            "cacheScope": "private",
+            "capabilities": CAPABILITIES,
+            "resultType": "complete",
+            "supportedVersions": [*STATELESS_VERSIONS],
+            "ttlMs": 0,
+            "_meta": {f"{PREFIX}serverInfo": _server_info(name)},
+        }
+
+
+_REQUEST = Decoder(_Initialize | _Discover)
 
 
 class Handshake(Struct, frozen=True):
-    """A response to `initialize`."""
+    """A response to the first request of a host."""
 
     id: int | str
     response: bytes
 
 
-def answer_initialize(line: bytes, name: str) -> Handshake | None:
-    """The response to an `initialize` request; None for any other message."""
+def answer_first_request(line: bytes, name: str) -> Handshake | None:
+    """The response to `initialize` or `server/discover`; None for any other message."""
     try:
-        request = _INITIALIZE.decode(line)
+        request = _REQUEST.decode(line)
     except (DecodeError, ValidationError, RecursionError):
         return None
-    asked = request.params.protocol_version
-    result: Object = {
-        "capabilities": CAPABILITIES,
-        "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
-        "serverInfo": {"name": name, "version": version("toolwire")},
-    }
-    return Handshake(request.id, dump({"jsonrpc": "2.0", "id": request.id, "result": result}))
+    message: Object = {"jsonrpc": "2.0", "id": request.id, "result": request.result(name)}
+    return Handshake(request.id, dump(message))
+
+
+def _server_info(name: str) -> Object:
+    return {"name": name, "version": version("toolwire")}

@@ -3,7 +3,8 @@
     await serve_stdio([add], SqliteLedger("calls.db"))
 
 Hosts start many servers at once and wait for each. The SDK takes long to import, so a thread
-answers `initialize` meanwhile. The SDK then gets the same request, and its response is dropped.
+answers their first request meanwhile: `initialize`, or `server/discover`. The SDK then gets the
+same request, and its response is dropped.
 
 Missing secrets are environment variables, where hosts put them.
 """
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import Ledger
 from toolwire.mcp.credentials import CredentialSource, environment
-from toolwire.mcp.handshake import Handshake, answer_initialize
+from toolwire.mcp.handshake import Handshake, answer_first_request
 from toolwire.tools.registry import Tools, ToolSource
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class Serve(Protocol):
 
 
 class Opening:
-    """The first line of stdin, answered by a thread if it is an `initialize` request."""
+    """The first line of stdin, answered by a thread if a host begins with it."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -67,7 +68,7 @@ class Opening:
 
     def _answer(self) -> None:
         self.line = _read_line()
-        self.handshake = answer_initialize(self.line, self._name)
+        self.handshake = answer_first_request(self.line, self._name)
         if self.handshake is not None:
             _write(self.handshake.response + b"\n")
         self._loop.call_soon_threadsafe(self._read.set_result, None)
