@@ -111,6 +111,19 @@ CASES: dict[str, Case] = {
         {"input": [{**USER, "metadata": {}}]},
         "Unknown parameter: 'input[0].metadata'.",
     ),
+    "foundry: unknown field": Case(
+        "azure-foundry", {**INPUT, "messages": []}, "Unknown parameter: 'messages'."
+    ),
+    "foundry: unknown field in an item": Case(
+        "azure-foundry",
+        {"input": [{**USER, "metadata": {}}]},
+        "Unknown parameter: 'input[0].metadata'.",
+    ),
+    "foundry: an item that is only output": Case(
+        "azure-foundry",
+        {"input": [{"type": "bing_grounding_call", "call_id": "c1", "arguments": "{}"}]},
+        "Invalid value: 'bing_grounding_call'.",
+    ),
     "anthropic: unknown field": Case(
         "anthropic", {**CHAT, "top_logprobs": 5}, "top_logprobs: Extra inputs are not permitted"
     ),
@@ -437,6 +450,31 @@ TAKEN: dict[str, tuple[str, Object, dict[str, str]]] = {
     "responses: no tools in the list": (
         "openai-responses",
         {**INPUT, "tools": [], "tool_choice": "auto"},
+        {},
+    ),
+    "foundry: an agent and its inputs": (
+        "azure-foundry",
+        {
+            **INPUT,
+            "agent_reference": {"type": "agent_reference", "name": "helper"},
+            "structured_inputs": {"city": "Oslo"},
+        },
+        {},
+    ),
+    "foundry: items of an earlier answer": (
+        "azure-foundry",
+        {
+            "input": [
+                {**USER, "agent_reference": {"name": "helper"}, "response_id": "resp_1"},
+                {"type": "memory_search_call", "results": []},
+                USER,
+            ]
+        },
+        {},
+    ),
+    "foundry: a tool of the service": (
+        "azure-foundry",
+        {**INPUT, "tools": [{"type": "bing_grounding", "bing_grounding": {}}]},
         {},
     ),
     "anthropic: beta field with a beta": (

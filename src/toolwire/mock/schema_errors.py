@@ -49,7 +49,9 @@ SCHEMAS: dict[str, Callable[[Mapping[str, str]], RequestSchema]] = {
         ("openai-chat", "azure-openai", "openai-chat-legacy"),
         lambda headers: request_schema("openai-chat"),
     ),
-    "openai-responses": lambda headers: request_schema("openai-responses"),
+    **dict.fromkeys(
+        ("openai-responses", "azure-foundry"), lambda headers: request_schema("openai-responses")
+    ),
     **dict.fromkeys(("anthropic", "vertex-anthropic"), _messages_api),
     **dict.fromkeys(
         ("gemini", "vertex-gemini", "vertex-gemini-v1"),
@@ -64,29 +66,62 @@ SCHEMAS: dict[str, Callable[[Mapping[str, str]], RequestSchema]] = {
 """A profile and the types of its requests. Other servers of a wire are known to take more than its
 maker, or have no published types."""
 
+_RESPONSES_TAKEN = frozenset(
+    {
+        ("EasyInputMessage", "id"),
+        ("EasyInputMessage", "status"),
+        ("ResponseCustomToolCall", "status"),
+        ("ResponseFunctionToolCall", "id"),
+        ("ResponseInputImage", "detail"),
+        ("ResponseReasoningItem", "id"),
+        ("FunctionTool", "parameters"),
+        ("FunctionTool", "strict"),
+    }
+)
 TAKEN: dict[str, frozenset[tuple[str, str]]] = {
     "openai-chat": frozenset(
         {("ChatCompletionToolMessage", "name"), ("ChatCompletionAssistantMessage", "annotations")}
     ),
-    "openai-responses": frozenset(
-        {
-            ("EasyInputMessage", "id"),
-            ("EasyInputMessage", "status"),
-            ("ResponseCustomToolCall", "status"),
-            ("ResponseFunctionToolCall", "id"),
-            ("ResponseInputImage", "detail"),
-            ("ResponseReasoningItem", "id"),
-            ("FunctionTool", "parameters"),
-            ("FunctionTool", "strict"),
-        }
-    ),
+    "openai-responses": _RESPONSES_TAKEN,
+    "azure-foundry": _RESPONSES_TAKEN
+    | {("Request", name) for name in ("agent", "agent_reference", "structured_inputs")},
     "vertex-anthropic": frozenset({("Request", "anthropic_version"), ("Request", "model")}),
 }
 """Fields in which servers are more lenient than the types: they may be there, be absent or be null.
 A name in results and an answer with its annotations are sent in OpenAI's own examples; ids of
 messages are only checked for their prefix (codex#33176); agents send custom calls with a status and
 reasoning without an id (openai/codex); tools need no parameters (litellm#13420); pictures need no
-detail in OpenAI's own examples. Vertex has the version in the body, and the model in the path."""
+detail in OpenAI's own examples. Vertex has the version in the body, and the model in the path.
+Foundry takes the agent that is to answer, and its inputs (azure-ai-projects 2.10.0)."""
+FOUNDRY_ITEM_FIELDS = frozenset({"agent_reference", "response_id"})
+"""What Azure AI Foundry adds to each item of an answer; an item may be sent back with it."""
+FOUNDRY_TYPES: dict[str, frozenset[str]] = {
+    "input": frozenset({"memory_search_call"}),
+    "tools": frozenset(
+        {
+            "a2a",
+            "a2a_preview",
+            "azure_ai_search",
+            "azure_function",
+            "bing_custom_search_preview",
+            "bing_grounding",
+            "browser_automation",
+            "browser_automation_preview",
+            "capture_structured_outputs",
+            "fabric_dataagent_preview",
+            "fabric_iq_preview",
+            "github_copilot_toolset_preview",
+            "memory_search_preview",
+            "microsoft_copilot_toolset_preview",
+            "openapi",
+            "sharepoint_grounding_preview",
+            "web_iq_preview",
+            "work_iq_preview",
+        }
+    ),
+}
+"""The types of items and tools that Azure AI Foundry takes beside those of the Responses API: tools
+as in azure-ai-projects 2.10.0; of its own items only one is input, the others go by reference."""
 IGNORES_UNKNOWN_FIELDS = frozenset({"bedrock", "ollama"})
 """Wires whose servers ignore fields that they do not know, as Smithy's and Go's decoders do."""
 NULL_IS_ABSENT = frozenset({"bedrock", "gemini", "gemini-interactions", "ollama"})
@@ -99,6 +134,8 @@ def _is_taken(violation: Violation, profile: Profile) -> bool:
     lenient = violation.fault in ("unknown", "missing") or value is None
     if lenient and any(field in TAKEN.get(name, ()) for name in (profile.name, wire)):
         return True
+    if wire == "azure-foundry" and _is_of_foundry(violation):
+        return True
     if violation.fault == "unknown":
         return wire in IGNORES_UNKNOWN_FIELDS
     if value is None and wire in NULL_IS_ABSENT:
@@ -110,6 +147,15 @@ def _is_taken(violation: Violation, profile: Profile) -> bool:
             "integer" in violation.expected and str(value).isdecimal()
         )
     return False
+
+
+def _is_of_foundry(violation: Violation) -> bool:
+    """Whether only Azure AI Foundry has a field of an item, or a type of items or tools."""
+    if violation.fault == "unknown":
+        is_item = len(violation.path) == 3 and violation.path[0] == "input"
+        return is_item and violation.path[-1] in FOUNDRY_ITEM_FIELDS
+    types = FOUNDRY_TYPES.get(str(violation.path[0]), ())
+    return violation.fault == "tag" and len(violation.path) == 3 and violation.value in types
 
 
 # --- the texts ------------------------------------------------------------------------------------
@@ -346,6 +392,7 @@ def _ollama(violation: Violation) -> ErrorResponse:
 TEXTS: dict[str, Callable[[Violation], ErrorResponse]] = {
     "openai-chat": _chat,
     "openai-responses": _openai,
+    "azure-foundry": _openai,
     "anthropic": _anthropic,
     "gemini": _gemini,
     "gemini-interactions": _interactions,
