@@ -13,8 +13,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from clients_real.harness import RESULTS, UPSTREAMS  # noqa: E402
-from clients_real.rows import NOTES, TITLES  # noqa: E402
+from clients_real.agents import AGENTS  # noqa: E402
+from clients_real.harness import CLIENTS, RESULTS, UPSTREAMS, package_version  # noqa: E402
+from clients_real.rows import NOTES, PACKAGES, TITLES  # noqa: E402
+from clients_real.test_frameworks import COMPATIBLE, FRAMEWORKS  # noqa: E402
+from mcp_conformance.test_conformance import SCENARIOS, SERVED, SUITE  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "clients.md"
 TEXT = """\
@@ -24,15 +27,28 @@ TEXT = """\
 
 For people who want to know whether their agent or framework works through the gateway, and with which version that was tried.
 
-Each client is installed from its registry and is told nothing but the address of the gateway. It calls one tool twice at once with
-different arguments, then a tool that fails. The upstream is a strict mock, which refuses what the provider refuses. A conversation
-counts if nothing was refused, and if the upstream got the text of every result with its call. A tool that returns an image was also
-called with Claude Code, Codex, Gemini CLI, opencode, Pydantic AI, LangChain, OpenAI Agents SDK (`openai-responses`) and Strands
-Agents, except as the notes say; the others were not tried with images.
+Each client is installed from its registry and is told nothing but the address of the gateway. In the first turn it calls one tool
+twice at once with different arguments, then a tool that fails, then, where the column says so, a tool that returns an image. In the
+second turn, for which coding agents are started again and resume the conversation, it calls the first tool twice again. The upstream
+is a strict mock, which refuses what the provider refuses. A conversation counts if nothing was refused, and if the upstream got the
+text of every result with its call.
 
 A cell shows how many conversations work, and how many there are: whole and streamed, where the client can do both.
 
 """
+MCP_TEXT = f"""\
+## Clients of `toolwire serve`
+
+The same tools, served over MCP. Agents start the server themselves and call its tools through the gateway.
+
+The conformance suite of MCP (`@modelcontextprotocol/conformance` {SUITE}) passes every scenario about tools, {SERVED} of {SCENARIOS}.
+The others are about resources, prompts and their completion, which a tool server does not have.
+"""
+IMAGES = {agent.client.name: agent.client.apis for agent in AGENTS if agent.view is not None} | {
+    framework.client.name: framework.images for framework in FRAMEWORKS
+}
+"""The APIs on which a tool of a client returns an image."""
+CLIENTS_BY_NAME = {one.client.name: one.client for one in (*AGENTS, *FRAMEWORKS)}
 
 
 def read_results() -> dict[tuple[str, str, str], list[dict[str, str]]]:
@@ -41,33 +57,78 @@ def read_results() -> dict[tuple[str, str, str], list[dict[str, str]]]:
     for file in sorted(RESULTS.glob("*.json")):
         row = json.loads(file.read_bytes())
         found[row["client"], row["version"], row["api"]].append(row)
-    return found
+    order = list(TITLES)
+    return dict(sorted(found.items(), key=lambda item: (order.index(item[0][0]), item[0][2])))
+
+
+def table(lines: list[list[str]]) -> str:
+    """Rows of cells as a table; the first one is its head."""
+    head, *rows = lines
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, ["---"] * len(head), *rows))
+
+
+def api_title(client: str, api: str) -> str:
+    """The API of a row, and the package that speaks it where a client has several."""
+    package = PACKAGES.get((client, api))
+    if package is None:
+        return f"`{api}`"
+    version = package_version(CLIENTS_BY_NAME[client], package)
+    return f"`{api.replace(COMPATIBLE, 'openai-chat')}`, `{package}` {version}"
+
+
+def gateway_table(results: dict[tuple[str, str, str], list[dict[str, str]]]) -> str:
+    """How many conversations work through the gateway."""
+    lines = [["client", "version", "client API", "image", *(f"`{wire}`" for wire in UPSTREAMS)]]
+    for (client, version, api), all_rows in results.items():
+        rows = [row for row in all_rows if not row["form"].startswith("mcp")]
+        if not rows:
+            continue
+        image = "yes" if api in IMAGES.get(client, ()) else "no"
+        cells = [
+            f"{sum(not row['problem'] for row in found)}/{len(found)}"
+            for upstream in UPSTREAMS
+            for found in [[row for row in rows if row["upstream"] == upstream]]
+        ]
+        lines.append([TITLES[client], version, api_title(client, api), image, *cells])
+    return table(lines)
+
+
+def mcp_table(results: dict[tuple[str, str, str], list[dict[str, str]]]) -> str:
+    """Which clients call the tools of a server, and over what."""
+    lines = [["client", "version", "transport", "works"]]
+    for (client, version, _), rows in results.items():
+        for row in rows:
+            if row["form"].startswith("mcp-"):
+                outcome = "no" if row["problem"] else "yes"
+                lines.append([TITLES[client], version, row["form"].removeprefix("mcp-"), outcome])
+    return table(lines)
+
+
+def list_problems(results: dict[tuple[str, str, str], list[dict[str, str]]]) -> list[str]:
+    """What fails, and the clients that could not be installed."""
+    problems = [
+        f"- {TITLES[client]}, `{api}`, model of `{row['upstream']}`, {row['form']}: {row['problem']}"
+        for (client, _, api), rows in results.items()
+        for row in rows
+        if row["problem"]
+    ]
+    reasons = [(name, CLIENTS / f"{name}.reason") for name in TITLES]
+    return problems + [
+        f"- {TITLES[name]} could not be installed: {' '.join(file.read_text().split())}"
+        for name, file in reasons
+        if file.exists() and file.read_text()
+    ]
 
 
 def page() -> str:
     """The whole page."""
-    lines = [["client", "version", "client API", *(f"`{wire}`" for wire in UPSTREAMS)]]
-    lines.append(["---"] * len(lines[0]))
-    problems: list[str] = []
     results = read_results()
-    order = list(TITLES)
-    for client, version, api in sorted(results, key=lambda key: (order.index(key[0]), key[2])):
-        cells = []
-        for upstream in UPSTREAMS:
-            rows = [row for row in results[client, version, api] if row["upstream"] == upstream]
-            cells.append(f"{sum(not row['problem'] for row in rows)}/{len(rows)}")
-            problems += [
-                f"- {TITLES[client]}, `{api}`, model of `{upstream}`, {row['form']}: {row['problem']}"
-                for row in rows
-                if row["problem"]
-            ]
-        lines.append([TITLES[client], version, f"`{api}`", *cells])
-    table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     clients = {client for client, _, _ in results}
     notes = [f"- {TITLES[name]}: {note}" for name, note in NOTES.items() if name in clients]
-    parts = [TEXT + table, "Notes:", "\n".join(notes)]
-    if problems:
-        parts += ["What fails:", "\n".join(problems)]
+    parts = [TEXT + gateway_table(results), "Notes:", "\n".join(notes)]
+    parts += [MCP_TEXT + "\n" + mcp_table(results)]
+    if problems := list_problems(results):
+        parts += ["## What fails", "\n".join(problems)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from gateway.serving import Doors
@@ -25,7 +27,7 @@ from msgspec import Struct
 from toolwire import decode
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Media, Result
+from toolwire.conversation.parts import Media, Result, Text
 from toolwire.mock.server import MockRequest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,9 +37,10 @@ UPSTREAMS = ("openai-chat", "anthropic", "gemini")
 MODELS = {"openai-chat": "gpt-4.1", "anthropic": "claude-opus-5", "gemini": "gemini-3-pro"}
 """A model of each upstream. The one of Gemini takes images in results."""
 SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
-CLOSING = "All is done."
+NODE = "node@24"
+"""The program that npm packages run on. With an older one, npm installs older clients."""
 INSTALL_SECONDS = 900
-RUN_SECONDS = 120
+RUN_SECONDS = 600
 
 
 class Client(Struct, frozen=True):
@@ -75,10 +78,16 @@ class Cell(Struct, frozen=True):
     api: str
     upstream: str
     stream: bool
+    tools: str = ""
+    """Where the tools come from, if they are not those of the client."""
 
     def __str__(self) -> str:
-        form = "streamed" if self.stream else "whole"
-        return f"{self.client.name}-{self.api}-{self.upstream}-{form}"
+        return f"{self.client.name}-{self.api}-{self.upstream}-{self.form}"
+
+    @property
+    def form(self) -> str:
+        """How it gets its answers, or where its tools come from."""
+        return self.tools or ("streamed" if self.stream else "whole")
 
     @property
     def model(self) -> str:
@@ -100,17 +109,30 @@ def cells(clients: Sequence[Client]) -> list[Cell]:
 # --- environments ---------------------------------------------------------------------------------
 
 
-def environment() -> dict[str, str]:
+NODE_PROGRAM = Client("node", "npm", (NODE,), ())
+
+
+def path_of(client: Client) -> str:
+    """The folders of programs: those of the system, and Node for a client of npm."""
+    folders = os.environ["PATH"]
+    if client.registry != "npm" or client is NODE_PROGRAM:
+        return folders
+    return f"{Path(NODE_PROGRAM.program('node')).parent}{os.pathsep}{folders}"
+
+
+def environment(client: Client) -> dict[str, str]:
     """The environment variables of an installation: Node trusts the certificates of the system."""
     more = {}
     if SYSTEM_CERTIFICATES.exists():
         more["NODE_EXTRA_CA_CERTS"] = str(SYSTEM_CERTIFICATES)
-    return {**more, **os.environ}
+    return {**more, **os.environ, "PATH": path_of(client)}
 
 
 def install(client: Client) -> None:
     """Install a client into its folder, once; skip the test with the reason if that fails."""
     CLIENTS.mkdir(exist_ok=True)
+    if client.registry == "npm" and client is not NODE_PROGRAM:
+        install(NODE_PROGRAM)
     with (CLIENTS / f"{client.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (client.folder / "ready").exists():
@@ -131,7 +153,11 @@ def _try_install(client: Client) -> str:
     try:
         for command in _install_commands(client):
             done = subprocess.run(
-                command, capture_output=True, text=True, timeout=INSTALL_SECONDS, env=environment()
+                command,
+                capture_output=True,
+                text=True,
+                timeout=INSTALL_SECONDS,
+                env=environment(client),
             )
             if done.returncode:
                 return (done.stderr.strip() or done.stdout.strip())[-300:]
@@ -151,7 +177,11 @@ def _install_commands(client: Client) -> list[list[str]]:
 
 def version_of(client: Client) -> str:
     """The version of the first package of a client."""
-    package = client.packages[0].partition("[")[0]
+    return package_version(client, re.split(r"\[|(?<!^)@", client.packages[0])[0])
+
+
+def package_version(client: Client, package: str) -> str:
+    """The version of a package in the environment of a client."""
     if client.registry == "npm":
         manifest = client.folder / "node_modules" / package / "package.json"
         return str(json.loads(manifest.read_bytes())["version"])
@@ -195,17 +225,24 @@ def run(
     """Run a program of a client in a folder that is also its home, and collect its requests."""
     mock = door.mocks[cell.upstream]
     mock.requests.clear()
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("LANG", "TMPDIR") if name in os.environ}
+    kept |= {"PATH": path_of(cell.client), "HOME": str(folder), "NO_PROXY": "127.0.0.1"}
     done = subprocess.run(
         list(command),
         cwd=folder,
-        env={**kept, "HOME": str(folder), "NO_PROXY": "127.0.0.1", **env},
+        env={**kept, **env},
         input=given,
         capture_output=True,
         text=True,
         timeout=RUN_SECONDS,
     )
     return ClientRun(done.stdout, done.stderr, list(mock.requests))
+
+
+def join(first: ClientRun, second: ClientRun) -> ClientRun:
+    """Two runs of a client as one: the second shows the answer."""
+    requests = [*first.requests, *second.requests]
+    return ClientRun(second.output, first.errors + second.errors, requests)
 
 
 class ExpectedCall(Struct, frozen=True):
@@ -217,27 +254,38 @@ class ExpectedCall(Struct, frozen=True):
     image: bool = False
 
 
-def directives(*steps: Sequence[ExpectedCall]) -> str:
-    """The prompt that makes the model call these tools, step after step."""
-    calls = [
-        " ".join(f"[[call {call.tool} {json.dumps(call.arguments)}]]" for call in step)
-        for step in steps
+Turn: TypeAlias = Sequence[Sequence[ExpectedCall]]
+"""The calls between a question and its answer: steps, each with calls that are made at once."""
+
+
+def closing(number: int) -> str:
+    """What the model says at the end of a turn."""
+    return f"Answer {number} is complete."
+
+
+def scripts(turns: Sequence[Turn]) -> list[list[str]]:
+    """What makes the model call the tools of each turn: directives for each step and the answer."""
+    return [
+        [*map(_directives, turn), f"[[text {closing(number)}]]"]
+        for number, turn in enumerate(turns)
     ]
-    return " [[then]] ".join([*calls, f"[[text {CLOSING}]]"])
 
 
-def check(
-    cell: Cell,
-    finished: ClientRun,
-    *steps: Sequence[ExpectedCall],
-    closings: tuple[str, ...] = (CLOSING,),
-) -> None:
-    """Each call of the steps reached the upstream again, with the result that belongs to it."""
-    refused = [(one.path, one.status, one.rule) for one in finished.refusals()]
-    assert not refused, refused
+def _directives(step: Sequence[ExpectedCall]) -> str:
+    return " ".join(f"[[call {call.tool} {json.dumps(call.arguments)}]]" for call in step)
+
+
+def prompts(turns: Sequence[Turn]) -> list[str]:
+    """The question of each turn."""
+    return [" [[then]] ".join(script) for script in scripts(turns)]
+
+
+def check(cell: Cell, finished: ClientRun, turns: Sequence[Turn]) -> None:
+    """Each call of the turns reached the upstream again, with the result that belongs to it."""
+    check_answers(finished, turns)
     history = finished.conversation(cell.upstream)
     pairs = history.pairs()
-    for call in (call for step in steps for call in step):
+    for call in (call for turn in turns for step in turn for call in step):
         found = [
             pair.result
             for pair in pairs
@@ -246,9 +294,30 @@ def check(
         assert len(found) == 1, (call, [pair.call for pair in pairs], finished.errors[-2000:])
         assert found[0] is not None, f"{call.tool} {call.arguments} has no result"
         _check_result(call, found[0], history)
-    assert any(closing in finished.output for closing in closings), (
-        finished.output[-2000:] + finished.errors[-2000:]
-    )
+
+
+def check_texts(cell: Cell, finished: ClientRun, turns: Sequence[Turn]) -> None:
+    """The upstream got the results in the words of a client that sends none of them as a result."""
+    check_answers(finished, turns)
+    texts = [
+        part.text
+        for request in finished.requests
+        if isinstance(request.body, dict)
+        for message in decode(request.body, cell.upstream).messages
+        if message.role == "user"
+        for part in message.parts
+        if isinstance(part, Text)
+    ]
+    for call in (call for turn in turns for step in turn for call in step):
+        assert any(call.holds in text for text in texts), (call, texts[-1:])
+
+
+def check_answers(finished: ClientRun, turns: Sequence[Turn]) -> None:
+    """No request was refused, and the client shows the last answer."""
+    refused = [(one.path, one.status, one.rule) for one in finished.refusals()]
+    assert not refused, refused
+    output = finished.output[-2000:]
+    assert closing(len(turns) - 1) in output, output + finished.errors[-2000:]
 
 
 def _is_call(expected: ExpectedCall, name: str, arguments: JSON) -> bool:
@@ -272,10 +341,13 @@ def _check_result(expected: ExpectedCall, result: Result, history: Conversation)
 def record_cell(cell: Cell) -> Iterator[None]:
     """Record the outcome of a cell, for the page."""
     row: dict[str, str] = {"client": cell.client.name, "api": cell.api, "upstream": cell.upstream}
-    row |= {"form": "streamed" if cell.stream else "whole", "problem": ""}
+    row |= {"form": cell.form, "problem": ""}
     row["version"] = version_of(cell.client)
     try:
         yield
+    except subprocess.TimeoutExpired as error:
+        row["problem"] = f"not finished after {error.timeout:.0f} seconds"
+        raise
     except BaseException as error:
         row["problem"] = (str(error) or type(error).__name__).splitlines()[0][:300]
         raise

@@ -19,16 +19,28 @@ TITLES = {
     "agno": "Agno",
     "haystack": "Haystack",
     "semantic-kernel": "Semantic Kernel",
-    "ai-sdk": "npm `ai` with `@ai-sdk/openai-compatible`",
+    "ai-sdk": "npm `ai`",
     "genkit": "npm `genkit`",
     "fastmcp": "`fastmcp` client",
 }
+PACKAGES = {
+    ("ai-sdk", "openai-chat"): "@ai-sdk/openai",
+    ("ai-sdk", "openai-responses"): "@ai-sdk/openai",
+    ("ai-sdk", "anthropic"): "@ai-sdk/anthropic",
+    ("ai-sdk", "gemini"): "@ai-sdk/google",
+    ("ai-sdk", "openai-compatible"): "@ai-sdk/openai-compatible",
+    ("genkit", "openai-chat"): "@genkit-ai/compat-oai",
+    ("genkit", "anthropic"): "@genkit-ai/anthropic",
+    ("genkit", "gemini"): "@genkit-ai/google-genai",
+}
+"""The package with which a client speaks an API, where it is one of several."""
 NOTES = {
-    "claude-code": "the version is that of `claude-agent-sdk`, which brings the program along",
     "gemini-cli": "it sends the image that a tool returned to other models, but not to `gemini-3-pro`, without a gateway too",
     "qwen-code": "it sends no images to the models here: it says that they cannot read any",
-    "pydantic-ai": "images were tried on `anthropic`; on `openai-chat` it sends them as a message of the user",
+    "pydantic-ai": "on `openai-chat` it sends the images of tools as a message of the user, which the script of the model cannot follow",
     "strands": "no image on `gemini`: it writes those of tools into the JSON of the result",
     "llama-index": "`llama-index-llms-anthropic` 0.12.3 does not run with `anthropic` 2.8.0",
-    "aider": "it defines no tools; the conversation is a question and an answer",
+    "smolagents": "it sends calls and results as text without ids: what counts is that every text came; the tool that fails returns its error",
+    "genkit": "an exception of a tool ends its turn: the tool that fails returns its error",
+    "aider": "it defines no tools; the conversation is two questions and two answers",
 }

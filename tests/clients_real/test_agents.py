@@ -1,12 +1,23 @@
-"""Coding agents through the gateway: files that they read in parallel, one that is missing, an image."""
+"""Coding agents through the gateway: files that they read in parallel, one that is missing, an image;
+then the conversation is resumed, and two other files are read."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from clients_real.agents import AGENTS, Agent
-from clients_real.harness import Cell, cells, check, directives, install, record_cell, run
+from clients_real.agents import AGENTS, Agent, Question
+from clients_real.harness import (
+    Cell,
+    ClientRun,
+    cells,
+    check,
+    install,
+    join,
+    prompts,
+    record_cell,
+    run,
+)
 from gateway.serving import Doors
 from gateway.turns import PNG
 
@@ -14,17 +25,30 @@ BY_NAME = {agent.client.name: agent for agent in AGENTS}
 CELLS = cells([agent.client for agent in AGENTS])
 
 
+FILES = {"oslo": 4, "rome": 21, "bern": 11, "kyiv": 17}
+
+
 def _talk(door: Doors, agent: Agent, cell: Cell, folder: Path) -> None:
-    (folder / "oslo.txt").write_text("4 degrees\n")
-    (folder / "rome.txt").write_text("21 degrees\n")
+    for name, degrees in FILES.items():
+        (folder / f"{name}.txt").write_text(f"{degrees} degrees\n")
     (folder / "blue.png").write_bytes(PNG)
-    steps = agent.steps(folder, cell.upstream)
-    start = agent.start(cell, door.url(cell.upstream), directives(*steps))
+    turns = agent.turns(folder, cell.upstream)
+    first, second = prompts(turns)
+    url = door.url(cell.upstream)
+    finished = join(
+        ask(door, agent, Question(cell, url, first, resume=False), folder),
+        ask(door, agent, Question(cell, url, second, resume=True), folder),
+    )
+    check(cell, finished, turns)
+
+
+def ask(door: Doors, agent: Agent, question: Question, folder: Path) -> ClientRun:
+    """Write the files of an agent, and run it with a question."""
+    start = agent.start(question)
     for path, text in start.files.items():
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(text)
-    finished = run(door, cell, start.command, folder=folder, env=start.env, given=start.given)
-    check(cell, finished, *steps, closings=agent.closings)
+    return run(door, question.cell, start.command, folder=folder, env=start.env, given=start.given)
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)

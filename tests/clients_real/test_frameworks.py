@@ -1,4 +1,5 @@
-"""Frameworks through the gateway: parallel calls of one tool, a tool that fails, and an image.
+"""Frameworks through the gateway: parallel calls of one tool, a tool that fails, and an image; then a
+second question in the same conversation, with parallel calls of that tool.
 
 Each has a program in `frameworks/`, written as its documentation shows it.
 """
@@ -13,12 +14,14 @@ from clients_real.harness import (
     Cell,
     Client,
     ExpectedCall,
+    Turn,
     cells,
     check,
-    directives,
+    check_texts,
     install,
     record_cell,
     run,
+    scripts,
 )
 from gateway.serving import Doors
 from msgspec import Struct
@@ -28,6 +31,8 @@ CHAT = ("openai-chat",)
 OPENAI = ("openai-chat", "openai-responses")
 THREE = ("openai-chat", "anthropic", "gemini")
 FOUR = (*OPENAI, "anthropic", "gemini")
+COMPATIBLE = "openai-compatible"
+"""The chat API by a package for servers that are compatible with it."""
 
 
 class Framework(Struct, frozen=True):
@@ -40,18 +45,24 @@ class Framework(Struct, frozen=True):
     failure: str = "station 7 is closed"
     """What the model is told of the error."""
 
-    def steps(self, api: str) -> list[list[ExpectedCall]]:
-        """Two calls of one tool, a call that fails, and an image."""
-        steps = [
-            [
-                self._call("weather", "city", "Oslo", "4 degrees"),
-                self._call("weather", "city", "Rome", "21 degrees"),
-            ],
+    results_as_text: bool = False
+    """Whether it sends calls and results as text, without ids."""
+
+    def turns(self, api: str) -> list[Turn]:
+        """Two calls of one tool, a call that fails, and an image; then two other calls."""
+        first = [
+            self._weather("Oslo", "4 degrees", "Rome", "21 degrees"),
             [self._call("station_status", "station", "7", self.failure)],
         ]
         if api in self.images:
-            steps.append([self._call("picture", "place", "Oslo", "", image=True)])
-        return steps
+            first.append([self._call("picture", "place", "Oslo", "", image=True)])
+        return [first, [self._weather("Bern", "11 degrees", "Kyiv", "17 degrees")]]
+
+    def _weather(self, city: str, holds: str, other: str, other_holds: str) -> list[ExpectedCall]:
+        return [
+            self._call("weather", "city", city, holds),
+            self._call("weather", "city", other, other_holds),
+        ]
 
     def _call(
         self, tool: str, field: str, value: str, holds: str, *, image: bool = False
@@ -62,7 +73,7 @@ class Framework(Struct, frozen=True):
 FRAMEWORKS = (
     Framework(
         Client("pydantic-ai", "pypi", ("pydantic-ai-slim[openai,anthropic,google]",), FOUR),
-        images=("anthropic",),
+        images=("openai-responses", "anthropic", "gemini"),
     ),
     Framework(
         Client(
@@ -94,8 +105,10 @@ FRAMEWORKS = (
                 "llama-index-llms-google-genai",
             ),
             apis=("openai-chat", "gemini"),
-        )
+        ),
+        images=("openai-chat", "gemini"),
     ),
+    Framework(Client("smolagents", "pypi", ("smolagents[openai]",), CHAT), results_as_text=True),
     Framework(
         Client(
             name="strands",
@@ -106,10 +119,40 @@ FRAMEWORKS = (
         ),
         images=("openai-chat", "anthropic"),
     ),
-    Framework(Client("agno", "pypi", ("agno", "openai", "anthropic", "google-genai"), FOUR)),
+    Framework(
+        Client("agno", "pypi", ("agno", "openai", "anthropic", "google-genai"), FOUR), images=FOUR
+    ),
     Framework(Client("haystack", "pypi", ("haystack-ai",), CHAT)),
     Framework(Client("semantic-kernel", "pypi", ("semantic-kernel",), CHAT), prefix="Station-"),
-    Framework(Client("ai-sdk", "npm", ("ai", "@ai-sdk/openai-compatible", "zod"), CHAT)),
+    Framework(
+        Client(
+            name="ai-sdk",
+            registry="npm",
+            packages=(
+                "ai",
+                "@ai-sdk/openai",
+                "@ai-sdk/anthropic",
+                "@ai-sdk/google",
+                "@ai-sdk/openai-compatible",
+                "zod",
+            ),
+            apis=(*FOUR, COMPATIBLE),
+        ),
+        images=("openai-responses", "anthropic", "gemini"),
+    ),
+    Framework(
+        Client(
+            name="genkit",
+            registry="npm",
+            packages=(
+                "genkit",
+                "@genkit-ai/compat-oai",
+                "@genkit-ai/anthropic",
+                "@genkit-ai/google-genai",
+            ),
+            apis=THREE,
+        )
+    ),
 )
 BY_NAME = {framework.client.name: framework for framework in FRAMEWORKS}
 CELLS = cells([framework.client for framework in FRAMEWORKS])
@@ -127,15 +170,15 @@ def _program(client: Client) -> list[str]:
 def test_a_framework_gets_every_result_to_its_call(cell: Cell, door: Doors, tmp_path: Path) -> None:
     install(cell.client)
     framework = BY_NAME[cell.client.name]
-    steps = framework.steps(cell.api)
+    turns = framework.turns(cell.api)
     request = {
         "api": cell.api,
         "url": door.url(cell.upstream),
         "model": cell.model,
-        "prompt": directives(*steps),
+        "scripts": scripts(turns),
         "stream": cell.stream,
     }
     command = [*_program(cell.client), json.dumps(request)]
     with record_cell(cell):
         finished = run(door, cell, command, folder=tmp_path, env={})
-        check(cell, finished, *steps)
+        (check_texts if framework.results_as_text else check)(cell, finished, turns)

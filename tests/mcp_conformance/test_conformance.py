@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -15,7 +16,11 @@ from toolwire.tool_server import ToolServer
 HERE = Path(__file__).parent
 BIN = HERE / "node_modules" / ".bin"
 SUMMARY = re.compile(r"^([✓✗]) (\S+): (\d+) passed, (\d+) failed$", re.MULTILINE)
-SCENARIOS = 32
+PACKAGE = json.loads((HERE / "package.json").read_bytes())
+SUITE = PACKAGE["dependencies"]["@modelcontextprotocol/conformance"]
+"""The version of the suite."""
+SCENARIOS, SERVED = 32, 20
+"""How many scenarios there are, and how many are about tools."""
 NOT_SERVED = {"completion-complete", "resources", "prompts"}
 """A tool server has no resources and no prompts, and so nothing to complete."""
 NO_CHECKS = {"server-sse-polling"}
@@ -40,5 +45,6 @@ def test_every_scenario_about_tools_passes(tmp_path: Path) -> None:
         for name, result in results.items()
         if name not in NOT_SERVED and name.partition("-")[0] not in NOT_SERVED
     }
+    assert len(tools) == SERVED
     assert [name for name, (mark, _) in tools.items() if mark == "✗"] == []
     assert {name for name, (_, passed) in tools.items() if not passed} == NO_CHECKS

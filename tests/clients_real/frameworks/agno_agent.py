@@ -3,18 +3,35 @@
 import asyncio
 
 from agno.agent import Agent
-from agno.models.anthropic import Claude
-from agno.models.google import Gemini
-from agno.models.openai import OpenAIChat, OpenAIResponses
-from common import API, KEY, MODEL, PROMPT, STREAM, URL, fail, measure
+from agno.db.in_memory import InMemoryDb
+from agno.media import Image
+from agno.tools.function import ToolResult
+from common import API, IMAGE_BYTES, KEY, MODEL, PROMPTS, STREAM, URL, fail, measure
+
+
+def openai_model(kind: str) -> object:
+    from agno.models import openai
+
+    return getattr(openai, kind)(id=MODEL, base_url=f"{URL}/v1", api_key=KEY)
+
+
+def anthropic_model() -> object:
+    from agno.models.anthropic import Claude
+
+    return Claude(id=MODEL, api_key=KEY, client_params={"base_url": URL})
+
+
+def google_model() -> object:
+    from agno.models.google import Gemini
+
+    return Gemini(id=MODEL, api_key=KEY, client_params={"http_options": {"base_url": URL}})
+
 
 MODELS = {
-    "openai-chat": lambda: OpenAIChat(id=MODEL, base_url=f"{URL}/v1", api_key=KEY),
-    "openai-responses": lambda: OpenAIResponses(id=MODEL, base_url=f"{URL}/v1", api_key=KEY),
-    "anthropic": lambda: Claude(id=MODEL, api_key=KEY, client_params={"base_url": URL}),
-    "gemini": lambda: Gemini(
-        id=MODEL, api_key=KEY, client_params={"http_options": {"base_url": URL}}
-    ),
+    "openai-chat": lambda: openai_model("OpenAIChat"),
+    "openai-responses": lambda: openai_model("OpenAIResponses"),
+    "anthropic": anthropic_model,
+    "gemini": google_model,
 }
 
 
@@ -28,13 +45,27 @@ def station_status(station: str) -> str:
     return fail(station)
 
 
+def picture(place: str) -> ToolResult:
+    """A picture of a place."""
+    image = Image(content=IMAGE_BYTES, mime_type="image/png", format="png")
+    return ToolResult(content=f"a picture of {place}", images=[image])
+
+
 async def main() -> None:
-    agent = Agent(model=MODELS[API](), tools=[weather, station_status], telemetry=False)
-    if not STREAM:
-        print((await agent.arun(PROMPT)).content)
-        return
-    async for event in agent.arun(PROMPT, stream=True):
-        print(getattr(event, "content", None) or "", end="")
+    agent = Agent(
+        model=MODELS[API](),
+        tools=[weather, station_status, picture],
+        db=InMemoryDb(),
+        session_id="weather",
+        add_history_to_context=True,
+        telemetry=False,
+    )
+    for prompt in PROMPTS:
+        if not STREAM:
+            print((await agent.arun(prompt)).content)
+            continue
+        async for event in agent.arun(prompt, stream=True):
+            print(getattr(event, "content", None) or "", end="")
 
 
 asyncio.run(main())

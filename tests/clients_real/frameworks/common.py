@@ -14,18 +14,20 @@ REQUEST = json.loads(sys.argv[1])
 API: str = REQUEST["api"]
 URL: str = REQUEST["url"]
 MODEL: str = REQUEST["model"]
-PROMPT: str = REQUEST["prompt"]
+SCRIPTS: list[list[str]] = REQUEST["scripts"]
+"""What the model is told to do in each turn, step by step."""
+PROMPTS = [" [[then]] ".join(script) for script in SCRIPTS]
 STREAM: bool = REQUEST["stream"]
 KEY = "any-key"
-DEGREES = {"Oslo": "4 degrees", "Rome": "21 degrees"}
+DEGREES = {"Oslo": 4, "Rome": 21, "Bern": 11, "Kyiv": 17}
 IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 IMAGE_BYTES = base64.b64decode(IMAGE)
 
 
 async def measure(city: str) -> str:
     """The weather of a city. The first city that is asked for takes longest."""
-    await asyncio.sleep(0.2 if city == "Oslo" else 0)
-    return f"{city}: {DEGREES[city]}"
+    await asyncio.sleep(0.2 if city in ("Oslo", "Bern") else 0)
+    return f"{city}: {DEGREES[city]} degrees"
 
 
 def fail(station: str) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Annotated
 
-from common import KEY, MODEL, PROMPT, STREAM, URL, fail, measure
+from common import KEY, MODEL, PROMPTS, STREAM, URL, fail, measure
 from haystack.components.agents import Agent
 from haystack.components.generators.chat import OpenAIChatGenerator
 from haystack.dataclasses import ChatMessage
@@ -31,4 +31,7 @@ agent = Agent(
     streaming_callback=(lambda chunk: None) if STREAM else None,
     raise_on_tool_invocation_failure=False,
 )
-print(agent.run(messages=[ChatMessage.from_user(PROMPT)])["messages"][-1].text)
+messages = []
+for prompt in PROMPTS:
+    messages = agent.run(messages=[*messages, ChatMessage.from_user(prompt)])["messages"]
+    print(messages[-1].text)

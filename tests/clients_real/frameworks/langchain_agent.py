@@ -2,20 +2,34 @@
 
 import asyncio
 
-from common import API, IMAGE, KEY, MODEL, PROMPT, STREAM, URL, fail, measure
+from common import API, IMAGE, KEY, MODEL, PROMPTS, STREAM, URL, fail, measure
 from langchain.agents import create_agent
-from langchain_anthropic import ChatAnthropic
 from langchain_core.tools import ToolException, tool
-from langchain_google_genai import ChatGoogleGenerativeAI
-from langchain_openai import ChatOpenAI
+
+
+def openai_model(**options: bool) -> object:
+    from langchain_openai import ChatOpenAI
+
+    return ChatOpenAI(model=MODEL, base_url=f"{URL}/v1", api_key=KEY, **options)
+
+
+def anthropic_model() -> object:
+    from langchain_anthropic import ChatAnthropic
+
+    return ChatAnthropic(model=MODEL, base_url=URL, api_key=KEY)
+
+
+def google_model() -> object:
+    from langchain_google_genai import ChatGoogleGenerativeAI
+
+    return ChatGoogleGenerativeAI(model=MODEL, base_url=URL, api_key=KEY)
+
 
 MODELS = {
-    "openai-chat": lambda: ChatOpenAI(model=MODEL, base_url=f"{URL}/v1", api_key=KEY),
-    "openai-responses": lambda: ChatOpenAI(
-        model=MODEL, base_url=f"{URL}/v1", api_key=KEY, use_responses_api=True
-    ),
-    "anthropic": lambda: ChatAnthropic(model=MODEL, base_url=URL, api_key=KEY),
-    "gemini": lambda: ChatGoogleGenerativeAI(model=MODEL, base_url=URL, api_key=KEY),
+    "openai-chat": openai_model,
+    "openai-responses": lambda: openai_model(use_responses_api=True),
+    "anthropic": anthropic_model,
+    "gemini": google_model,
 }
 
 
@@ -42,16 +56,21 @@ def picture(place: str) -> list[dict]:
 
 station_status.handle_tool_error = True
 agent = create_agent(MODELS[API](), [weather, station_status, picture])
-INPUT = {"messages": [{"role": "user", "content": PROMPT}]}
 
 
 async def main() -> None:
-    if not STREAM:
-        print((await agent.ainvoke(INPUT))["messages"][-1].text)
-        return
-    async for message, _ in agent.astream(INPUT, stream_mode="messages"):
-        if message.type == "AIMessageChunk":
-            print(message.text, end="")
+    messages = []
+    for prompt in PROMPTS:
+        state = {"messages": [*messages, {"role": "user", "content": prompt}]}
+        if not STREAM:
+            messages = (await agent.ainvoke(state))["messages"]
+            print(messages[-1].text)
+            continue
+        async for mode, item in agent.astream(state, stream_mode=["messages", "values"]):
+            if mode == "values":
+                messages = item["messages"]
+            elif item[0].type == "AIMessageChunk":
+                print(item[0].text, end="")
 
 
 asyncio.run(main())

@@ -2,23 +2,32 @@
 
 import asyncio
 
-from common import API, KEY, MODEL, PROMPT, STREAM, URL, fail, measure
+from common import API, IMAGE_BYTES, KEY, MODEL, PROMPTS, STREAM, URL, fail, measure
 from llama_index.core.agent.workflow import FunctionAgent
-from llama_index.llms.google_genai import GoogleGenAI
-from llama_index.llms.openai_like import OpenAILike
+from llama_index.core.base.llms.types import ImageBlock, TextBlock
+from llama_index.core.workflow import Context
 
-MODELS = {
-    "openai-chat": lambda: OpenAILike(
+
+def openai_model() -> object:
+    from llama_index.llms.openai_like import OpenAILike
+
+    return OpenAILike(
         model=MODEL,
         api_base=f"{URL}/v1",
         api_key=KEY,
         is_chat_model=True,
         is_function_calling_model=True,
-    ),
-    "gemini": lambda: GoogleGenAI(
-        model=MODEL, api_key=KEY, http_options={"base_url": URL}, context_window=100_000
-    ),
-}
+    )
+
+
+def google_model() -> object:
+    from llama_index.llms.google_genai import GoogleGenAI
+
+    options = {"base_url": URL}
+    return GoogleGenAI(model=MODEL, api_key=KEY, http_options=options, context_window=100_000)
+
+
+MODELS = {"openai-chat": openai_model, "gemini": google_model}
 
 
 async def weather(city: str) -> str:
@@ -31,10 +40,18 @@ def station_status(station: str) -> str:
     return fail(station)
 
 
+def picture(place: str) -> list[TextBlock | ImageBlock]:
+    """A picture of a place."""
+    image = ImageBlock(image=IMAGE_BYTES, image_mimetype="image/png")
+    return [TextBlock(text=f"a picture of {place}"), image]
+
+
 async def main() -> None:
-    tools = [weather, station_status]
+    tools = [weather, station_status, picture]
     agent = FunctionAgent(tools=tools, llm=MODELS[API](), streaming=STREAM)
-    print(await agent.run(PROMPT))
+    context = Context(agent)
+    for prompt in PROMPTS:
+        print(await agent.run(prompt, ctx=context))
 
 
 asyncio.run(main())

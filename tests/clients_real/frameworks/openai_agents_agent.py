@@ -11,7 +11,7 @@ from agents import (
     function_tool,
     set_tracing_disabled,
 )
-from common import API, IMAGE, KEY, MODEL, PROMPT, STREAM, URL, fail, measure
+from common import API, IMAGE, KEY, MODEL, PROMPTS, STREAM, URL, fail, measure
 from openai import AsyncOpenAI
 
 MODELS = {"openai-chat": OpenAIChatCompletionsModel, "openai-responses": OpenAIResponsesModel}
@@ -40,13 +40,17 @@ async def main() -> None:
     client = AsyncOpenAI(base_url=f"{URL}/v1", api_key=KEY)
     model = MODELS[API](model=MODEL, openai_client=client)
     agent = Agent(name="Weather", model=model, tools=[weather, station_status, picture])
-    if not STREAM:
-        print((await Runner.run(agent, PROMPT)).final_output)
-        return
-    run = Runner.run_streamed(agent, PROMPT)
-    async for _ in run.stream_events():
-        pass
-    print(run.final_output)
+    items = []
+    for prompt in PROMPTS:
+        question = [*items, {"role": "user", "content": prompt}]
+        if STREAM:
+            run = Runner.run_streamed(agent, question)
+            async for _ in run.stream_events():
+                pass
+        else:
+            run = await Runner.run(agent, question)
+        items = run.to_input_list()
+        print(run.final_output)
 
 
 asyncio.run(main())

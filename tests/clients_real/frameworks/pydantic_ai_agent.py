@@ -2,26 +2,36 @@
 
 import asyncio
 
-from common import API, IMAGE_BYTES, KEY, MODEL, PROMPT, STREAM, URL, fail, measure
+from common import API, IMAGE_BYTES, KEY, MODEL, PROMPTS, STREAM, URL, fail, measure
 from pydantic_ai import Agent, BinaryContent, ModelRetry
-from pydantic_ai.models.anthropic import AnthropicModel
-from pydantic_ai.models.google import GoogleModel
-from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
-from pydantic_ai.providers.anthropic import AnthropicProvider
-from pydantic_ai.providers.google import GoogleProvider
-from pydantic_ai.providers.openai import OpenAIProvider
+
+
+def openai_model(kind: str) -> object:
+    from pydantic_ai.models import openai
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    return getattr(openai, kind)(MODEL, provider=OpenAIProvider(base_url=f"{URL}/v1", api_key=KEY))
+
+
+def anthropic_model() -> object:
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+
+    return AnthropicModel(MODEL, provider=AnthropicProvider(base_url=URL, api_key=KEY))
+
+
+def google_model() -> object:
+    from pydantic_ai.models.google import GoogleModel
+    from pydantic_ai.providers.google import GoogleProvider
+
+    return GoogleModel(MODEL, provider=GoogleProvider(base_url=URL, api_key=KEY))
+
 
 MODELS = {
-    "openai-chat": lambda: OpenAIChatModel(
-        MODEL, provider=OpenAIProvider(base_url=f"{URL}/v1", api_key=KEY)
-    ),
-    "openai-responses": lambda: OpenAIResponsesModel(
-        MODEL, provider=OpenAIProvider(base_url=f"{URL}/v1", api_key=KEY)
-    ),
-    "anthropic": lambda: AnthropicModel(
-        MODEL, provider=AnthropicProvider(base_url=URL, api_key=KEY)
-    ),
-    "gemini": lambda: GoogleModel(MODEL, provider=GoogleProvider(base_url=URL, api_key=KEY)),
+    "openai-chat": lambda: openai_model("OpenAIChatModel"),
+    "openai-responses": lambda: openai_model("OpenAIResponsesModel"),
+    "anthropic": anthropic_model,
+    "gemini": google_model,
 }
 agent = Agent(MODELS[API]())
 
@@ -48,11 +58,15 @@ def picture(place: str) -> BinaryContent:
 
 
 async def main() -> None:
-    if STREAM:
-        async with agent.run_stream(PROMPT) as run:
-            print(await run.get_output())
-    else:
-        print((await agent.run(PROMPT)).output)
+    messages = []
+    for prompt in PROMPTS:
+        if STREAM:
+            async with agent.run_stream(prompt, message_history=messages) as run:
+                print(await run.get_output())
+        else:
+            run = await agent.run(prompt, message_history=messages)
+            print(run.output)
+        messages = run.all_messages()
 
 
 asyncio.run(main())

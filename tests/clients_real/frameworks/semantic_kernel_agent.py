@@ -2,9 +2,9 @@
 
 import asyncio
 
-from common import KEY, MODEL, PROMPT, STREAM, URL, fail, measure
+from common import KEY, MODEL, PROMPTS, STREAM, URL, fail, measure
 from openai import AsyncOpenAI
-from semantic_kernel.agents import ChatCompletionAgent
+from semantic_kernel.agents import ChatCompletionAgent, ChatHistoryAgentThread
 from semantic_kernel.connectors.ai.open_ai import OpenAIChatCompletion
 from semantic_kernel.functions import kernel_function
 
@@ -27,11 +27,13 @@ async def main() -> None:
     client = AsyncOpenAI(base_url=f"{URL}/v1", api_key=KEY)
     service = OpenAIChatCompletion(ai_model_id=MODEL, async_client=client)
     agent = ChatCompletionAgent(service=service, name="Weather", plugins=[Station()])
-    if not STREAM:
-        print((await agent.get_response(messages=PROMPT)).content)
-        return
-    async for response in agent.invoke_stream(messages=PROMPT):
-        print(response.content, end="")
+    thread = ChatHistoryAgentThread()
+    for prompt in PROMPTS:
+        if not STREAM:
+            print((await agent.get_response(messages=prompt, thread=thread)).content)
+            continue
+        async for response in agent.invoke_stream(messages=prompt, thread=thread):
+            print(response.content, end="")
 
 
 asyncio.run(main())

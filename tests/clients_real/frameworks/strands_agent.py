@@ -1,22 +1,30 @@
 """Strands Agents: an agent with the models of three providers."""
 
-from common import API, IMAGE_BYTES, KEY, MODEL, PROMPT, URL, fail, measure
+from common import API, IMAGE_BYTES, KEY, MODEL, PROMPTS, URL, fail, measure
 from strands import Agent, tool
-from strands.models.anthropic import AnthropicModel
-from strands.models.gemini import GeminiModel
-from strands.models.openai import OpenAIModel
 
-MODELS = {
-    "openai-chat": lambda: OpenAIModel(
-        client_args={"base_url": f"{URL}/v1", "api_key": KEY}, model_id=MODEL
-    ),
-    "anthropic": lambda: AnthropicModel(
-        client_args={"base_url": URL, "api_key": KEY}, model_id=MODEL, max_tokens=999
-    ),
-    "gemini": lambda: GeminiModel(
-        client_args={"api_key": KEY, "http_options": {"base_url": URL}}, model_id=MODEL
-    ),
-}
+
+def openai_model() -> object:
+    from strands.models.openai import OpenAIModel
+
+    return OpenAIModel(client_args={"base_url": f"{URL}/v1", "api_key": KEY}, model_id=MODEL)
+
+
+def anthropic_model() -> object:
+    from strands.models.anthropic import AnthropicModel
+
+    client = {"base_url": URL, "api_key": KEY}
+    return AnthropicModel(client_args=client, model_id=MODEL, max_tokens=999)
+
+
+def gemini_model() -> object:
+    from strands.models.gemini import GeminiModel
+
+    client = {"api_key": KEY, "http_options": {"base_url": URL}}
+    return GeminiModel(client_args=client, model_id=MODEL)
+
+
+MODELS = {"openai-chat": openai_model, "anthropic": anthropic_model, "gemini": gemini_model}
 
 
 @tool
@@ -38,4 +46,6 @@ def picture(place: str) -> dict:
     return {"status": "success", "content": [{"image": image}]}
 
 
-print(Agent(model=MODELS[API](), tools=[weather, station_status, picture])(PROMPT))
+agent = Agent(model=MODELS[API](), tools=[weather, station_status, picture])
+for prompt in PROMPTS:
+    print(agent(prompt))
