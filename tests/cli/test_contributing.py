@@ -69,7 +69,7 @@ def run(
         capture_output=True,
         env={**env, "TOOLWIRE_WIRES": wires} if wires else env,
         check=False,
-        timeout=1800 if DEEP else 300,
+        timeout=3600 if DEEP else 1800,
         text=True,
         cwd=project,
     )

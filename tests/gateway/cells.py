@@ -163,10 +163,7 @@ def asks(api: str, name: str, text: str) -> tuple[str, Object]:
 
 def aborts(door: Doors, api: str, upstream: str, stream: bool) -> None:
     """A client that disconnects during the response: the gateway stops at once."""
-    text = (
-        "[[slow 0.06]] [[text one two three four five six seven eight nine ten eleven twelve"
-        " thirteen fourteen]]"
-    )
+    text = f"[[slow 0.06]] [[text {'word ' * 1000}]]"
     before = _disconnects(door, upstream)
     if api == WEBSOCKET:
         _close_early(door, upstream, text)

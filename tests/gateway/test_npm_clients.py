@@ -31,10 +31,8 @@ from toolwire.gateway.translation.translator import Translator
 SCRIPT = Path(__file__).parent / "npm_clients.mjs"
 FRONTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 PACKAGES = ("openai", "anthropic", "google")
-LONG = (
-    "[[slow 0.05]] [[text one two three four five six seven eight nine ten eleven twelve thirteen"
-    " fourteen fifteen]]"
-)
+LONG = f"[[slow 0.05]] [[text {'word ' * 1000}]]"
+"""An answer that is not over when a client leaves, however slow the client is."""
 TEXTS = {
     "tools": QUESTION,
     "thinks": THINKS,
@@ -108,7 +106,7 @@ def conversations(door: Doors) -> dict[Talk, Object]:
     ]
     lines = "".join(json.dumps(ask) + "\n" for ask in asks)
     done = subprocess.run(
-        [node, str(SCRIPT)], input=lines, capture_output=True, text=True, timeout=120
+        [node, str(SCRIPT)], input=lines, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return dict(zip(TALKS, map(json.loads, done.stdout.splitlines()), strict=True))

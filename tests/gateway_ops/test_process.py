@@ -324,7 +324,7 @@ def test_the_log_has_the_stack_of_a_worker_with_a_blocked_event_loop(tmp_path: P
         assert process.stdout is not None
         url = process.stdout.readline().strip()
         with pytest.raises(OSError):  # the worker is killed in the middle of the request
-            urllib.request.urlopen(f"{url}/block", timeout=30)
+            urllib.request.urlopen(f"{url}/block", timeout=120)
         assert "in block_the_loop" in errors.read_text()
         assert get(f"{url}/").status == 200
         process.send_signal(signal.SIGTERM)
