@@ -256,7 +256,7 @@ def test_a_server_is_left_alone_for_as_long_as_it_wants(
     began = monotonic()
     seen = talk(agent, "hi")
     assert over(seen).text == "hello" and len(server.scopes) == 2
-    assert least <= monotonic() - began < 20
+    assert least <= monotonic() - began < 60
     if least:
         assert only(seen, Retry)[0].wait == pytest.approx(least)
 

@@ -70,7 +70,7 @@ def test_whatever_a_tool_does_its_call_gets_a_result_and_others_go_on(
     called = f"[[call {bad.runnable.name} {{}}]]"
     began = monotonic()
     seen = talk(agent, f'{called} [[call Calculator_Add {{"a": 1, "b": 2}}]] {called}')
-    assert monotonic() - began < 20
+    assert monotonic() - began < 60
     told = {done.number: done.result for done in only(seen, ToolFinished)}
     assert sorted(told) == [0, 1, 2]
     assert told[1].output == 3.0 and not told[1].error
