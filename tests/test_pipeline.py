@@ -16,7 +16,7 @@ from toolwire.codec import resolve
 from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import observe
 from toolwire.lint.facts import Facts
-from toolwire.lint.registry import all_rules, rules_for_translation, rules_to_check
+from toolwire.lint.registry import all_rules, fixable_rules, rules_for_translation, rules_to_check
 from toolwire.lint.rule import Rule
 
 assert part_breaks.__doc__  # importing it adds its breaks
@@ -144,7 +144,7 @@ def violations_of_excluded_rules(conversation: Conversation, target: str) -> lis
     return [
         rule.name
         for rule in all_rules()
-        if (rule.ruled_out_by or rule.applies)
+        if (rule.ruled_out_by or rule.ruled_out_on_own_wire_by or rule.applies or rule.concerns)
         and not (translated and (rule.scope != "conversation" or rule.handled_by))
         and not (translated and rule.severity_for(facts.profile) != "error")
         and rule.name not in checked
@@ -201,6 +201,18 @@ def test_a_well_formed_history_is_checked_by_no_rule_that_walks_it() -> None:
     assert not any(
         rule.ruled_out_by for rule in rules_for_translation(resolve("anthropic")[1], flags)
     )
+
+
+def test_a_well_formed_history_on_its_own_wire_is_checked_by_few_rules() -> None:
+    body: JSON = {
+        "messages": [text_message(), call_message("c1"), result_message("c1"), text_message()]
+    }
+    conversation = decode({**TOOLS, **body}, "openai-chat")  # type: ignore[dict-item]
+    facts = Facts(conversation, resolve("openai-chat")[1])
+    rules = [*rules_to_check(facts), *fixable_rules(facts)]
+    assert not any(rule.ruled_out_on_own_wire_by for rule in rules)
+    assert all(rule.fix is not None for rule in fixable_rules(facts))
+    assert len(fixable_rules(facts)) < len(all_rules()) / 5
 
 
 TOOLS: JSON = {"tools": [{"type": "function", "function": {"name": "search", "parameters": {}}}]}

@@ -10,7 +10,7 @@ from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Result, Text
 from toolwire.lint import check, repair
-from toolwire.lint.arguments import argument_faults
+from toolwire.lint.arguments import faults_of_kind
 from toolwire.lint.facts import Facts
 from toolwire.profiles.table import PROFILES
 
@@ -208,6 +208,6 @@ def test_nested_objects_are_not_mistaken_for_merged_arguments() -> None:
 
 def test_arguments_are_checked_once_for_all_rules() -> None:
     view = Facts(decode(chat(CUT), "openai-chat"), PROFILES["minimax"])
-    (first,) = argument_faults(view, "invalid")
-    (again,) = argument_faults(view, "invalid")
+    (first,) = faults_of_kind(view, "invalid")
+    (again,) = faults_of_kind(view, "invalid")
     assert first is again

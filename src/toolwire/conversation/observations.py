@@ -69,10 +69,20 @@ class Observation:
     """Every tool definition is a function with a name and without a strict flag."""
     ROLES_FIT = 1 << 17
     """Calls are in messages of the assistant, and results in others."""
+    WIRE_IDS = 1 << 18
+    """Every call and result has a call id from its wire that is not a number, and no call has the
+    id of an item beside it."""
+    ACCEPTED_IDS = 1 << 19
+    """The target accepts the id of every call and result. This and what follows depends on the
+    target, and is only known on its own wire."""
+    ACCEPTED_NAMES = 1 << 20
+    """The target accepts the name of every tool."""
+    ACCEPTED_ARGUMENTS = 1 << 21
+    """The arguments of every call have the form that the target expects."""
 
 
-ALL = (1 << 18) - 1
-"""All properties."""
+ALL = (1 << 19) - 1
+"""All properties that one pass sees."""
 SERVER_TOOL_IDS = ("srvtoolu_", "mcptoolu_")
 """Prefixes of ids that a provider gives to calls that it runs itself."""
 REASONING_SETTINGS = ("effort", "budget")
@@ -236,7 +246,11 @@ def _observe_calls(conversation: Conversation, target: str, observations: Observ
         arguments = call.args.content
         if arguments.__class__ is str and arguments[:1] != "{":
             missing |= Observation.OBJECT_ARGUMENTS
+        if call.origin != "wire" or call.item is not None or call.id.isdecimal():
+            missing |= Observation.WIRE_IDS
     for result in observations.results:
+        if result.origin != "wire" or result.call_id.isdecimal():
+            missing |= Observation.WIRE_IDS
         if result.executor != "client" or result.family == APPROVAL:
             missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
     if missing & Observation.NO_SERVER_TOOLS:

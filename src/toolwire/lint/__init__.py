@@ -105,9 +105,14 @@ def repair(
     return repair_and_write(conversation, profile, unsafe=unsafe)
 
 
-def repair_and_write(conversation: Conversation, profile: Profile, *, unsafe: bool) -> Repaired:
-    """Repair a conversation on its own wire, and write it."""
-    done = repair_on_own_wire(conversation, profile, unsafe=unsafe)
+def repair_and_write(
+    conversation: Conversation, profile: Profile, *, unsafe: bool, only_changes: bool = False
+) -> Repaired:
+    """Repair a conversation on its own wire, and write it.
+
+    With `only_changes`, the findings of a conversation that needs no change are left out.
+    """
+    done = repair_on_own_wire(conversation, profile, unsafe=unsafe, only_changes=only_changes)
     source = conversation.source
     return Repaired(
         body_as_given(done.conversation.source.body, source),

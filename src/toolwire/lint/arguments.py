@@ -132,13 +132,14 @@ def _path_of_arguments(call: Call) -> JsonPath:
     return call.path if field is None else (*call.path, *field.path)
 
 
-def argument_faults(facts: Facts, kind: Kind) -> list[ArgumentFault]:
+def faults_of_kind(facts: Facts, kind: Kind) -> list[ArgumentFault]:
     """The calls with one kind of fault in their arguments."""
-    return [fault for fault in _all_faults(facts) if fault.kind == kind]
+    return [fault for fault in argument_faults(facts) if fault.kind == kind]
 
 
 @once_per_history
-def _all_faults(facts: Facts) -> list[ArgumentFault]:
+def argument_faults(facts: Facts) -> list[ArgumentFault]:
+    """The calls with a fault in their arguments."""
     if (
         not facts.profile.arguments_format
         or not facts.calls
@@ -295,7 +296,7 @@ def _split_objects(text: str) -> tuple[Object, ...]:
 
 def report_faults(facts: Facts, kind: Kind, why: str) -> Iterator[Problem]:
     """A finding for each fault."""
-    for fault in argument_faults(facts, kind):
+    for fault in faults_of_kind(facts, kind):
         text = fault.raw if isinstance(fault.raw, str) else text_of(fault.raw)
         message = f"the arguments of {fault.subject} {why}: {text[:60]!r}"
         yield fault.path, message, "safe"
@@ -331,7 +332,7 @@ def fix_arguments(facts: Facts, kind: Kind, what: str) -> FixedConversation | Fi
     field of an object.
     """
     edits: list[tuple[ArgumentFault, JSON, str]] = []
-    for fault in argument_faults(facts, kind):
+    for fault in faults_of_kind(facts, kind):
         if not isinstance(fault.value, UnsetType):
             edits.append((fault, fault.value, what))
         else:

@@ -48,6 +48,8 @@ class Facts(PairFacts):
         """
         if not self.own_wire or self.conversation.kind != "request":
             return set()
+        if not self.calls and not self.results:
+            return set()
         ids = [call.id for call in self.calls] + [result.call_id for result in self.results]
         return set(invalid_ids(ids, self.profile.accepted_ids or self.profile.id_rule))
 

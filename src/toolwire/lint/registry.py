@@ -5,11 +5,15 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Literal, TypeAlias
 
 from toolwire.conversation.model import Finding
+from toolwire.conversation.observations import Observation
 from toolwire.errors import UsageError, suggest
+from toolwire.lint.arguments import accepted_merges, argument_faults
 from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Rule
+from toolwire.lint.tool_names import names_to_fit
 from toolwire.profiles.table import PROFILES, Profile
 
 
@@ -33,10 +37,9 @@ def rule(name: str) -> Rule:
 
 def rules_to_check(facts: Facts) -> tuple[Rule, ...]:
     """The rules that a history may break, in the order in which repair applies their fixes."""
-    flags = facts.observations.flags
     if facts.own_wire:
-        return _rules_on_own_wire(flags)
-    return rules_for_translation(facts.profile, flags)
+        return _select(facts.profile, _own_wire_flags(facts), "own wire")
+    return rules_for_translation(facts.profile, facts.observations.flags)
 
 
 def rules_for_translation(profile: Profile, flags: int) -> tuple[Rule, ...]:
@@ -45,24 +48,51 @@ def rules_for_translation(profile: Profile, flags: int) -> tuple[Rule, ...]:
     Rules about the JSON of the target's own wire do not apply, nor do those that a later stage
     takes care of, nor those that the observations rule out.
     """
-    registered = PROFILES.get(profile.name) is profile
-    rules = _SELECTED.get((profile.name, flags)) if registered else None
-    if rules is None:
-        rules = _select_rules(profile, flags)
-        if registered:
-            _SELECTED[profile.name, flags] = rules
-    return rules
+    return _select(profile, flags, "translated")
 
 
-_SELECTED: dict[tuple[str, int], tuple[Rule, ...]] = {}
+def fixable_rules(facts: Facts) -> tuple[Rule, ...]:
+    """The rules with a fix that a history of the target's own wire may break."""
+    return _select(facts.profile, _own_wire_flags(facts), "fixable")
+
+
+def _own_wire_flags(facts: Facts) -> int:
+    """The observations, with what is known of a history on the wire of its target."""
+    flags = facts.observations.flags
+    if not facts.invalid_ids:
+        flags |= Observation.ACCEPTED_IDS
+    if not names_to_fit(facts):
+        flags |= Observation.ACCEPTED_NAMES
+    if not argument_faults(facts) and not accepted_merges(facts):
+        flags |= Observation.ACCEPTED_ARGUMENTS
+    return flags
+
+
+_Selection: TypeAlias = Literal["translated", "own wire", "fixable"]
+_SELECTED: dict[tuple[str, int, _Selection], tuple[Rule, ...]] = {}
 """Selections that were made before, for the profiles of the table."""
 
 
-def _select_rules(profile: Profile, flags: int) -> tuple[Rule, ...]:
-    return tuple(
-        rule
-        for rule in _rules_in_fix_order()
-        if rule.scope == "conversation"
+def _select(profile: Profile, flags: int, selection: _Selection) -> tuple[Rule, ...]:
+    registered = PROFILES.get(profile.name) is profile
+    rules = _SELECTED.get((profile.name, flags, selection)) if registered else None
+    if rules is None:
+        applies = _applies_to_translation if selection == "translated" else _applies_to_own_wire
+        rules = tuple(
+            rule
+            for rule in _rules_in_fix_order()
+            if (rule.concerns is None or rule.concerns(profile))
+            and applies(rule, profile, flags)
+            and (selection != "fixable" or rule.fix is not None)
+        )
+        if registered:
+            _SELECTED[profile.name, flags, selection] = rules
+    return rules
+
+
+def _applies_to_translation(rule: Rule, profile: Profile, flags: int) -> bool:
+    return (
+        rule.scope == "conversation"
         and not rule.handled_by
         and rule.severity == "error"
         and (rule.applies is None or rule.applies(profile))
@@ -70,14 +100,8 @@ def _select_rules(profile: Profile, flags: int) -> tuple[Rule, ...]:
     )
 
 
-@cache
-def _rules_on_own_wire(flags: int) -> tuple[Rule, ...]:
-    return tuple(
-        rule
-        for rule in _rules_in_fix_order()
-        if rule.scope != "stream"
-        and (rule.ruled_out_on == "other wires" or not rule.is_ruled_out(flags))
-    )
+def _applies_to_own_wire(rule: Rule, profile: Profile, flags: int) -> bool:
+    return rule.scope != "stream" and not rule.is_ruled_out(flags, own_wire=True)
 
 
 @cache

@@ -25,7 +25,7 @@ from toolwire.conversation.model import Change, Conversation, Finding, Kind, Too
 from toolwire.conversation.observations import Observations
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
-from toolwire.lint.registry import rules_for_translation, rules_to_check
+from toolwire.lint.registry import fixable_rules, rules_for_translation, rules_to_check
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 from toolwire.profiles.table import Profile
 
@@ -54,11 +54,20 @@ def repair_for_translation(
 
 
 def repair_on_own_wire(
-    conversation: Conversation, profile: Profile, *, unsafe: bool
+    conversation: Conversation, profile: Profile, *, unsafe: bool, only_changes: bool = False
 ) -> RepairedConversation:
-    """Apply the fixes of all rules to a conversation that stays on its wire."""
+    """Apply the fixes of all rules to a conversation that stays on its wire.
+
+    Args:
+        conversation: what to repair.
+        profile: the provider that gets it.
+        unsafe: True to guess by order.
+        only_changes: True if findings are not needed: rules without a fix are not checked, unless
+            another one is broken.
+    """
     facts = Facts(conversation, profile)
-    return _repair(facts, rules_to_check(facts), unsafe=unsafe)
+    rules = fixable_rules(facts) if only_changes else rules_to_check(facts)
+    return _repair(facts, rules, unsafe=unsafe)
 
 
 def _repair(facts: Facts, rules: Sequence[Rule], *, unsafe: bool) -> RepairedConversation:

@@ -72,13 +72,17 @@ class Rule(Struct, frozen=True, eq=False):
     `stream`: about the events of a recorded stream."""
     handled_by: Literal["", "lower", "fit", "write"] = ""
     """The later stage that takes care of it when a conversation goes to another wire."""
+    concerns: Callable[[Profile], bool] | None = None
+    """Profiles that a history can break it for, on any wire; all if not given."""
     applies: Callable[[Profile], bool] | None = None
-    """Profiles that a translated conversation can break it for; all if not given."""
+    """Those of them that a translated conversation can break it for; all if not given."""
     ruled_out_by: tuple[int, ...] = ()
     """If any of these (combinations of) observations holds, there is no violation."""
     ruled_out_on: Literal["every wire", "other wires"] = "every wire"
     """`other wires`: on its own wire a history may break the rule although it is ruled out, because
     its ids and its content are sent as they are."""
+    ruled_out_on_own_wire_by: tuple[int, ...] = ()
+    """Further observations, of which any rules it out for a history of the target's own wire."""
     bad: tuple[Example, ...] = ()
     """Bodies with a violation."""
     good: tuple[Example, ...] = ()
@@ -92,6 +96,10 @@ class Rule(Struct, frozen=True, eq=False):
             return "info"
         return self.severity
 
-    def is_ruled_out(self, flags: int) -> bool:
+    def is_ruled_out(self, flags: int, *, own_wire: bool = False) -> bool:
         """True if the observations show that there is no violation."""
-        return any(flags & needed == needed for needed in self.ruled_out_by)
+        combinations = self.ruled_out_by
+        if own_wire:
+            everywhere = combinations if self.ruled_out_on == "every wire" else ()
+            combinations = (*everywhere, *self.ruled_out_on_own_wire_by)
+        return any(flags & needed == needed for needed in combinations)

@@ -55,6 +55,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=14,
+    ruled_out_on_own_wire_by=(Observation.ACCEPTED_ARGUMENTS,),
     ruled_out_by=(Observation.OBJECT_ARGUMENTS,),
     applies=lambda profile: profile.arguments_format != "text",
     bad=(

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
+from toolwire.conversation.observations import Observation
 from toolwire.lint.arguments import fix_arguments, report_faults
 from toolwire.lint.examples.chat import (
     USER,
@@ -52,6 +53,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=14,
+    ruled_out_on_own_wire_by=(Observation.ACCEPTED_ARGUMENTS,),
     applies=lambda profile: profile.arguments_format == "json",
     bad=(
         chat_example(

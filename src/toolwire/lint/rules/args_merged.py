@@ -19,8 +19,9 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.model import Fix
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
-from toolwire.lint.arguments import ArgumentFault, accepted_merges, argument_faults, fix_arguments
+from toolwire.lint.arguments import ArgumentFault, accepted_merges, faults_of_kind, fix_arguments
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -47,7 +48,7 @@ def _calls_without_arguments(facts: Facts, fault: ArgumentFault) -> list[Call]:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    refused = argument_faults(facts, "merged")
+    refused = faults_of_kind(facts, "merged")
     for fault in refused or accepted_merges(facts):
         message = f"{fault.subject} contains the arguments of {len(fault.pieces)} calls"
         fix: Fix | None
@@ -69,7 +70,7 @@ def _split_arguments(facts: Facts) -> FixedBody | None:
     """Give each call its own arguments, where the calls that lost theirs are known."""
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
-    for fault in argument_faults(facts, "merged") or accepted_merges(facts):
+    for fault in faults_of_kind(facts, "merged") or accepted_merges(facts):
         empty_calls = _calls_without_arguments(facts, fault)
         if not empty_calls:
             continue
@@ -100,6 +101,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=13,
+    ruled_out_on_own_wire_by=(Observation.ACCEPTED_ARGUMENTS,),
     applies=lambda profile: profile.arguments_format == "json",
     bad=(
         chat_example(USER, assistant(_MERGED_CALL), tool_message("c1"), target="minimax"),

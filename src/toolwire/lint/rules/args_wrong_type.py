@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
+from toolwire.conversation.observations import Observation
 from toolwire.lint.arguments import fix_arguments, report_faults
 from toolwire.lint.examples.chat import (
     USER,
@@ -65,6 +66,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=14,
+    ruled_out_on_own_wire_by=(Observation.ACCEPTED_ARGUMENTS,),
     scope="body",
     bad=(
         chat_example(USER, assistant(tool_call("c1", arguments={"a": 1})), tool_message("c1")),

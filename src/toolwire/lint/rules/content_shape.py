@@ -40,6 +40,7 @@ _BLANK_MESSAGE_TEXT = f"{MARK} an empty message"
 _EMPTY_ERROR_TEXT = f"{MARK} the tool failed without a message"
 
 
+_NOTHING_BLANK = Observation.NO_BLANK_TEXT | Observation.NO_ERROR_RESULTS
 _LONGEST_BLOCK = 300
 """Characters of a block that is quoted; the data of an image is longer."""
 
@@ -70,7 +71,7 @@ def _faults(facts: Facts) -> Iterator[_Fault]:
     if profile.content_is_text and facts.own_wire:
         for message in facts.messages:
             yield from _content_as_text(message)
-    if profile.rejects_blank_text:
+    if profile.rejects_blank_text and not facts.observations.holds(_NOTHING_BLANK):
         last = len(facts.messages) - 1
         for index, message in enumerate(facts.messages):
             is_last_reply = index == last and message.role == "assistant"

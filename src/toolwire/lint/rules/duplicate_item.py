@@ -119,6 +119,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=18,
+    concerns=lambda profile: bool(profile.item_id_prefixes),
     scope="body",
     bad=(
         items_example(

@@ -52,6 +52,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=10,
+    concerns=lambda profile: profile.rejects_empty_tool_calls,
     scope="body",
     bad=(
         chat_example(USER, {"role": "assistant", "content": "ok", "tool_calls": []}, USER),

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import (
     USER,
@@ -90,6 +91,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=20,
+    ruled_out_on_own_wire_by=(Observation.ACCEPTED_IDS,),
     handled_by="fit",
     bad=(
         _blocks("functions.f:0"),

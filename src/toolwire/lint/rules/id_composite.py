@@ -47,6 +47,7 @@ RULE = Rule(
     check=lambda facts: find_composites(facts, call_half, "combines two ids; the call id is"),
     fix=lambda facts, unsafe: reduce_ids(facts, call_half, _with_item_id),
     order=20,
+    ruled_out_on_own_wire_by=(Observation.RESULTS_IN_PLACE | Observation.ACCEPTED_IDS,),
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     ruled_out_on="other wires",
     bad=(

@@ -34,6 +34,7 @@ RULE = Rule(
     ),
     fix=lambda facts, unsafe: reduce_ids(facts, unit_of_repetition),
     order=20,
+    ruled_out_on_own_wire_by=(Observation.RESULTS_IN_PLACE | Observation.ACCEPTED_IDS,),
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     ruled_out_on="other wires",
     bad=(

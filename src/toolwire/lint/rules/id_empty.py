@@ -11,6 +11,7 @@ ids the same value. Only ids change.
 
 from __future__ import annotations
 
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -30,6 +31,7 @@ RULE = Rule(
     check=lambda facts: find_missing_ids(facts, "empty", "has an empty id"),
     fix=lambda facts, unsafe: give_ids(facts, "empty"),
     order=20,
+    ruled_out_on_own_wire_by=(Observation.WIRE_IDS,),
     scope="body",
     bad=(
         chat_example(USER, assistant(tool_call("")), tool_message("")),

@@ -220,6 +220,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=60,
+    concerns=lambda profile: not profile.has_id_field or profile.id_sometimes_refused,
     info_for=lambda profile: profile.has_id_field,
     applies=lambda profile: not profile.has_id_field,
     bad=(

@@ -131,6 +131,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=20,
+    ruled_out_on_own_wire_by=(Observation.RESULTS_IN_PLACE | Observation.ACCEPTED_IDS,),
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     ruled_out_on="other wires",
     bad=(

@@ -13,6 +13,7 @@ guarantees it. Otherwise there is no fix. Only ids change.
 from __future__ import annotations
 
 from toolwire.conversation.json import JSON
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -35,6 +36,7 @@ RULE = Rule(
     check=lambda facts: find_missing_ids(facts, "missing", "has no id"),
     fix=lambda facts, unsafe: give_ids(facts, "missing"),
     order=20,
+    ruled_out_on_own_wire_by=(Observation.WIRE_IDS,),
     scope="body",
     bad=(
         chat_example(USER, assistant(_CALL_WITHOUT_ID), _RESULT_WITHOUT_ID),

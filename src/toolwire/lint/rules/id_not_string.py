@@ -9,6 +9,7 @@ string nor a number is replaced with a derived id, as in `id-missing`. Only ids 
 
 from __future__ import annotations
 
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -28,6 +29,7 @@ RULE = Rule(
     check=lambda facts: find_missing_ids(facts, "not-string", "has an id that is not a string"),
     fix=lambda facts, unsafe: give_ids(facts, "not-string"),
     order=20,
+    ruled_out_on_own_wire_by=(Observation.WIRE_IDS,),
     scope="body",
     bad=(
         chat_example(USER, assistant(tool_call(7)), tool_message(7)),

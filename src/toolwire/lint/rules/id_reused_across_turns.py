@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import (
@@ -82,6 +83,8 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=25,
+    concerns=lambda profile: profile.ids_unique_in_request,
+    ruled_out_on_own_wire_by=(Observation.UNIQUE_CALL_IDS,),
     handled_by="fit",
     bad=(
         chat_example(USER, *_TURNS, target="kimi"),

@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable
 
 from toolwire.conversation.id_rules import IdRule
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import (
     USER,
@@ -96,6 +97,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=20,
+    ruled_out_on_own_wire_by=(Observation.ACCEPTED_IDS,),
     handled_by="fit",
     bad=(
         _blocks("a.b:1", "a_b_1"),

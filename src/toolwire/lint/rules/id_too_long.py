@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
@@ -55,6 +56,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=20,
+    ruled_out_on_own_wire_by=(Observation.ACCEPTED_IDS,),
     handled_by="fit",
     bad=(
         chat_example(USER, assistant(tool_call(_LONG)), tool_message(_LONG)),

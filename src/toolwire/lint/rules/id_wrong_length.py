@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
@@ -58,6 +59,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=20,
+    ruled_out_on_own_wire_by=(Observation.ACCEPTED_IDS,),
     handled_by="fit",
     bad=(
         _mistral("a"),

@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object, put
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
@@ -132,6 +133,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=8,
+    ruled_out_on_own_wire_by=(Observation.WIRE_IDS | Observation.RESULTS_IN_PLACE,),
     scope="body",
     bad=(
         items_example(function_call("call_1", "fc_1"), function_call_output("fc_1")),

@@ -95,6 +95,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=15,
+    concerns=lambda profile: bool(profile.item_id_prefixes),
     scope="body",
     bad=(
         items_example(function_call("call_A", "call_A"), function_call_output("call_A")),

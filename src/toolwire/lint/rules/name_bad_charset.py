@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -68,6 +69,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=15,
+    ruled_out_on_own_wire_by=(Observation.ACCEPTED_NAMES,),
     handled_by="fit",
     bad=(
         chat_example(USER, assistant(tool_call("c1", "gmail.search")), tool_message("c1")),

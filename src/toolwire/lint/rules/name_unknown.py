@@ -31,6 +31,8 @@ from toolwire.lint.tool_names import tool_choice_names
 
 def _invalid_choices(facts: Facts) -> list[str]:
     tools = facts.conversation.tools
+    if "choice" not in facts.conversation.settings:
+        return []
     if not facts.profile.tool_choice_must_exist or not tools:
         return []
     if any(not tool.name for tool in tools):  # a definition without a name may hold many tools
@@ -73,6 +75,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=60,
+    concerns=lambda profile: profile.tool_choice_must_exist,
     handled_by="write",
     bad=(
         Example(

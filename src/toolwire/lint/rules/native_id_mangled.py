@@ -64,7 +64,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=20,
-    applies=lambda profile: bool(profile.own_id_pattern),
+    concerns=lambda profile: bool(profile.own_id_pattern),
     bad=(
         chat_example(
             USER,

@@ -72,6 +72,7 @@ RULE = Rule(
     cost="refuse",
     check=_check,
     severity="info",
+    concerns=lambda profile: profile.rejects_missing_results,
     bad=(
         chat_example(USER, assistant(tool_call("c1"))),
         chat_example(USER, assistant(tool_call("c1"), tool_call("c2")), tool_message("c2")),

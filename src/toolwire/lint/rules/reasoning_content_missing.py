@@ -126,7 +126,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=60,
-    applies=lambda profile: profile.reasoning_to_return == "reasoning_content",
+    concerns=lambda profile: profile.reasoning_to_return == "reasoning_content",
     bad=(
         chat_example(*_HISTORY, target="deepseek", model="deepseek-reasoner"),
         chat_example(*_HISTORY, target="deepseek", model="deepseek-chat", thinking=_ENABLED),

@@ -67,6 +67,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=60,
+    concerns=lambda profile: profile.reasoning_to_return == "reasoning",
     scope="body",
     bad=(
         items_example(reasoning_item()),

@@ -67,6 +67,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=36,
+    concerns=lambda profile: profile.results_need_tool_name,
     handled_by="write",
     bad=(
         contents_example(

@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, put
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part, Reasoning
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
@@ -36,6 +37,8 @@ def _foreign_parts(facts: Facts) -> list[Part]:
     ):
         return []
     in_blocks = _signs_thinking_blocks(facts)
+    if in_blocks and facts.observations.holds(Observation.NO_REASONING):
+        return []
     parts: list[Part] = []
     for message in facts.messages:
         if message.role != "assistant":
@@ -124,6 +127,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=61,
+    concerns=lambda profile: profile.reasoning_to_return in ("thinking", "signature"),
     scope="body",
     bad=(
         _thinking_example("gAAAAABoXyz"),

@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, put
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part, Reasoning
 from toolwire.lint.examples.chat import USER, blocks_example
@@ -81,6 +82,7 @@ def _unsigned_thinking(facts: Facts) -> list[Part]:
     so this is about the body of the target's own wire."""
     if (
         facts.profile.reasoning_to_return != "thinking"
+        or facts.observations.holds(Observation.NO_REASONING)
         or facts.conversation.kind != "request"
         or not facts.own_wire
         or thinking_switch(facts) not in ("enabled", "adaptive")
@@ -201,6 +203,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=61,
+    concerns=lambda profile: profile.reasoning_to_return in ("thinking", "signature"),
     applies=lambda profile: profile.reasoning_to_return == "signature",
     bad=(
         _calls_example(""),

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Tool
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Result
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
@@ -101,6 +102,8 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=60,
+    concerns=lambda profile: profile.calls_need_tool_definitions,
+    ruled_out_on_own_wire_by=(Observation.CALLS_DEFINED,),
     handled_by="write",  # the writer adds placeholders, which its reader leaves out again
     bad=(Example("bedrock", "bedrock", {"messages": _MESSAGES}),),
     good=(

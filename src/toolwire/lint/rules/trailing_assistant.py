@@ -66,7 +66,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=48,
-    applies=lambda profile: profile.must_end_with_user_or_tool,
+    concerns=lambda profile: profile.must_end_with_user_or_tool,
     bad=(Example("mistral", "mistral", {"messages": [_USER, _REPLY]}),),
     good=(
         Example("mistral", "mistral", {"messages": [_USER, _REPLY, _USER]}),

@@ -143,7 +143,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=47,
-    applies=lambda profile: profile.no_user_after_tool,
+    concerns=lambda profile: profile.no_user_after_tool,
     bad=(Example("mistral", "mistral-legacy", {"messages": [_USER, _CALL, _RESULT, _USER]}),),
     good=(
         Example(

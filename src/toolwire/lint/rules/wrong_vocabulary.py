@@ -47,6 +47,8 @@ _ITEM_TYPES = ("function_call", "function_call_output")
 
 def _messages_among_items(facts: Facts) -> list[tuple[int, Object]]:
     """Chat messages in a list of items: index and JSON."""
+    if not input_items(facts):
+        return []
     orphans = {result.path for result in reported_orphans(facts)}
     return [
         (index, item)
@@ -76,6 +78,8 @@ def _items_among_messages(facts: Facts) -> list[tuple[int, Object]]:
 def _foreign_messages(facts: Facts) -> list[tuple[Message, list[Call | Result]]]:
     """Messages with calls or results that only another wire writes in this way."""
     if not facts.own_wire or facts.conversation.kind != "request":
+        return []
+    if not facts.calls and not facts.results and not facts.server_calls:
         return []
     found: list[tuple[Message, list[Call | Result]]] = []
     for message in facts.messages:
