@@ -5,8 +5,8 @@ An upstream that fails rests for a while: requests try it only after all others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from time import monotonic
 
 from msgspec import Struct
@@ -19,12 +19,18 @@ MAX_COOLDOWN = 300.0
 
 
 class _Load(Struct):
-    """What is known of one upstream."""
+    """What is known of one upstream. A block counts a request that is in progress."""
 
     in_progress: int = 0
     last_used: int = 0
     """The number of the last request that it got."""
     rests_until: float = 0.0
+
+    def __enter__(self) -> None:
+        self.in_progress += 1
+
+    def __exit__(self, *error: object) -> None:
+        self.in_progress -= 1
 
 
 class Balancer:
@@ -54,20 +60,21 @@ class Balancer:
 
         return [target for _, target in sorted(enumerate(targets), key=rank)]
 
-    @contextmanager
-    def use(self, target: ModelTarget) -> Iterator[None]:
-        """Count a request while an upstream serves it."""
-        load = self._loads.setdefault(target.table, _Load())
+    def use(self, target: ModelTarget) -> AbstractContextManager[None]:
+        """A block in which an upstream serves a request."""
         self._requests += 1
+        load = self._load(target)
         load.last_used = self._requests
-        load.in_progress += 1
-        try:
-            yield
-        finally:
-            load.in_progress -= 1
+        return load
+
+    def _load(self, target: ModelTarget) -> _Load:
+        load = self._loads.get(target.table)
+        if load is None:
+            load = self._loads[target.table] = _Load()
+        return load
 
     def rest(self, target: ModelTarget, seconds: float | None) -> None:
         """Try other upstreams first for a while."""
-        load = self._loads.setdefault(target.table, _Load())
+        load = self._load(target)
         pause = COOLDOWN if seconds is None else min(seconds, MAX_COOLDOWN)
         load.rests_until = self._clock() + pause

@@ -206,23 +206,23 @@ class CoalescingTransport(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send data, unless the connection is closed: uvloop raises an error then."""
         try:
-            self._write(data)
+            if self._head:
+                self._write_with_head(data)
+            elif data[:7] == b"HTTP/1." and data[-4:] == b"\r\n\r\n":
+                self._head = bytes(data)
+                self._loop.call_soon(self._flush)  # The body may come much later.
+            else:
+                self._inner.write(data)
         except RuntimeError:
             if not self._inner.is_closing():
                 raise
 
-    def _write(self, data: bytes | bytearray | memoryview) -> None:
-        if self._head:
-            head, self._head = self._head, b""
-            if len(data) < SMALL_WRITE:
-                self._inner.write(head + data)
-            else:
-                self._inner.writelines((head, data))
-        elif isinstance(data, bytes) and data.startswith(b"HTTP/1.") and data.endswith(b"\r\n\r\n"):
-            self._head = data
-            self._loop.call_soon(self._flush)  # The body may come much later.
+    def _write_with_head(self, data: bytes | bytearray | memoryview) -> None:
+        head, self._head = self._head, b""
+        if len(data) < SMALL_WRITE:
+            self._inner.write(head + data)
         else:
-            self._inner.write(data)
+            self._inner.writelines((head, data))
 
     def _flush(self) -> None:
         if self._head:

@@ -6,16 +6,21 @@ anything is sent. A stream that breaks off later ends with an error event.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
+from typing import Protocol
 
-from toolwire.conversation.id_map import NO_MAP
 from toolwire.gateway.errors import UpstreamFailed, report_headers
 from toolwire.gateway.forward import connection_failure, headers_for_client
 from toolwire.gateway.request import GatewayRequest
 from toolwire.gateway.respond.failures import UNREADABLE, stream_failure, unreadable_response
 from toolwire.gateway.respond.writer import ResponseWriter
 from toolwire.gateway.translation.call_ids import CallIds
-from toolwire.gateway.translation.outcome import BinaryStreamTail, StreamTail, read_outcome
+from toolwire.gateway.translation.outcome import (
+    BinaryStreamTail,
+    StreamTail,
+    find_fault,
+    read_outcome,
+)
 from toolwire.gateway.translation.response_stream import ResponseStream
 from toolwire.providers.http.response import LARGEST_BODY, Response
 from toolwire.providers.http.upstream import CONNECTION_ERRORS
@@ -97,56 +102,66 @@ async def _pump(
     Raises:
         ValueError: an event exceeds the limit of a whole response.
     """
-    unsent = 0
-    last: list[bytes] = []
-    feed, send_soon = stream.feed, writer.send_soon
-    capture = request.record.capture_upstream_response if request.record.capture else None
+    consumer = _TranslatedPieces(request, stream, writer)
+    await _flow(response, consumer)
+    return consumer.last
 
-    def take(data: bytes) -> Awaitable[None] | bool | None:
-        nonlocal unsent, last
-        if capture is not None:
-            capture(data)
-        output = feed(data)
-        if stream.source_ended:
-            last = output
+
+class _Consumer(Protocol):
+    """Takes the pieces of a stream as soon as they arrive."""
+
+    pending: Awaitable[None] | None
+    """What to await before the next piece, after `take` returned False; None at the end."""
+
+    def take(self, data: bytes) -> bool:
+        """Take a piece; False if no further piece is wanted now."""
+
+
+class _TranslatedPieces:
+    """Translates pieces and sends them."""
+
+    __slots__ = ("_capture", "_feed", "_send_soon", "_stream", "_unsent", "last", "pending")
+
+    def __init__(
+        self, request: GatewayRequest, stream: ResponseStream, writer: ResponseWriter
+    ) -> None:
+        self.pending: Awaitable[None] | None = None
+        self.last: list[bytes] = []
+        """What the last piece became."""
+        self._stream = stream
+        self._feed = stream.feed
+        self._send_soon = writer.send_soon
+        self._unsent = 0
+        record = request.record
+        self._capture = record.capture_upstream_response if record.capture else None
+
+    def take(self, data: bytes) -> bool:
+        """Take a piece; False if no further piece is wanted now."""
+        if self._capture is not None:
+            self._capture(data)
+        output = self._feed(data)
+        if self._stream.source_ended:
+            self.last = output
             return False
         if output:
-            unsent = 0
-            return send_soon(output[0] if len(output) == 1 else b"".join(output))
-        unsent += len(data)
-        if unsent > LARGEST_BODY:
+            self._unsent = 0
+            self.pending = self._send_soon(output[0] if len(output) == 1 else b"".join(output))
+            return self.pending is None
+        self._unsent += len(data)
+        if self._unsent > LARGEST_BODY:
             raise ValueError(f"an event of more than {LARGEST_BODY} bytes")
-        return None
-
-    await _flow(response, take)
-    return last
+        return True
 
 
-async def _flow(response: Response, take: Callable[[bytes], Awaitable[None] | bool | None]) -> None:
-    """Give each piece to `take` as soon as it arrives.
-
-    `take` returns False to stop, or something to await before the next piece.
-    """
-    pending: Awaitable[None] | None = None
-    stopped = False
-
-    def take_piece(data: bytes) -> bool:
-        nonlocal pending, stopped
-        outcome = take(data)
-        if outcome is None:
-            return True
-        if outcome is False:
-            stopped = True
-        elif outcome is not True:
-            pending = outcome
-        return False
-
+async def _flow(response: Response, consumer: _Consumer) -> None:
+    """Give each piece to a consumer as soon as it arrives."""
+    take = consumer.take
     while True:
-        await response.pump(take_piece)
-        if stopped or pending is None:
+        await response.pump(take)
+        pending, consumer.pending = consumer.pending, None
+        if pending is None:
             return
         await pending
-        pending = None
 
 
 # --- the same wire --------------------------------------------------------------------------------
@@ -174,6 +189,7 @@ class _PassthroughStream:
         self._is_binary = media_type.startswith(_BINARY_MEDIA_TYPE)
         tail = BinaryStreamTail if self._is_binary else StreamTail
         self._tail = tail(self._translator.wire)
+        self.pending: Awaitable[None] | None = None
         self._incomplete = b""
         self._renamed = False
         self._call_ids: CallIds | None = None
@@ -188,7 +204,7 @@ class _PassthroughStream:
         keep_alive = self._request.state.keep_alive
         keep_alive.add(writer)
         try:
-            await _flow(self._response, self._take)
+            await _flow(self._response, self)
         except CONNECTION_ERRORS as error:
             failure = connection_failure(error, f"the response of {record.upstream} broke off")
             if not writer.started:
@@ -210,7 +226,8 @@ class _PassthroughStream:
         else:
             record.usage, record.finish_reason = self._tail.outcome()
 
-    def _take(self, data: bytes) -> Awaitable[None] | None:
+    def take(self, data: bytes) -> bool:
+        """Take a piece; False if no further piece is wanted now."""
         if self._capture is not None:
             self._capture(data)
         self._tail.add(data)
@@ -225,12 +242,13 @@ class _PassthroughStream:
         else:
             data, self._incomplete = data[:end], data[end:]
         if not end:
-            return None
+            return True
         if not self._writer.started:
             self._check_start(data)
         if not self._renamed or self._call_ids is not None:
             data = self._edit(data)
-        return self._writer.send_soon(data)
+        self.pending = self._writer.send_soon(data)
+        return self.pending is None
 
     def _edit(self, data: bytes) -> bytes:
         """Bytes under the model name of the client, and with an id on every call."""
@@ -249,10 +267,6 @@ class _PassthroughStream:
             return
         if start == b"<":  # a decoder that skips unknown lines would forward it
             raise UpstreamFailed(f"{provider} returned HTML instead of a stream", 502)
-        wire = self._translator.wire
-        reader: StreamTranslator[bytes] = StreamTranslator(wire, wire, ids=NO_MAP)
-        reader.feed(data)
-        if complete:
-            reader.end()
-        if reader.fault is not None:
-            raise stream_failure(reader.fault)
+        fault = find_fault(data, self._translator.wire, complete=complete)
+        if fault is not None:
+            raise stream_failure(fault)

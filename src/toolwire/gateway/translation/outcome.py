@@ -9,7 +9,7 @@ from toolwire.codec import decode
 from toolwire.conversation.json import load, parse
 from toolwire.conversation.model import Conversation, Usage
 from toolwire.errors import DecodeError, InputError
-from toolwire.streaming.events import Chunk, Event, Finish, MessageStart, Metadata
+from toolwire.streaming.events import Chunk, Event, Finish, MessageStart, Metadata, StreamError
 from toolwire.streaming.framing.aws import AwsEvents
 from toolwire.streaming.stream_input import EventInput, resolve_stream
 from toolwire.wires.engine.stream import StreamSpec
@@ -50,6 +50,36 @@ def read_input_tokens(data: bytes) -> Usage | None:
         return None
     tokens = usage.get("prompt_tokens", usage.get("input_tokens"))
     return Usage(input=tokens) if isinstance(tokens, int) else None
+
+
+def find_fault(data: bytes, wire: str, *, complete: bool) -> StreamError | None:
+    """The error that the start of a stream reports, if it does.
+
+    Args:
+        data: complete events or lines.
+        wire: the wire of the stream.
+        complete: True if the stream has ended.
+    """
+    _, spec = resolve_stream(wire)
+    source, reader = EventInput(wire, spec), spec.reader(keep=False)
+    try:
+        items = source.read(data)
+    except DecodeError as error:
+        return StreamError(error.why)
+    if complete:
+        items += source.end()
+    events: list[Event] = []
+    for item in items:
+        if reader.over:
+            break
+        if isinstance(item, StreamError):
+            return item
+        events += reader.read(item)
+        reader.count += 1
+    if complete:
+        reader.done = source.done
+        events += reader.end()
+    return next((event for event in events if isinstance(event, StreamError)), None)
 
 
 class StreamTail:

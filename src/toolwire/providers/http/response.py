@@ -166,8 +166,13 @@ class Response:
 
     def _feed_consumer(self, consumer: Callable[[bytes], bool]) -> bool:
         """Return whether the consumer took the pieces and wants more."""
+        pieces = self._pieces
+        if len(pieces) == 1 and self._buffered <= BUFFER_LIMIT:  # nearly always
+            data, self._buffered = pieces.pop(), 0
+        else:
+            data = self._take_pieces()
         try:
-            self._consumer_paused = not consumer(self._take_pieces())
+            self._consumer_paused = not consumer(data)
         except Exception as error:
             self._consumer_error = error
             return False

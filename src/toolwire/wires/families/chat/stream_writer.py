@@ -12,7 +12,7 @@ from functools import partial
 from msgspec import Struct, field
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.conversation.parts import Call, Part, Reasoning, Text
+from toolwire.conversation.parts import Call, Message, Part, Reasoning, Text
 from toolwire.streaming.events import (
     Chunk,
     Finish,
@@ -205,9 +205,8 @@ class ChatWriter(StreamWriter):
         choice, stop = self.choices.get(event.choice), event.stop
         if stop == "tool" and choice is not None and choice.started_calls:
             stop = self.bodies.stop_after_calls
-        choices = self.write_empty_body(self.bodies.write, stop)["choices"]
-        written = choices[0] if isinstance(choices, list) else None
-        reason = written.get("finish_reason") if isinstance(written, dict) else None
+        message = Message("assistant", (), stop)
+        reason = self.bodies.write_finish_reason({}, message, self.context).get("finish_reason")
         has_output = choice is not None and choice.has_output
         delta: Object = {} if has_output or self.spec.empty_content == "" else {"content": ""}
         if not self.spec.usage_in_last_choice:
