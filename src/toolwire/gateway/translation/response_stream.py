@@ -60,29 +60,20 @@ class ResponseStream:
         self, translator: Translator, request: UpstreamRequest, *, array: JsonArray | None = None
     ) -> None:
         self._translator = translator
-        self._request = request
         self._array = array
-        self._edits = ClientEdits(translator.api, request)
+        # An object of its own: a stream that edits itself would be a reference cycle, which stays
+        # in memory until the garbage collector finds it.
+        self._edits = ResponseEdits(translator, request)
         self._stream: StreamTranslator[bytes] = StreamTranslator(
             translator.wire,
             translator.api.wire,
             None if array is None else array.encode,
             ids=request.ids,
             server_tools="auto",
-            edits=self,
+            edits=self._edits,
             request=request.response_info(),
         )
         self._stream.passthrough = request.passthrough
-        self._keep = not translator.same_wire
-        """True while the bytes are kept for a continuation token."""
-        self._pieces: list[bytes] = []
-        self._size = 0
-        self._has_reasoning = False
-        """True if there was something that the client's wire may not carry."""
-        self._whole_turn: Message | None = None
-        self._has_token = False
-
-    # --- what the respond stage uses ---
 
     @property
     def media_type(self) -> str:
@@ -106,11 +97,8 @@ class ResponseStream:
 
     def feed(self, data: bytes) -> list[bytes]:
         """Translate the next bytes of the model."""
-        if self._keep:
-            self._pieces.append(data)
-            self._size += len(data)
-            if self._size > MAX_TOKEN_BYTES:
-                self._keep, self._pieces = False, []
+        if self._edits.keeps_bytes:
+            self._edits.keep(data)
         return self._stream.feed(data)
 
     def feed_whole(self, data: bytes) -> list[bytes]:
@@ -122,7 +110,7 @@ class ResponseStream:
         response = decode(data, self._translator.wire, "response")
         if not response.messages:
             raise DecodeError(NO_MESSAGE, wire=self._translator.wire)
-        self._whole_turn = response.messages[0]
+        self._edits.whole_turn = response.messages[0]
         return [*self._stream.emit(list(conversation_events(response))), *self._stream.close()]
 
     def end(self) -> list[bytes]:
@@ -142,7 +130,7 @@ class ResponseStream:
     def losses(self) -> list[Loss]:
         """What the client's wire cannot hold and no continuation token carries."""
         losses = real_losses(self._stream.losses)
-        return list(losses_without_token(losses)) if self._has_token else losses
+        return list(losses_without_token(losses)) if self._edits.has_token else losses
 
     @property
     def usage(self) -> Usage | None:
@@ -154,35 +142,57 @@ class ResponseStream:
         """Why the model stopped."""
         return self._edits.finish_reason
 
-    # --- edits of the stream ---
+
+class ResponseEdits(ClientEdits):
+    """The edits of a stream, with a continuation token at its end if the model wants one back."""
+
+    def __init__(self, translator: Translator, request: UpstreamRequest) -> None:
+        super().__init__(translator.api, request)
+        self._translator = translator
+        self.keeps_bytes = not translator.same_wire
+        """True while the bytes of the model are kept for a continuation token."""
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._has_reasoning = False
+        """True if there was something that the client's wire may not carry."""
+        self.whole_turn: Message | None = None
+        """The turn, if the provider sent it as a whole."""
+        self.has_token = False
+
+    def keep(self, data: bytes) -> None:
+        """Keep bytes of the model, unless they are too many for a token."""
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._size > MAX_TOKEN_BYTES:
+            self.keeps_bytes, self._pieces = False, []
 
     def edit_events(self, events: list[Event]) -> list[Event]:
         """Note reasoning and signatures on the way to the client."""
-        if self._keep and not self._has_reasoning:
+        if self.keeps_bytes and not self._has_reasoning:
             self._has_reasoning = any(map(_has_reasoning, events))
-        return self._edits.edit_events(events)
+        return super().edit_events(events)
 
     def edit_chunks(self, chunks: list[Chunk]) -> list[Chunk]:
-        """See `ClientEdits`."""
-        return self._edits.edit_chunks(self._edits.add_call_ids(chunks))
+        """Add ids, and count blocks."""
+        return super().edit_chunks(self.add_call_ids(chunks))
 
     def edit_last_chunks(self, chunks: list[Chunk]) -> list[Chunk]:
         """Add the continuation token, if the model wants the turn back."""
         api = self._translator.api
         chunks = api.edit_last_chunks(chunks, self._request.client_body)
-        turn = self._turn() if self._keep and self._has_reasoning else None
+        turn = self._turn() if self.keeps_bytes and self._has_reasoning else None
         if turn is None or not self._translator.needs_token((turn,)):
             return chunks
         if not ends_with_token(self._translator, turn):
             return chunks
-        self._has_token = True
+        self.has_token = True
         token = self._translator.token((turn,), self._request)
-        return api.add_token_chunks(chunks, token, self._edits.blocks)
+        return api.add_token_chunks(chunks, token, self.blocks)
 
     def _turn(self) -> Message | None:
         """What the model said, in its own wire."""
-        if self._whole_turn is not None:
-            return self._whole_turn
+        if self.whole_turn is not None:
+            return self.whole_turn
         wire = self._translator.wire
         try:
             messages = decode(fold(self._pieces, wire), wire, "response").messages
