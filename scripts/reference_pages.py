@@ -80,7 +80,7 @@ def providers_page() -> str:
     head = ("provider", "key in", "address", "address in", "profile")
     return _page(
         "Providers",
-        "For people who want to know which variable holds the key of a provider, and where requests go.",
+        "For people who want to know which environment variable holds the API key of a provider, and where requests go.",
         "A provider is named in `provider:model`, in `upstream` of a gateway, and in `toolwire run --model`. The first variable that"
         " is set is used. `toolwire.providers()` lists the names.",
         table(head, map(_provider_row, PROVIDERS)),
@@ -136,8 +136,9 @@ def metrics_page() -> str:
     """The metrics of gateway and tool server."""
     return _page(
         "Metrics",
-        "For people who watch a gateway or a tool server with Prometheus: `GET /metrics` returns these.",
-        "Values of labels come from tables and configuration; nothing that a client chooses becomes a label. Histograms count seconds.",
+        "For people who watch a gateway or a tool server with Prometheus.",
+        "`GET /metrics` returns these metrics. If the gateway has keys, or the tool server `--auth`, the request needs a key. The values of"
+        " labels come from tables and the configuration, never from a client. Histograms count seconds.",
         "## Gateway",
         _metrics_table("toolwire_gateway_", GATEWAY_METRICS),
         "## Tool server",
