@@ -12,7 +12,10 @@ import pytest
 from growth import GROWTH_LIMIT, growth
 
 from toolwire import check, decode, repair, translate
+from toolwire.codec import resolve
 from toolwire.conversation.json import JSON, dump
+from toolwire.lint.facts import Facts
+from toolwire.mock.history_checks import check_history
 
 SIZE = 200
 TARGETS = ("anthropic", "gemini")
@@ -69,6 +72,17 @@ HISTORIES: dict[str, Callable[[int], list[JSON]]] = {
     ),
     "system messages": lambda size: many(lambda n: [{"role": "system", "content": "s"}], size),
     "empty messages": lambda size: many(lambda n: [{"role": "user", "content": ""}], size),
+    "calls and results without ids in every turn": lambda size: many(
+        lambda n: [ask(call(""), call("")), {"role": "tool", "content": "ok"}], 2 * size
+    ),
+    "calls of many tools and results without ids": lambda size: [
+        ask(*(call("", f"f{n // 2}") for n in range(4 * size))),
+        *many(lambda n: [{"role": "tool", "content": "ok", "name": f"f{n}"}], 2 * size),
+    ],
+    "results beside those of other calls": lambda size: [
+        ask(*(call(f"c{n}") for n in range(size))),
+        *many(lambda n: [answer(f"d{n}")], size),
+    ],
     "ids that are outputs": lambda size: many(
         lambda n: [USER, ask(call(f"c{n}")), answer(f"Sum: {n}", f"Sum: {n}")], size
     ),
@@ -111,3 +125,21 @@ def test_a_translation_takes_linear_time(name: str, target: str) -> None:
     assert (
         growth_of(name, lambda body: translate(body, "openai-chat", target).json()) < GROWTH_LIMIT
     )
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_the_mock_judges_in_linear_time(name: str) -> None:
+    profile = resolve("openai-chat")[1]
+    assert (
+        growth_of(name, lambda body: check_history(Facts(decode(body, "openai-chat"), profile)))
+        < GROWTH_LIMIT
+    )
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_the_messages_of_a_check_take_linear_memory(name: str) -> None:
+    def size_of_messages(size: int) -> int:
+        body: JSON = {"model": "m", "messages": [USER, *HISTORIES[name](size)]}
+        return sum(len(finding.message) for finding in check(body, "openai-chat"))
+
+    assert size_of_messages(4 * SIZE) <= GROWTH_LIMIT * size_of_messages(SIZE)

@@ -7,6 +7,7 @@ observations. This module knows no rule and no wire.
 from __future__ import annotations
 
 from collections import deque
+from itertools import chain
 
 from msgspec import Struct
 
@@ -100,29 +101,31 @@ class Facts(PairFacts):
         open calls.
         """
         results = [result for result in self.results_without_call if result.origin == "minted"]
+        results_at: dict[int, list[Result]] = {}
+        for result in results:
+            results_at.setdefault(self.message_index(result), []).append(result)
         groups: list[AmbiguousGroup] = []
         for turn in self.turns if results else ():
-            groups += self._ambiguous_groups_in(turn, results)
+            followers = [results_at.get(n, ()) for n in turn.follower_indexes]
+            groups += self._ambiguous_groups_in(turn, [*chain.from_iterable(followers)])
         return groups
 
     def _ambiguous_groups_in(self, turn: ToolTurn, results: list[Result]) -> list[AmbiguousGroup]:
+        """The groups of one turn, with the results without ids that follow its calls."""
         open_calls = [call for call in turn.calls if call not in self.result_of]
-        results = [
-            result for result in results if self.message_index(result) in turn.follower_indexes
-        ]
         if not all(result.name for result in results):
             # A result without a name may belong to any call, so all of them form one group.
             names = {call.name for call in open_calls}
             matching = [result for result in results if not result.name or result.name in names]
             group = AmbiguousGroup(tuple(open_calls), tuple(matching))
             return [group] if _is_ambiguous(group) else []
-        groups = (
-            AmbiguousGroup(
-                tuple(call for call in open_calls if call.name == name),
-                tuple(result for result in results if result.name == name),
-            )
-            for name in dict.fromkeys(result.name for result in results)
-        )
+        by_name: dict[str | None, tuple[list[Call], list[Result]]] = {}
+        for result in results:
+            by_name.setdefault(result.name, ([], []))[1].append(result)
+        for call in open_calls:
+            if call.name in by_name:
+                by_name[call.name][0].append(call)
+        groups = [AmbiguousGroup(tuple(calls), tuple(found)) for calls, found in by_name.values()]
         return [group for group in groups if _is_ambiguous(group)]
 
     @lazy_property

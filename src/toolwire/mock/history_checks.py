@@ -12,10 +12,11 @@ from msgspec import Struct
 
 from toolwire.conversation.ids import MINTED
 from toolwire.conversation.json import JsonPath, Object, get, text_of
-from toolwire.conversation.model import Conversation, Finding, Tool
+from toolwire.conversation.model import Finding, Tool
 from toolwire.conversation.parts import Call, Result, Traceable
 from toolwire.lint import find_all
 from toolwire.lint.facts import Facts
+from toolwire.lint.memo import once_per_history
 from toolwire.mock.error_bodies import ErrorResponse
 from toolwire.mock.error_texts import error_code, error_status, error_text
 from toolwire.mock.symptoms import NOTICED_IF, SYMPTOMS, UNNOTICED
@@ -88,21 +89,20 @@ def check_history(view: Facts) -> HistoryCheck:
         or finding.name == "pending-tail"
         or (strict and finding.name in view.profile.sometimes_accepted)
     ]
-    refused: list[tuple[bool, int, ErrorResponse]] = []
+    refused: list[tuple[bool, int, _Violation]] = []
     accepted: list[Finding] = []
     for n, finding in enumerate(findings):
         if finding.name == "pending-tail" and not view.profile.rejects_missing_results:
             continue
-        error = _error_for(finding, findings, view)
-        if error is None:
+        violation = _find_violation(finding, view)
+        if violation is None:
             accepted.append(finding)
         else:
-            symptom, refusal = error
-            refused.append((symptom not in _FIELD_SYMPTOMS, n, refusal))
+            refused.append((violation.symptom not in _FIELD_SYMPTOMS, n, violation))
     if not refused:
         return HistoryCheck(None, False, accepted, findings)
-    about_pairs, _, refusal = min(refused, key=lambda entry: entry[:2])
-    return HistoryCheck(refusal, not about_pairs, accepted, findings)
+    about_pairs, _, violation = min(refused, key=lambda entry: entry[:2])
+    return HistoryCheck(_write_error(violation, findings), not about_pairs, accepted, findings)
 
 
 _STRICT_MODELS = {"cohere": re.compile(r"command-a")}
@@ -115,22 +115,32 @@ def _is_strict_model(view: Facts) -> bool:
     return pattern is not None and isinstance(model, str) and pattern.search(model) is not None
 
 
-def _error_for(
-    finding: Finding, findings: Sequence[Finding], view: Facts
-) -> tuple[str, ErrorResponse] | None:
+class _Violation(Struct, frozen=True):
+    """What a server notices, and the text of its error with names in braces."""
+
+    position: _ErrorPosition
+    symptom: str
+    template: str
+
+
+def _find_violation(finding: Finding, view: Facts) -> _Violation | None:
     position = _ErrorPosition(finding, view)
     symptom = _symptom(finding, position, view)
     profile = view.profile
     if finding.name in UNNOTICED and not getattr(profile, NOTICED_IF.get(finding.name, ""), False):
         return None
     template = error_text((profile.name, profile.wire), symptom, position.role)
-    if template is None:
-        return None
-    group = SYMPTOMS.get(finding.name)
+    return None if template is None else _Violation(position, symptom, template)
+
+
+def _write_error(violation: _Violation, findings: Sequence[Finding]) -> ErrorResponse:
+    position, symptom = violation.position, violation.symptom
+    group = SYMPTOMS.get(position.finding.name)
     similar = [other for other in findings if SYMPTOMS.get(other.name) == group]
-    text = template.format_map(position.placeholders(similar, symptom))
-    code = error_code(profile.wire, symptom)
-    return symptom, ErrorResponse(text, error_status(symptom), position.param, code, finding.name)
+    text = violation.template.format_map(position.placeholders(similar, symptom))
+    code = error_code(position.view.profile.wire, symptom)
+    rule = position.finding.name
+    return ErrorResponse(text, error_status(symptom), position.param, code, rule)
 
 
 def _symptom(finding: Finding, position: _ErrorPosition, view: Facts) -> str:
@@ -169,7 +179,7 @@ class _ErrorPosition:
     def __init__(self, finding: Finding, view: Facts) -> None:
         self.finding, self.view = finding, view
         self.path = finding.path
-        self.part = _part(view.conversation, finding.path)
+        self.part = _part(view, finding.path)
         self.value = get(view.body, finding.path)
         self.role = ""
         if isinstance(self.part, Result):
@@ -204,12 +214,9 @@ class _ErrorPosition:
 
     def follows_calls(self) -> bool:
         """True if a result follows calls of its turn, none of which is its own."""
-        index = _index(self.path)
-        messages = get(self.view.body, self.path[:1])
-        for message in reversed(messages[:index] if isinstance(messages, list) else []):
-            if isinstance(message, dict) and message.get("role") != "tool":
-                return bool(message.get("tool_calls"))
-        return False
+        return self.path[:1] == ("messages",) and _index(self.path) in _messages_after_calls(
+            self.view
+        )
 
     @property
     def block(self) -> Object:
@@ -293,16 +300,39 @@ class _ErrorPosition:
         return [_bracket_path(path[:2]) for path in paths or [self.path]]
 
 
-def _part(conversation: Conversation, path: JsonPath) -> Traceable | None:
-    """The innermost part, or tool definition, at a path or above it."""
+@once_per_history
+def _messages_after_calls(view: Facts) -> set[int]:
+    """The indexes of the messages before which calls are the last thing but results."""
+    messages = get(view.body, ("messages",))
+    indexes: set[int] = set()
+    after_calls = False
+    for n, message in enumerate(messages if isinstance(messages, list) else []):
+        if after_calls:
+            indexes.add(n)
+        if isinstance(message, dict) and message.get("role") != "tool":
+            after_calls = bool(message.get("tool_calls"))
+    return indexes
+
+
+@once_per_history
+def _parts_by_path(view: Facts) -> dict[JsonPath, Traceable]:
+    """The part, or tool definition, at each path; calls and results before others."""
+    conversation = view.conversation
     candidates: list[Traceable] = [
         *conversation.parts(),
         *(tool for tool in conversation.tools if isinstance(tool, Tool)),
     ]
-    above = [part for part in candidates if part.path and path[: len(part.path)] == part.path]
-    return max(
-        above, key=lambda part: (len(part.path), isinstance(part, Call | Result)), default=None
-    )
+    parts: dict[JsonPath, Traceable] = {}
+    for part in sorted(candidates, key=lambda part: not isinstance(part, Call | Result)):
+        parts.setdefault(part.path, part)
+    return parts
+
+
+def _part(view: Facts, path: JsonPath) -> Traceable | None:
+    """The innermost part, or tool definition, at a path or above it."""
+    parts = _parts_by_path(view)
+    above = (parts.get(path[:length]) for length in range(len(path), 0, -1))
+    return next((part for part in above if part is not None), None)
 
 
 def _index(path: JsonPath) -> int | None:

@@ -6,6 +6,7 @@ wire.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 
 from msgspec import UNSET
@@ -117,19 +118,14 @@ def results_as_text(
     """
     removed: PartSet[Part] = PartSet()
     notes: dict[int, list[Message]] = {}
-    spans = [
-        (
-            batch.caller_indexes[0],
-            max([batch.caller_indexes[-1], *map(facts.message_index, batch.results)]),
-        )
-        for batch in facts.batches
-    ]
+    spans = _batch_spans(facts)
+    starts = [start for start, _ in spans]
     for result in results:
         removed.add(result)
         index = facts.message_index(result) + 1
-        for start, end in spans:
-            if start < index <= end:
-                index = end + 1
+        span = bisect_left(starts, index) - 1
+        if span >= 0 and index <= spans[span][1]:
+            index = spans[span][1] + 1
         if facts.pending_calls:
             index = min(index, facts.message_index(facts.pending_calls[0]))
         notes.setdefault(index, []).append(_result_note(result, reason))
@@ -141,6 +137,19 @@ def results_as_text(
             messages.append(rest)
     messages += notes.get(len(facts.messages), ())
     return merge_same_roles(facts, messages)
+
+
+def _batch_spans(facts: Facts) -> list[tuple[int, int]]:
+    """The first and last message of each batch with its results; batches that overlap are one."""
+    spans: list[tuple[int, int]] = []
+    for batch in facts.batches:
+        start = batch.caller_indexes[0]
+        end = max([batch.caller_indexes[-1], *map(facts.message_index, batch.results)])
+        if spans and start <= spans[-1][1]:
+            spans[-1] = (spans[-1][0], max(spans[-1][1], end))
+        else:
+            spans.append((start, end))
+    return spans
 
 
 def _result_note(result: Result, reason: str) -> Message:

@@ -7,6 +7,7 @@ module knows no rule.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NAME = "[A-Za-z_][A-Za-z0-9_.-]*"
@@ -65,6 +66,18 @@ def shorten(text: str) -> str:
     return (
         shown if shown.isprintable() else shown.encode("unicode_escape", "surrogatepass").decode()
     )
+
+
+MAX_LISTED = 5
+"""Ids that one message lists: a message for each of many results that lists as many calls would
+take memory in the square of the history."""
+
+
+def list_some(texts: Sequence[str], separator: str = ", ") -> str:
+    """Ids or names for a message: the first few, and how many more there are."""
+    listed = separator.join(texts[:MAX_LISTED])
+    more = len(texts) - MAX_LISTED
+    return f"{listed} and {more} more" if more > 0 else listed
 
 
 # --- composite ids --------------------------------------------------------------------------------

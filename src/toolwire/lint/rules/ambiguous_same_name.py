@@ -27,6 +27,7 @@ from toolwire.lint.examples.blocks import (
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import AmbiguousGroup, Facts
 from toolwire.lint.fixes.uncertain_results import rewrite_uncertain_results
+from toolwire.lint.ids.formats import list_some, shorten
 from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
@@ -34,7 +35,8 @@ def _check(facts: Facts) -> Iterable[Problem]:
     if not facts.results_without_call:
         return
     for group in _groups(facts):
-        calls = " or ".join(f"{call.id} ({call.name})" for call in group.calls)
+        names = [f"{shorten(call.id)} ({shorten(call.name)})" for call in group.calls]
+        calls = list_some(names, " or ")
         message = f"the result has no id and could belong to the call {calls}"
         for result in group.results:
             yield result.path, f"{message}; write the id of its call into it", "safe"

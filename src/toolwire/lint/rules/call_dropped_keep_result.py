@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.parts import Call
+from toolwire.conversation.parts import Call, Message
 from toolwire.lint.examples.blocks import (
     assistant_blocks,
     converse_call,
@@ -35,6 +35,7 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import results_as_text
+from toolwire.lint.ids.formats import list_some, shorten
 from toolwire.lint.orphans import orphans_of_removed_calls
 from toolwire.lint.rule import FixedConversation, Problem, Rule
 
@@ -43,19 +44,26 @@ def _check(facts: Facts) -> Iterable[Problem]:
     if not facts.profile.rejects_orphan_results or not facts.orphans:
         return
     callers = orphans_of_removed_calls(facts)
+    previous: Message | None = None
+    position = ""
     for result in facts.orphans:
         if result not in callers:
             continue
-        call_ids = [part.id for part in callers[result].parts if isinstance(part, Call)]
-        if call_ids:
-            position = f"is next to the results for {', '.join(call_ids)}"
-        else:
-            position = "follows an assistant message without calls"
+        if callers[result] is not previous:
+            previous = callers[result]
+            position = _describe_position(previous)
         yield (
             result.path,
             f"the result for {result.call_id} {position}, but its call was removed",
             "safe",
         )
+
+
+def _describe_position(caller: Message) -> str:
+    call_ids = [shorten(part.id) for part in caller.parts if isinstance(part, Call)]
+    if call_ids:
+        return f"is next to the results for {list_some(call_ids)}"
+    return "follows an assistant message without calls"
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:

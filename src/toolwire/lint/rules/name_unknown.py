@@ -25,6 +25,7 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.json_remove import remove_paths
+from toolwire.lint.ids.formats import list_some, shorten
 from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
 from toolwire.lint.tool_names import tool_choice_names
 
@@ -42,8 +43,8 @@ def _invalid_choices(facts: Facts) -> list[str]:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
+    names = list_some(sorted({shorten(tool.name) for tool in facts.conversation.tools}))
     for name in _invalid_choices(facts):
-        names = ", ".join(sorted(tool.name for tool in facts.conversation.tools))
         yield (
             facts.conversation.source.setting_paths.get("choice", ()),
             f"the tool choice names {name}, which is not defined; the defined tools are {names}",
@@ -56,7 +57,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     names = _invalid_choices(facts)
     if path is None or not names:
         return None
-    message = f"the tool choice, which names {', '.join(names)}, was removed"
+    message = f"the tool choice, which names {list_some(list(map(shorten, names)))}, was removed"
     if facts.own_wire:
         return FixedBody(remove_paths(facts.body, [path]), ((path, message),))
     settings = {key: value for key, value in facts.conversation.settings.items() if key != "choice"}
