@@ -6,14 +6,22 @@ once for each client API and each wire that the model behind the gateway may spe
 
 from __future__ import annotations
 
+import re
+
 import pytest
-from gateway.serving import UPSTREAMS, Doors
+from gateway.serving import UPSTREAMS, Below, Doors, serving
 from llm_comply.cli import _SPEC_FILES  # type: ignore[import-untyped]
 from llm_comply.config import ComplianceConfig  # type: ignore[import-untyped]
 from llm_comply.http import close_client  # type: ignore[import-untyped]
 from llm_comply.runner import TestRunner as Runner  # type: ignore[import-untyped]
 from llm_comply.schema import _SPECS_DIR, SpecLoader  # type: ignore[import-untyped]
 from llm_comply.tests import get_tests  # type: ignore[import-untyped]
+from pages import ROOT
+
+from toolwire.gateway.app import Gateway
+from toolwire.gateway.config.environment import config_from_environment
+from toolwire.gateway.config.model_table import ModelTable
+from toolwire.mock.server import MockProvider
 
 MODELS = {
     "open-responses": "gpt-5",
@@ -32,9 +40,6 @@ TOTALS = {
 }
 _NO_THOUGHTS = {"interactions-thinking": "the provider shows no thoughts for a level alone"}
 REFUSED = {
-    ("openai-chat", "openai-chat"): {
-        "chat-reasoning-summary": "OpenAI's chat API has no field `reasoning`; other servers do"
-    },
     ("open-responses", "bedrock"): {
         "assistant-phase": "Bedrock refuses a history that starts with the assistant"
     },
@@ -51,9 +56,30 @@ REFUSED = {
 @pytest.mark.parametrize("upstream", UPSTREAMS)
 @pytest.mark.parametrize("suite", MODELS)
 def test_the_conformance_suite_passes(suite: str, upstream: str, door: Doors) -> None:
+    failed, total = run_suite(suite, door.url(upstream))
+    assert failed.keys() == REFUSED.get((suite, upstream), {}).keys(), failed
+    assert total == TOTALS[suite]
+
+
+@pytest.mark.filterwarnings("ignore:jsonschema.RefResolver is deprecated")
+@pytest.mark.parametrize("suite", MODELS)
+def test_the_offline_gateway_passes_what_the_documentation_says(suite: str) -> None:
+    page = (ROOT / "docs/reference/answers.md").read_text()
+    documented = re.findall(r"^\| `([a-z-]+)` \| `([\w.-]+)` \| (\d+) of (\d+) \|$", page, re.M)
+    with serving(Below({"openai": MockProvider("openai-chat")})) as up:
+        models = ModelTable(config_from_environment({}), {}, demo_url=up)
+        with serving(Gateway(models)) as url:
+            failed, total = run_suite(suite, url)
+    assert (suite, MODELS[suite], str(total - len(failed)), str(total)) in documented, failed
+    readme = (ROOT / "README.md").read_text()
+    assert f"{total - len(failed)}/{total}" in readme
+
+
+def run_suite(suite: str, url: str) -> tuple[dict[str, list[str]], int]:
+    """The tests of a suite that fail, with their errors, and the number of all tests."""
     spec = _SPEC_FILES[suite]
     config = ComplianceConfig(
-        base_url=f"{door.url(upstream)}/v1",
+        base_url=f"{url}/v1",
         api_key="any",
         model=MODELS[suite],
         extra_headers={"anthropic-version": "2023-06-01"},
@@ -64,5 +90,4 @@ def test_the_conformance_suite_passes(suite: str, upstream: str, door: Doors) ->
     finally:
         close_client()
     failed = {result.id: result.errors for result in results if result.status.value != "passed"}
-    assert failed.keys() == REFUSED.get((suite, upstream), {}).keys(), failed
-    assert len(results) == TOTALS[suite]
+    return failed, len(results)

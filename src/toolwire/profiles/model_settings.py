@@ -56,6 +56,12 @@ when tool_choice forces tool use.": oh-my-pi#341, mastra#7507."""
 LEAST_TOKENS = {"openai-responses": 16}
 """Profiles that refuse a limit of fewer tokens. Clients that look whether a model is there ask for
 one: pi#6265, cc-switch#7287."""
+REFUSED_FIELDS: dict[str, tuple[str, ...]] = {
+    "openai-chat": ("reasoning",),
+    "azure-openai": ("reasoning",),
+}
+"""Profiles and fields that they refuse although other servers of their wire have them: "Unknown
+parameter: 'reasoning'."; OpenRouter, vLLM and others take the effort from there."""
 _DEFAULTS: dict[str, Setting] = {"temperature": 1, "top_p": 1}
 
 

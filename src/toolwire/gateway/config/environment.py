@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from toolwire.gateway.config.schema import DEMO, Config, ModelConfig, ServerConfig
+from toolwire.gateway.config.schema import DEMO, Config, ModelConfig
 from toolwire.providers.table import PROVIDERS
 
 _USUAL_NAMES = {
@@ -40,7 +40,6 @@ def config_from_environment(env: Mapping[str, str]) -> Config:
         if name in providers
     }
     models[DEMO] = ModelConfig(upstream=DEMO)
-    if providers:
-        return Config(models=models)
-    models["*"] = ModelConfig(upstream=DEMO)
-    return Config(models=models, server=ServerConfig(default=DEMO))
+    if not providers:
+        models["*"] = ModelConfig(upstream=DEMO)
+    return Config(models=models)

@@ -12,7 +12,7 @@ from toolwire.codec import decode
 from toolwire.conversation.ids import MINTED, is_minted, mint
 from toolwire.conversation.json import JSON, JsonPath, Object, dump, get, parse, put
 from toolwire.conversation.minted_ids import needs_minted_ids
-from toolwire.conversation.model import Conversation
+from toolwire.conversation.model import Conversation, Loss
 from toolwire.conversation.pairing import pairs_by_order
 from toolwire.conversation.parts import Call, Pair, Result
 from toolwire.gateway.client_apis.api import ClientApi
@@ -91,6 +91,8 @@ class StrippedRequest(Struct, frozen=True):
     raw: bytes
     removed_from: frozenset[JsonPath] = frozenset()
     """The places of the calls and results that had one."""
+    losses: tuple[Loss, ...] = ()
+    """Fields that were left out because the provider refuses them."""
 
     def paired_by_order(self, conversation: Conversation) -> tuple[Pair, ...]:
         """The pairs of this request, as it was read, that nothing but the position of the result

@@ -79,6 +79,7 @@ def forward_unchanged(
             ids=repaired.ids,
             passthrough=not repaired.ids.names and not replaces_functions(client_body, body),
             changes=tuple(repaired.changes),
+            losses=request.losses,
             paired_by_order=paired_by_order,
         )
     data: bytes | None = raw
@@ -88,7 +89,12 @@ def forward_unchanged(
     if "model" in body and raw.count(b'"model"') != 1:
         data = None  # a repeated field: servers differ in which one they read
     return UpstreamRequest(
-        body=renamed, raw=data, client_body=body, passthrough=True, paired_by_order=paired_by_order
+        body=renamed,
+        raw=data,
+        client_body=body,
+        passthrough=True,
+        losses=request.losses,
+        paired_by_order=paired_by_order,
     )
 
 

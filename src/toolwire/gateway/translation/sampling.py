@@ -11,13 +11,15 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.json import JSON, Object, dump, get, load
 from toolwire.conversation.model import Conversation, Loss, Setting
-from toolwire.profiles.model_settings import LEAST_TOKENS, refused_settings
+from toolwire.profiles.model_settings import LEAST_TOKENS, REFUSED_FIELDS, refused_settings
 from toolwire.profiles.table import Profile
 
 _REACHES_TO = 1
 """The highest temperature; on other wires it is 2."""
+_EFFORT, _EFFORT_OF_OTHERS = "reasoning_effort", ("reasoning", "effort")
+"""Where chat requests say how much to reason: to OpenAI, and to others."""
 _EITHER = ("temperature", "top_p")
 """Models take only one of these."""
 
@@ -53,6 +55,31 @@ def fit_settings(
         return conversation, ()
     losses = tuple(Loss(paths.get(name) or (name,), reason) for name, reason in reasons.items())
     return replace(conversation, settings=settings), losses
+
+
+def remove_refused_fields(raw: bytes, profile: Profile) -> tuple[bytes, tuple[Loss, ...]]:
+    """Return a request of the provider's wire without fields that only other servers of the wire
+    have, and what that loses. An effort goes to the field that the provider has for it.
+
+    Raises:
+        DecodeError: the request is not JSON.
+    """
+    names = [
+        name for name in REFUSED_FIELDS.get(profile.name, ()) if b'"%b"' % name.encode() in raw
+    ]
+    body = load(raw, profile.wire)[0] if names else None
+    if not isinstance(body, dict) or body.keys().isdisjoint(names):
+        return raw, ()
+    kept = {key: value for key, value in body.items() if key not in names}
+    effort = get(body, _EFFORT_OF_OTHERS)
+    if isinstance(effort, str):
+        kept.setdefault(_EFFORT, effort)
+    losses = tuple(
+        Loss((name,), f"the provider refuses this field: {name}")
+        for name in names
+        if name in body and body[name] != {_EFFORT_OF_OTHERS[-1]: effort}
+    )
+    return dump(kept), losses
 
 
 def losses_without(

@@ -29,7 +29,12 @@ from toolwire.gateway.translation.continuation_tokens import (
 from toolwire.gateway.translation.outcome import read_outcome, usage_of
 from toolwire.gateway.translation.restore_history import restore_history
 from toolwire.gateway.translation.same_wire import forward_unchanged, rename_model
-from toolwire.gateway.translation.sampling import fit_settings, losses_without, sampling_settings
+from toolwire.gateway.translation.sampling import (
+    fit_settings,
+    losses_without,
+    remove_refused_fields,
+    sampling_settings,
+)
 from toolwire.gateway.translation.token_extraction import (
     disown_unsigned_reasoning,
     extract_tokens,
@@ -68,6 +73,8 @@ class ClientRequest(Struct, frozen=True, eq=False):
     """The turns that were restored from continuation tokens."""
     paired_by_order: tuple[Pair, ...] = ()
     """The results that only their position assigns to a call."""
+    losses: tuple[Loss, ...] = ()
+    """Fields of the client that were left out because the provider refuses them."""
 
 
 class TranslatedResponse(Struct, frozen=True, eq=False):
@@ -141,7 +148,7 @@ class Translator:
         """
         if self._may_pass_unchanged(raw) and not tools:
             return forward_unchanged(
-                self._strip_minted_ids(raw),
+                self._strip(raw),
                 self.wire,
                 self.target,
                 model=self.model,
@@ -153,11 +160,15 @@ class Translator:
             conversation = replace(conversation, tools=(*conversation.tools, *tools))
         return self.write_request(conversation, request, unchanged=not tools)
 
-    def _strip_minted_ids(self, raw: bytes) -> StrippedRequest:
-        """A request without ids that the client got from here and the model never had."""
-        if not self.same_wire or not self.api.call_marks:
+    def _strip(self, raw: bytes) -> StrippedRequest:
+        """A request without ids that the client got from here and the model never had, and without
+        fields that the provider refuses."""
+        if not self.same_wire:
             return StrippedRequest(raw)
-        return remove_minted_ids(raw, self.wire)
+        raw, losses = remove_refused_fields(raw, self.profile)
+        if not self.api.call_marks:
+            return StrippedRequest(raw, losses=losses)
+        return replace(remove_minted_ids(raw, self.wire), losses=losses)
 
     def _is_bound(self, raw: bytes) -> bool:
         """True if a request may hold reasoning that only the model that signed it accepts."""
@@ -171,7 +182,7 @@ class Translator:
     def read_request(self, raw: bytes) -> ClientRequest:
         """A request as a conversation, with the turns of its continuation tokens. Raises as
         `request` does."""
-        stripped = self._strip_minted_ids(raw)
+        stripped = self._strip(raw)
         conversation = decode(stripped.raw, self.api.wire)
         body = conversation.source.body
         if not isinstance(body, dict):
@@ -193,6 +204,7 @@ class Translator:
             replace(conversation, messages=messages, settings=settings),
             restored_turns=restored,
             paired_by_order=stripped.paired_by_order(conversation),
+            losses=stripped.losses,
         )
 
     def write_request(
@@ -216,7 +228,7 @@ class Translator:
         if not isinstance(body, dict) or not isinstance(client_body, dict):
             raise DecodeError(NOT_AN_OBJECT, wire=self.api.wire)
         custom_tools: frozenset[str] = frozenset()
-        losses = (*refused, *real_losses(encoded.losses))
+        losses = (*request.losses, *refused, *real_losses(encoded.losses))
         if self.same_wire:
             if "model" not in client_body:  # the path names it
                 body = {key: value for key, value in body.items() if key != "model"}
