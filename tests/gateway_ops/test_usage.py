@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
+from traceback import format_exception
 
 import pytest
 from gateway_ops.running import get, open_stream, post, serve_gateway
@@ -18,8 +19,10 @@ from gateway_ops.test_process import running, until
 from mock.hosting import serve_mock
 from postgres import database_url
 
+from toolwire import PostgresLedger
 from toolwire.conversation.model import Usage
 from toolwire.errors import ConfigError
+from toolwire.execution import LedgerUnavailable
 from toolwire.gateway import Gateway
 from toolwire.gateway.balance import COOLDOWN, Balancer
 from toolwire.gateway.config.model_table import ModelTable, ModelTarget
@@ -405,3 +408,26 @@ def test_an_upstream_that_is_down_gets_one_request_and_then_rests() -> None:
             assert {post(at, body).status for _ in range(6)} == {200}
             metrics = get(f"{url}/metrics").text
     assert 'fallbacks_total{upstream="openai"} 1' in metrics
+
+
+# --- addresses with a password --------------------------------------------------------------------
+
+PASSWORD = "s3cret-of-the-database"
+UNREADABLE = (
+    f"postgresql://user:{PASSWORD}%zz@127.0.0.1:1/db",
+    f"postgresql://user:{PASSWORD} x@127.0.0.1:1/db",
+    f"postgresql://user:{PASSWORD}@[::1/db",
+)
+"""Addresses that the driver cannot read; its message quotes the part that it does not understand."""
+
+
+@pytest.mark.parametrize("url", UNREADABLE, ids=["percent", "space", "bracket"])
+def test_an_address_that_cannot_be_read_is_an_error_without_its_password(url: str) -> None:
+    meter = UsageMeter(UsageStore(url), dict)
+    with pytest.raises(ConfigError) as of_usage:
+        asyncio.run(meter.open())
+    with pytest.raises(LedgerUnavailable) as of_ledger:
+        asyncio.run(PostgresLedger(url).open())
+    for raised in (of_usage, of_ledger):
+        assert PASSWORD not in "".join(format_exception(raised.value))
+        assert "percent-encoded" in str(raised.value)

@@ -73,8 +73,13 @@ class Database:
         else:
             import psycopg
 
+            from toolwire.execution.ledger.postgres.connection import INVALID_ADDRESS
+
             self.errors = (OSError, psycopg.Error)
-            self._connection = psycopg.connect(self._url, connect_timeout=_SECONDS)
+            try:
+                self._connection = psycopg.connect(self._url, connect_timeout=_SECONDS)
+            except psycopg.ProgrammingError:
+                raise psycopg.ProgrammingError(INVALID_ADDRESS) from None
 
     def close(self) -> None:
         """Disconnect; what is not committed is undone."""

@@ -16,6 +16,11 @@ from toolwire.execution.ledger.postgres.binary import ADAPTERS
 
 CONNECTION_ERRORS = (psycopg.Error, OSError, TimeoutError)
 """Every error of a connection to the database."""
+INVALID_ADDRESS = (
+    "invalid address; write it as postgresql://USER:PASSWORD@HOST/DATABASE, with special characters"
+    " of the password percent-encoded"
+)
+"""Replaces the message of the driver, which quotes the part that it cannot read: the password."""
 _PREPARED_STATEMENT_ERRORS = (errors.InvalidSqlStatementName, errors.DuplicatePreparedStatement)
 """Errors of prepared statements behind a pooler. The statement was not executed."""
 _TRANSIENT = (
@@ -55,14 +60,17 @@ async def connect(
 ) -> AsyncConnection[TupleRow]:
     """Open a connection, without prepared statements and session settings: there may be a
     pooler."""
-    async with asyncio.timeout(timeout):
-        return await AsyncConnection.connect(
-            dsn,
-            autocommit=autocommit,
-            prepare_threshold=None,
-            context=ADAPTERS,
-            connect_timeout=max(2, round(timeout)),
-        )
+    try:
+        async with asyncio.timeout(timeout):
+            return await AsyncConnection.connect(
+                dsn,
+                autocommit=autocommit,
+                prepare_threshold=None,
+                context=ADAPTERS,
+                connect_timeout=max(2, round(timeout)),
+            )
+    except psycopg.ProgrammingError:
+        raise psycopg.ProgrammingError(INVALID_ADDRESS) from None
 
 
 async def is_direct(connection: AsyncConnection[TupleRow]) -> bool:
