@@ -17,6 +17,7 @@ from toolwire.gateway.errors import RequestRejected
 from toolwire.gateway.threads import MIN_BYTES, TranslationThreads
 from toolwire.gateway.translation.translator import Translator
 from toolwire.gateway.translation.upstream_request import UpstreamRequest
+from toolwire.lint.explain import Explanation
 
 
 def test_other_requests_are_answered_while_a_large_one_is_translated(
@@ -42,6 +43,50 @@ def test_other_requests_are_answered_while_a_large_one_is_translated(
             assert not large.done()
             release.set()
             assert large.result(20).status == 200
+
+
+def test_other_requests_are_answered_while_the_refusal_of_a_large_one_is_explained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started, release = threading.Event(), threading.Event()
+
+    def wait(text: str, body: object, wire: str) -> list[Explanation]:
+        started.set()
+        assert release.wait(20)
+        return []
+
+    monkeypatch.setattr("toolwire.gateway.forward.explain", wait)
+    with serve_mock("openai-chat") as mock, ThreadPoolExecutor(1) as pool:
+        models = ModelTable(read_config(model("openai-chat", mock.url)), {"K": "k" * 20})
+        with serve_gateway(Gateway(models)) as url:
+            body = {
+                "model": "openai-chat",
+                "messages": [{"role": "user", "content": "x" * MIN_BYTES}],
+                "no_such_field": 1,
+            }
+            refused = pool.submit(post, f"{url}/v1/chat/completions", body)
+            assert started.wait(20)
+            assert get(f"{url}/health").status == 200
+            release.set()
+            assert refused.result(20).status == 400
+
+
+def test_a_large_compaction_is_prepared_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: set[str] = set()
+    translate = Translator.request
+
+    def note_thread(translator: Translator, raw: bytes) -> UpstreamRequest:
+        threads.add(threading.current_thread().name)
+        return translate(translator, raw)
+
+    monkeypatch.setattr(Translator, "request", note_thread)
+    with serve_mock("anthropic") as mock:
+        models = ModelTable(read_config(model("anthropic", mock.url)), {"K": "k" * 20})
+        with serve_gateway(Gateway(models)) as url:
+            question = {"role": "user", "content": "x" * MIN_BYTES}
+            body = {"model": "anthropic", "input": [question]}
+            assert post(f"{url}/v1/responses/compact", body).status == 200
+    assert len(threads) == 1 and next(iter(threads)).startswith("toolwire-translate")
 
 
 def test_a_translation_that_takes_too_long_is_rejected_and_keeps_its_slot_until_it_ends() -> None:

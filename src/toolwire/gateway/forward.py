@@ -12,9 +12,10 @@ from toolwire.conversation.json import dump
 from toolwire.gateway.errors import RequestRejected, UpstreamFailed, header_value, report_headers
 from toolwire.gateway.redaction import redactor
 from toolwire.gateway.request import GatewayRequest
+from toolwire.gateway.threads import MIN_BYTES
 from toolwire.gateway.token_count import TOKEN_COUNT_ENDPOINTS
 from toolwire.gateway.translation.upstream_request import UpstreamRequest
-from toolwire.lint.explain import explain
+from toolwire.lint.explain import Explanation, explain
 from toolwire.lint.refused_reasoning import refuses_reasoning, repair_refused
 from toolwire.providers.api_errors import read_error_message
 from toolwire.providers.http.response import Response
@@ -22,6 +23,7 @@ from toolwire.providers.http.upstream import CONNECTION_ERRORS
 
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 """Statuses beside 500 and above after which another model may help."""
+_MAX_EXPLANATIONS = 5
 _EXPLAINED_STATUS = frozenset({400, 413, 422})
 """Statuses of a request that the provider understood and refused."""
 FORWARDED_RESPONSE_HEADERS = frozenset(
@@ -203,12 +205,7 @@ async def _failure(
     if status >= 600:
         return UpstreamFailed(f"{provider} answered with status {status}: {text}", 502)
     if status in _EXPLAINED_STATUS:
-        history = None if request.operation == "embed" else upstream_request.body
-        explanations = [
-            explanation
-            for explanation in explain(text, history, request.translator.target)
-            if explanation.likely
-        ]
+        explanations = await _explain(request, text, upstream_request)
         if explanations:
             headers["x-toolwire-explain"] = header_value("; ".join(map(str, explanations)))
             text = f"{text} ({explanations[0].message})"
@@ -218,6 +215,24 @@ async def _failure(
         raw = data if redact(body) == body else None
     retryable = status in RETRYABLE_STATUS or status >= 500
     return UpstreamFailed(text, status, retryable=retryable, headers=headers, raw=raw)
+
+
+async def _explain(
+    request: GatewayRequest, text: str, upstream_request: UpstreamRequest
+) -> list[Explanation]:
+    """The likely causes of a refusal, the first few; in a thread if the request is large."""
+    history = None if request.operation == "embed" else upstream_request.body
+
+    def find_causes() -> list[Explanation]:
+        found = explain(text, history, request.translator.target)
+        return [explanation for explanation in found if explanation.likely][:_MAX_EXPLANATIONS]
+
+    if len(request.raw) < MIN_BYTES:
+        return find_causes()
+    try:
+        return await request.state.threads.run(find_causes)
+    except RequestRejected:  # it takes too long; the client gets the error of the provider
+        return []
 
 
 def headers_for_client(response: Response) -> dict[str, str]:

@@ -40,15 +40,15 @@ async def translate(request: GatewayRequest) -> None:
         await use_stored_responses(request, responses, state)
     with_tools = request.tools is not None and request.operation != "count_tokens"
     try:
+        run = _translate_body
         if request.operation in ("embed", "compact"):
-            request.upstream_request = _prepare_unusual(request)
-        elif len(request.raw) >= MIN_BYTES:
-            run = _start_tool_loop if with_tools else _translate_body
-            await request.state.threads.run(lambda: run(request))
+            run = _prepare_unusual
         elif with_tools:
-            _start_tool_loop(request)
+            run = _start_tool_loop
+        if len(request.raw) >= MIN_BYTES:
+            await request.state.threads.run(lambda: run(request))
         else:
-            request.upstream_request = translator.request(request.raw)
+            run(request)
     except InputError as error:
         place = f"{error.pointer}: " if error.pointer else ""
         raise RequestRejected(f"{place}{error.why}") from None
@@ -59,13 +59,14 @@ async def translate(request: GatewayRequest) -> None:
     _note_changes(request, upstream_request)
 
 
-def _prepare_unusual(request: GatewayRequest) -> UpstreamRequest:
-    """A request that asks for no message: only renamed, or a request for a summary."""
+def _prepare_unusual(request: GatewayRequest) -> None:
+    """Prepare a request that asks for no message: only renamed, or a request for a summary."""
     translator = request.translator
     renamed = rename_request(request.raw, translator.wire, translator.model)
     if request.operation == "embed" or translator.same_wire:
-        return renamed
-    return translator.request(dump(summary_request(renamed.client_body)))
+        request.upstream_request = renamed
+    else:
+        request.upstream_request = translator.request(dump(summary_request(renamed.client_body)))
 
 
 def _translate_body(request: GatewayRequest) -> None:

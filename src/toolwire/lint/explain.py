@@ -7,7 +7,8 @@ by name.
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
+from itertools import chain, islice
 
 from msgspec import Struct, UnsetType
 from msgspec.structs import replace
@@ -72,6 +73,11 @@ _VERBS: dict[Fix | None, str] = {"safe": "repair FILE", "unsafe": "repair FILE -
 _RESULT_PLACEMENTS = ("", "after", "next", "alone")
 """From the least strict to the strictest."""
 _MAX_DISTANCE = 9
+_MAX_NAMES = 50
+"""Names and paths of an error that findings are compared with: an error may list every call."""
+_MAX_TEXT = 20_000
+"""Characters of an error in which names of the body are looked for."""
+_QUOTES = frozenset("'\"`")
 
 
 def explain(
@@ -161,7 +167,8 @@ def _explain_by_body(
             finding.severity != "error" and finding.name not in ranks,
             not _mentions(finding, names, facts),
             min(
-                (_distance(finding.path, path) for path in references.paths), default=_MAX_DISTANCE
+                (_distance(finding.path, path) for path in references.paths[:_MAX_NAMES]),
+                default=_MAX_DISTANCE,
             ),
             ranks.get(finding.name, 0),
         )
@@ -260,18 +267,43 @@ def _names_in_text(references: References, facts: Facts) -> tuple[str, ...]:
     """The ids and tool names that an error mentions: those it shows to be ids, and those of the
     body that occur in the text.
     """
-    text = references.text
-    ids = {*(call.id for call in facts.calls), *(result.call_id for result in facts.results)}
-    tools = {call.name for call in facts.calls}
-    names = [call_id for call_id in ids if len(call_id) > 2 and _contains_word(text, call_id)]
-    names += [tool for tool in tools if tool and re.search(rf"['\"`]{re.escape(tool)}['\"`]", text)]
-    return tuple(dict.fromkeys((*references.ids, *names)))
+    text = references.text[:_MAX_TEXT]
+    ids = [*(call.id for call in facts.calls), *(result.call_id for result in facts.results)]
+    names = (
+        call_id for call_id in dict.fromkeys(ids) if len(call_id) > 2 and _has_word(text, call_id)
+    )
+    tools = (
+        tool
+        for tool in dict.fromkeys(call.name for call in facts.calls)
+        if tool and _is_quoted(text, tool)
+    )
+    found = dict.fromkeys(chain(references.ids, islice(names, _MAX_NAMES), tools))
+    return tuple(islice(found, _MAX_NAMES))
 
 
-def _contains_word(text: str, word: str) -> bool:
-    if word not in text:
-        return False
-    return re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text) is not None
+def _has_word(text: str, word: str) -> bool:
+    """True if a text contains a word that is no part of a longer one."""
+    return any(
+        not _continues_word(before) and not _continues_word(after)
+        for before, after in _neighbours(text, word)
+    )
+
+
+def _continues_word(character: str) -> bool:
+    return character == "-" or character == "_" or character.isalnum()
+
+
+def _is_quoted(text: str, word: str) -> bool:
+    return any(before in _QUOTES and after in _QUOTES for before, after in _neighbours(text, word))
+
+
+def _neighbours(text: str, word: str) -> Iterator[tuple[str, str]]:
+    """The characters before and after each occurrence of a word; empty at the ends of the text."""
+    start = text.find(word)
+    while start >= 0:
+        end = start + len(word)
+        yield text[max(start - 1, 0) : start], text[end : end + 1]
+        start = text.find(word, start + 1)
 
 
 def _mentions(finding: Finding, names: tuple[str, ...], facts: Facts) -> bool:
@@ -280,7 +312,7 @@ def _mentions(finding: Finding, names: tuple[str, ...], facts: Facts) -> bool:
     value = get(facts.body, finding.path) if len(finding.path) > 1 else ""
     if not isinstance(value, UnsetType):
         text = f"{text} {text_of(value)[:2000]}"
-    return any(_contains_word(text, name) for name in names)
+    return any(_has_word(text, name) for name in names)
 
 
 def _distance(path: JsonPath, other: JsonPath) -> int:
