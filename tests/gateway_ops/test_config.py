@@ -111,6 +111,44 @@ upstream = "demo:unknown"
     assert found[-1].startswith("g.toml:19: [models.none] upstream: there is no demo of unknown")
 
 
+def test_a_mistake_in_a_table_does_not_hide_the_others_in_it() -> None:
+    text = """
+[server]
+prot = 1
+port = 70000
+default = "fats"
+cors_origins = ["*"]
+[models.fast]
+upstream = "openai"
+key_env = "KEY"
+base_url = "ftp://127.0.0.1"
+idle_timeout = "long"
+concurrency = 0
+[tools]
+max_turns = "many"
+sources = ["no_such_tools.py"]
+ledger = "mysql://user:secret@host/calls"
+"""
+    assert mistakes(text, {"KEY": "k"}) == [
+        "g.toml:3: [server] prot: unknown key; did you mean port?",
+        "g.toml:4: [server] port: expected 0 to 65535",
+        "g.toml:5: [server] default: unknown model fats; did you mean fast?",
+        (
+            "g.toml:6: [server] cors_origins: * is no origin; write it as https://app.example or"
+            " http://localhost:3000"
+        ),
+        "g.toml:10: [models.fast] base_url: expected http:// or https://, got ftp",
+        "g.toml:11: [models.fast] idle_timeout: expected a number, got a string",
+        "g.toml:12: [models.fast] concurrency: expected at least 1, got 0",
+        "g.toml:14: [tools] max_turns: expected an integer, got a string",
+        "g.toml:15: [tools] sources: no_such_tools.py: no such file",
+        (
+            "g.toml:16: [tools] ledger: expected memory:, sqlite:///FILE or"
+            " postgresql://HOST/DATABASE"
+        ),
+    ]
+
+
 @pytest.mark.parametrize(
     "name", ("Content-Type", "content-encoding", "accept-encoding", "cookie", "host", "x-api-key")
 )

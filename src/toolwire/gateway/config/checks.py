@@ -41,7 +41,7 @@ _CONNECTION_HEADERS = {
 """Headers about one connection only."""
 
 
-_RESPONSE_STORES = "expected memory:, sqlite:///FILE or postgresql://HOST/DATABASE"
+_STORES = "expected memory:, sqlite:///FILE or postgresql://HOST/DATABASE"
 
 
 class Models(Protocol):
@@ -75,13 +75,17 @@ def find_mistakes(config: Config, models: Models) -> list[Mistake]:
             UsageStore(config.usage.store)
         except ConfigError as error:
             mistakes.append(Mistake("usage", "store", str(error)))
-    store = config.responses.store
-    if store is not None and not _names_response_store(store):
-        mistakes.append(Mistake("responses", "store", _RESPONSE_STORES))
+    stores = (
+        ("responses", "store", config.responses.store),
+        ("tools", "ledger", config.tools.ledger),
+    )
+    for table, key, url in stores:
+        if url is not None and not _names_store(url):
+            mistakes.append(Mistake(table, key, _STORES))
     return [*mistakes, *_number_mistakes(config)]
 
 
-def _names_response_store(url: str) -> bool:
+def _names_store(url: str) -> bool:
     if url == "memory:" or url.startswith(("postgresql://", "postgres://")):
         return True
     return url.startswith("sqlite:///") and url != "sqlite:///"

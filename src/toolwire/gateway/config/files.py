@@ -60,8 +60,10 @@ class ConfigSource(Struct, frozen=True, kw_only=True):
             return (folder / name).read_text()
 
         models = ModelTable(config, self.env, demo_url=demo_url, read_file=read_file, check=False)
-        mistakes = [*mistakes, *find_mistakes(config, models), *_missing_tools(config)]
-        mistakes += _missing_variables(config, self.env)
+        reported = {(mistake.table, mistake.key) for mistake in mistakes}
+        others = [*find_mistakes(config, models), *_missing_tools(config)]
+        others += _missing_variables(config, self.env)
+        mistakes += [other for other in others if (other.table, other.key) not in reported]
         if self.file is not None and not config.models and not mistakes:
             example = '[models."claude-*"] with upstream = "anthropic"'
             mistakes.append(Mistake("", "", f"there are no models; add a table, such as {example}"))

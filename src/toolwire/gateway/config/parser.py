@@ -97,7 +97,8 @@ class _Parser:
         missing = [name for name in required if name not in value]
         for name in missing:
             self._report(table, name, _MISSING_HINTS.get(name, "missing"))
-        return None if missing or len(converted) < len(value) else kind(**converted)
+        # A table with mistakes is never used, but the rest of it is checked too.
+        return None if any(name not in converted for name in required) else kind(**converted)
 
     def _report(self, table: str, key: str, message: str) -> None:
         self.mistakes.append(Mistake(table, key, message))
