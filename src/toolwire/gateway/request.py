@@ -97,10 +97,12 @@ class GatewayRequest:
     """A request of a client. Each stage fills in what the next ones need."""
 
     __slots__ = (
-        "fields",
+        "api",
+        "headers",
         "http",
         "key",
         "models",
+        "operation",
         "raw",
         "record",
         "response",
@@ -118,8 +120,14 @@ class GatewayRequest:
     )
 
     http: Request
+    headers: Mapping[bytes, bytes]
+    """The headers of the client, by name in lower case."""
     send: Send
     route: RouteMatch
+    api: ClientApi
+    """The API that the client speaks."""
+    operation: Operation
+    """What the client wants."""
     record: RequestRecord
     state: GatewayState
     models: ModelTable
@@ -158,8 +166,11 @@ class GatewayRequest:
         state: GatewayState,
     ) -> None:
         self.http = http
+        self.headers = http.headers
         self.send = send
         self.route = route
+        self.api = route.api
+        self.operation = route.operation
         self.record = record
         self.state = state
         self.models = state.models
@@ -172,21 +183,6 @@ class GatewayRequest:
         self.tool_loop = None
         self.response = None
         self.stores_response = False
-
-    @property
-    def api(self) -> ClientApi:
-        """The API that the client speaks."""
-        return self.route.api
-
-    @property
-    def operation(self) -> Operation:
-        """What the client wants."""
-        return self.route.operation
-
-    @property
-    def headers(self) -> Mapping[bytes, bytes]:
-        """The headers of the client, by name in lower case."""
-        return self.http.headers
 
     @property
     def query(self) -> bytes:

@@ -97,8 +97,12 @@ class ResponseStream:
 
     def feed(self, data: bytes) -> list[bytes]:
         """Translate the next bytes of the model."""
-        if self._edits.keeps_bytes:
-            self._edits.keep(data)
+        edits = self._edits
+        if edits.keeps_bytes:
+            edits.pieces.append(data)
+            edits.size += len(data)
+            if edits.size > MAX_TOKEN_BYTES:
+                edits.keeps_bytes, edits.pieces = False, []
         return self._stream.feed(data)
 
     def feed_whole(self, data: bytes) -> list[bytes]:
@@ -150,21 +154,15 @@ class ResponseEdits(ClientEdits):
         super().__init__(translator.api, request)
         self._translator = translator
         self.keeps_bytes = not translator.same_wire
-        """True while the bytes of the model are kept for a continuation token."""
-        self._pieces: list[bytes] = []
-        self._size = 0
+        """True while the bytes of the model are kept for a continuation token: not if they are too
+        many for one."""
+        self.pieces: list[bytes] = []
+        self.size = 0
         self._has_reasoning = False
         """True if there was something that the client's wire may not carry."""
         self.whole_turn: Message | None = None
         """The turn, if the provider sent it as a whole."""
         self.has_token = False
-
-    def keep(self, data: bytes) -> None:
-        """Keep bytes of the model, unless they are too many for a token."""
-        self._pieces.append(data)
-        self._size += len(data)
-        if self._size > MAX_TOKEN_BYTES:
-            self.keeps_bytes, self._pieces = False, []
 
     def edit_events(self, events: list[Event]) -> list[Event]:
         """Note reasoning and signatures on the way to the client."""
@@ -195,7 +193,7 @@ class ResponseEdits(ClientEdits):
             return self.whole_turn
         wire = self._translator.wire
         try:
-            messages = decode(fold(self._pieces, wire), wire, "response").messages
+            messages = decode(fold(self.pieces, wire), wire, "response").messages
         except (DecodeError, UsageError):
             return None
         return messages[0] if messages else None

@@ -47,15 +47,13 @@ def _stays_legacy(facts: Facts) -> bool:
 
 
 def _legacy_calls(facts: Facts) -> list[Call]:
-    if _stays_legacy(facts):
-        return []
-    return [call for call in facts.calls if call.family == _LEGACY]
+    calls = [call for call in facts.calls if call.family == _LEGACY]
+    return [] if not calls or _stays_legacy(facts) else calls
 
 
 def _legacy_results(facts: Facts) -> list[Result]:
-    if _stays_legacy(facts):
-        return []
-    return [result for result in facts.results if result.family == _LEGACY]
+    results = [result for result in facts.results if result.family == _LEGACY]
+    return [] if not results or _stays_legacy(facts) else results
 
 
 def _check(facts: Facts) -> Iterable[Problem]:

@@ -79,7 +79,9 @@ def _foreign_messages(facts: Facts) -> list[tuple[Message, list[Call | Result]]]
     """Messages with calls or results that only another wire writes in this way."""
     if not facts.own_wire or facts.conversation.kind != "request":
         return []
-    if not facts.calls and not facts.results and not facts.server_calls:
+    parts: list[Call | Result] = [*facts.calls, *facts.results, *facts.server_calls]
+    roles = {message.role for message in facts.messages}
+    if "tool" not in roles and all(_is_of_wire(part) for part in parts):
         return []
     found: list[tuple[Message, list[Call | Result]]] = []
     for message in facts.messages:
@@ -98,6 +100,12 @@ def _foreign_messages(facts: Facts) -> list[tuple[Message, list[Call | Result]]]
     orphans: PartSet[Part] = PartSet(reported_orphans(facts))
     kept = [(message, [part for part in parts if part not in orphans]) for message, parts in found]
     return [(message, parts) for message, parts in kept if parts]
+
+
+def _is_of_wire(part: Call | Result) -> bool:
+    """True for a call or a result of a type that the catalogue of the wire lists."""
+    spec = part.source.spec
+    return spec.__class__ is not Block or bool(spec.family)
 
 
 def _is_foreign(part: Call | Result, spec: Block, message: Message) -> bool:

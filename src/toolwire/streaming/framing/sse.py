@@ -53,6 +53,10 @@ class SSE(Decoder):
         """The event in these lines; None if it has no data."""
         if piece[:6] == b"data: " and b"\n" not in piece:
             return Frame("", piece[6:])
+        if piece[:7] == b"event: ":
+            name, _, value = piece[7:].partition(b"\ndata: ")
+            if value and b"\n" not in value and b"\n" not in name:
+                return Frame(name.decode("utf-8", "replace"), value)
         event = ""
         data: list[bytes] = []
         for line in piece.split(b"\n"):
