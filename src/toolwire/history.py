@@ -53,7 +53,7 @@ def abandon(body: Body, wire: str, reason: str | None = None) -> Encoded:
     facts = _facts(body, wire)
     ambiguous = PartSet(call for group in facts.ambiguous_groups for call in group.calls)
     calls = _pending_calls(facts)
-    answered = {call.id for call in _last_calls(facts) if call in facts.result_of}
+    answered = {call.id for call in _recent_calls(facts) if call in facts.result_of}
     for call in calls:
         if call.id in answered:
             ambiguous.add(call)
@@ -87,7 +87,7 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
     calls_by_id: dict[str, list[Call]] = {}
     for call in _pending_calls(facts):
         calls_by_id.setdefault(call.id, []).append(call)
-    shared = Counter(call.id for call in _last_calls(facts))
+    shared = Counter(call.id for call in _recent_calls(facts))
     new_results: PartMap[Call, Result] = PartMap()
     for call_id, output in results.items():
         calls = calls_by_id.get(call_id, [])
@@ -113,18 +113,17 @@ def _make_result(call: Call, output: Output | Result, wire: str) -> Result:
 
 
 def _pending_calls(facts: Facts) -> list[Call]:
-    server_calls = PartSet(facts.server_calls_as_client)
-    return [
-        call
-        for call in _last_calls(facts)
-        if call not in facts.result_of and call not in server_calls
-    ]
-
-
-def _last_calls(facts: Facts) -> tuple[Call, ...]:
-    """The client's calls of the last turn, if no other turn follows it."""
     turn = facts.turns[-1] if facts.turns else None
-    return turn.calls if turn is not None and turn.last else ()
+    if turn is None or not turn.last:
+        return []
+    server_calls = PartSet(facts.server_calls_as_client)
+    return [call for call in turn.calls if call not in facts.result_of and call not in server_calls]
+
+
+def _recent_calls(facts: Facts) -> list[Call]:
+    """The client's calls since the last turn with calls began, also those in messages of others."""
+    start = facts.turns[-1].caller_indexes[0] if facts.turns else 0
+    return [call for call in facts.calls if facts.message_index(call) >= start]
 
 
 def _add_results(facts: Facts, results: PartMap[Call, Result]) -> Encoded:

@@ -15,7 +15,7 @@ from toolwire.conversation.model import Conversation
 from toolwire.conversation.observations import Observation, Observations, is_left_out, observe
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.part_map import PartMap
-from toolwire.conversation.parts import Call, Media, Message, Pair, Part, Result, Text
+from toolwire.conversation.parts import APPROVAL, Call, Media, Message, Pair, Part, Result, Text
 from toolwire.lint.memo import lazy_property
 from toolwire.profiles.table import Profile
 from toolwire.wires.engine.cache_breakpoints import is_cache_mark
@@ -193,6 +193,8 @@ class PairFacts:
                     call, index = calls.pop(part.call_id, (None, n))
                     if call is None or index == n or part.origin == "minted":
                         return None
+                    if not self._stay_together(call, part):
+                        return None
                     pairs_by_id.append((call, part))
         if len(calls) + len(pairs_by_id) < len(self.calls) + len(self.server_calls):
             return None
@@ -206,7 +208,9 @@ class PairFacts:
         return PartMap(
             (pair.call, pair.result)
             for pair in self.pairs
-            if pair.call is not None and pair.result is not None
+            if pair.call is not None
+            and pair.result is not None
+            and self._stay_together(pair.call, pair.result)
         )
 
     @lazy_property
@@ -214,11 +218,15 @@ class PairFacts:
         """The call of each result that has one."""
         if self._pairs_by_id is not None:
             return self._pairs_by_id[1]
-        return PartMap(
-            (pair.result, pair.call)
-            for pair in self.pairs
-            if pair.call is not None and pair.result is not None
-        )
+        return PartMap((result, call) for call, result in self.result_of.items())
+
+    def _stay_together(self, call: Call, result: Result) -> bool:
+        """False if one half of a pair becomes text on another wire, because a provider ran it, and
+        the other half does not.
+        """
+        if self.own_wire or call.executor == result.executor:
+            return True
+        return call.family == result.family == APPROVAL  # both become text
 
     @lazy_property
     def open_calls(self) -> list[Call]:

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Loss
-from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import (
     APPROVAL,
     Call,
@@ -62,11 +61,8 @@ def lower_server_tools(
     keeps_calls = target.hosts and kind == "response" and policy != "drop"
     losses: list[Loss] = []
     messages: list[Message] = []
-    answers = _client_answers(conversation) if form != "call" and not keeps_calls else PartSet()
     for message in conversation.messages:
-        if message.wire == target.name or not any(
-            _is_server_tool(part) or part in answers for part in message.parts
-        ):
+        if message.wire == target.name or not any(map(_is_server_tool, message.parts)):
             messages.append(message)
         elif keeps_calls:
             messages.append(_tell_approvals(message, losses))
@@ -74,9 +70,7 @@ def lower_server_tools(
             messages += _split(_tell_approvals(message, losses), losses)
         else:
             lowered = (
-                lower_server_tool(part, "text" if part in answers else form, losses)
-                if _is_server_tool(part) or part in answers
-                else part
+                lower_server_tool(part, form, losses) if _is_server_tool(part) else part
                 for part in message.parts
             )
             parts = tuple(part for part in lowered if part is not None)
@@ -84,21 +78,6 @@ def lower_server_tools(
     if losses:
         conversation = replace(conversation, messages=tuple(messages))
     return conversation, losses
-
-
-def _client_answers(conversation: Conversation) -> PartSet[Part]:
-    """Return the results of the client for calls that a provider ran: they lose their calls."""
-    if not any(call.executor == "provider" for call in conversation.calls()):
-        return PartSet()
-    return PartSet(
-        pair.result
-        for pair in conversation.pairs()
-        if pair.call is not None
-        and pair.result is not None
-        and pair.call.executor == "provider"
-        and pair.result.executor == "client"
-        and pair.result.family != APPROVAL
-    )
 
 
 def _is_server_tool(part: Part) -> bool:
