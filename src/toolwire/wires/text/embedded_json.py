@@ -6,7 +6,8 @@ import json
 import re
 from typing import NoReturn
 
-from toolwire.conversation.json import JSON, Object, parse, text_of
+from toolwire.conversation.json import JSON, Object, load, text_of
+from toolwire.errors import DecodeError
 
 
 def _reject_constant(word: str) -> NoReturn:
@@ -21,8 +22,8 @@ def value_at(text: str, start: int) -> tuple[JSON, int] | None:
     """The JSON value that starts at a position, and its end; None if there is none."""
     try:
         _, end = _DECODER.raw_decode(text, start)
-        return parse(text[start:end]), end
-    except (ValueError, RecursionError):
+        return load(text[start:end], "")[0], end
+    except (ValueError, RecursionError, DecodeError):
         return None
 
 
