@@ -645,6 +645,10 @@ def a_reasoning_model_gets_no_reasoning(history: HistoryEditor, n: int) -> bool:
 @register_break(lambda profile: bool(profile.text_result_models), "media-in-result")
 def a_result_holds_an_image_for_a_model_of_text(history: HistoryEditor, n: int) -> bool:
     fields = _fields(history, history.pairs[n][1])
+    if "tool_call_id" in fields:
+        image: JSON = {"url": "data:image/png;base64,QUJD"}
+        fields["content"] = [{"type": "image_url", "image_url": image}]
+        return True
     if "response" not in fields:
         return False
     fields["parts"] = [{"inlineData": {"mimeType": "image/png", "data": "QUJD"}}]

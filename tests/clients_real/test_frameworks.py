@@ -106,7 +106,7 @@ FRAMEWORKS = (
             ),
             apis=("openai-chat", "gemini"),
         ),
-        images=("openai-chat", "gemini"),
+        images=("gemini",),
     ),
     Framework(Client("smolagents", "pypi", ("smolagents[openai]",), CHAT), results_as_text=True),
     Framework(
@@ -151,7 +151,8 @@ FRAMEWORKS = (
                 "@genkit-ai/google-genai",
             ),
             apis=THREE,
-        )
+        ),
+        images=("gemini",),
     ),
 )
 BY_NAME = {framework.client.name: framework for framework in FRAMEWORKS}

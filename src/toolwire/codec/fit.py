@@ -100,7 +100,7 @@ def wire_for_model(target: Wire, profile: Profile, conversation: Conversation) -
     """The wire of a target with the capabilities of the model that a request names."""
     capabilities, model = target.capabilities, conversation.settings.get("model")
     pattern = profile.text_result_models
-    if pattern and isinstance(model, str) and re.search(pattern, model) is not None:
+    if pattern and re.search(pattern, model if isinstance(model, str) else "") is not None:
         capabilities = replace(capabilities, result_media="after")
     if profile.system_comes_first and capabilities.system_anywhere:
         capabilities = replace(capabilities, system_anywhere=False)

@@ -80,7 +80,11 @@ _RESPONSES_TAKEN = frozenset(
 )
 TAKEN: dict[str, frozenset[tuple[str, str]]] = {
     "openai-chat": frozenset(
-        {("ChatCompletionToolMessage", "name"), ("ChatCompletionAssistantMessage", "annotations")}
+        {
+            ("ChatCompletionToolMessage", "name"),
+            ("ChatCompletionAssistantMessage", "annotations"),
+            ("ImageURL", "format"),
+        }
     ),
     "openai-responses": _RESPONSES_TAKEN,
     "azure-foundry": _RESPONSES_TAKEN
@@ -88,7 +92,8 @@ TAKEN: dict[str, frozenset[tuple[str, str]]] = {
     "vertex-anthropic": frozenset({("Request", "anthropic_version"), ("Request", "model")}),
 }
 """Fields in which servers are more lenient than the types: they may be there, be absent or be null.
-A name in results and an answer with its annotations are sent in OpenAI's own examples; ids of
+A name in results and an answer with its annotations are sent in OpenAI's own examples; Strands and
+LiteLLM send the media type of an image beside its address; ids of
 messages are only checked for their prefix (codex#33176); agents send custom calls with a status and
 reasoning without an id (openai/codex); tools need no parameters (litellm#13420); pictures need no
 detail in OpenAI's own examples. Vertex has the version in the body, and the model in the path.

@@ -55,6 +55,9 @@ def default_profile(wire: str) -> Profile:
     return _without_checks(Profile(wire, wire, confidence="low"))
 
 
+_ANY_MODEL = ".*"
+"""The pattern of every model, also of one that is not named."""
+
 _PROFILES = (
     # --- chat completions ---
     Profile(
@@ -63,6 +66,7 @@ _PROFILES = (
         web_search_models="-search",
         takes_extra_settings=True,
         cache_breakpoint_models=_BREAKPOINTS_SINCE,
+        text_result_models=_ANY_MODEL,
         id_rule=IdRule(longest=40),
         name_rule=_NAME,
         accepted_ids=IdRule(longest=64),
@@ -73,12 +77,14 @@ _PROFILES = (
         source=(
             "empty list of calls: openai-node#1341; 40 characters at older servers, 64 at newer:"
             " litellm#11392, llm-rosetta#596; names: OpenAPI description; results contiguous:"
-            " copilot-sdk#1922, goose#11893; one each: agno#5116"
+            " copilot-sdk#1922, goose#11893; one each: agno#5116; images in results refused:"
+            " OpenHands#7700, or not seen by the model: openai-openapi#523"
         ),
     ),
     Profile(
         "openai-chat-legacy",
         "openai-chat",
+        text_result_models=_ANY_MODEL,
         id_rule=IdRule(longest=40),
         name_rule=_NAME,
         last_seen="2026-02",
@@ -95,6 +101,7 @@ _PROFILES = (
         "openai-chat",
         takes_extra_settings=True,
         cache_breakpoint_models=_BREAKPOINTS_SINCE,
+        text_result_models=_ANY_MODEL,
         id_rule=IdRule(longest=40),
         name_rule=_NAME,
         accepted_ids=IdRule(longest=64),

@@ -30,9 +30,18 @@ const stationStatus = ai.defineTool(
   // An exception of a tool ends the turn: an error that the model is to hear is a value.
   async ({ station }) => ({ error: `station ${station} is closed` }),
 );
+const image = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+const picture = ai.defineTool(
+  { name: 'picture', description: 'A picture of a place', inputSchema: z.object({ place: z.string() }), multipart: true },
+  async ({ place }) => ({
+    output: `a picture of ${place}`,
+    content: [{ media: { url: `data:image/png;base64,${image}`, contentType: 'image/png' } }],
+  }),
+);
+const tools = [weather, stationStatus, picture];
 let messages = [];
 for (const script of scripts) {
-  const question = { model: `${names[api]}/${model}`, messages, prompt: script.join(' [[then]] '), tools: [weather, stationStatus], maxTurns: 6 };
+  const question = { model: `${names[api]}/${model}`, messages, prompt: script.join(' [[then]] '), tools, maxTurns: 6 };
   const response = stream ? await ai.generateStream(question).response : await ai.generate(question);
   console.log(response.text);
   messages = response.messages;

@@ -31,6 +31,16 @@ CONTENT_PATTERNS = (
         ),
     ),
     ErrorPattern(
+        r"message with role tool contains an image url",
+        rules=("media-in-result",),
+        meaning="a result holds an image, and only messages of the user may hold one",
+        implies={"text_result_models": ".*"},
+        example=(
+            "Invalid 'messages[2]'. Image URLs are only allowed for messages with role 'user', but"
+            " this message with role 'tool' contains an image URL."
+        ),
+    ),
+    ErrorPattern(
         r"item pairs from a mapping|arguments: expected a string|tool_use\.input: input should be a"
         r" valid dictionary|tool_use\.input: field required|function_call\.args \("
         r"|tooluse\.input is invalid|arguments (?:must|should) be an? (?:json )?(?:object|dict)"

@@ -1,8 +1,10 @@
 """A result holds an image, audio or a file, and the model takes text only.
 
 Gemini 3 takes media in `functionResponse.parts`. Gemini 2.5 refuses them: "Unable to submit request
-because `function_response.parts` is not supported for this model". It happens when a conversation
-goes on with an older model, or when a client writes one form for all models.
+because `function_response.parts` is not supported for this model". OpenAI's chat API refuses
+images: "Image URLs are only allowed for messages with role 'user', but this message with role
+'tool' contains an image URL"; some of its models take an image there and do not see it. It happens
+when a conversation goes on with another model, or when a client writes one form for all models.
 
 The fix puts a description in the place of each medium and moves the media to a user message after
 the results, each after a text that names its call.
@@ -28,6 +30,7 @@ from toolwire.lint.examples.blocks import (
     response_part,
     user_parts,
 )
+from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import replace_parts, with_messages
 from toolwire.lint.rule import FixedConversation, Problem, Rule
@@ -91,6 +94,8 @@ _RESULT: JSON = {
     "functionResponse": {"name": "f", "response": {"output": "see"}, "parts": [_IMAGE]}
 }
 
+_IMAGE_URL: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
+
 RULE = Rule(
     "TW074",
     "media-in-result",
@@ -114,6 +119,7 @@ RULE = Rule(
             model="gemini-2.0-flash",
             target="vertex-gemini",
         ),
+        chat_example(USER, assistant(tool_call("call_1")), tool_message("call_1", [_IMAGE_URL])),
     ),
     good=(
         contents_example(
@@ -121,6 +127,12 @@ RULE = Rule(
         ),
         contents_example(
             HI, model_parts(call_part("f")), user_parts(response_part("f")), model="gemini-2.5-pro"
+        ),
+        chat_example(
+            USER,
+            assistant(tool_call("call_1")),
+            tool_message("call_1", [{"type": "text", "text": "see"}]),
+            {"role": "user", "content": [_IMAGE_URL]},
         ),
     ),
 )
