@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from toolwire import Call, Message, Part, Result
@@ -124,8 +125,15 @@ def test_several_are_paired_by_order_only_where_order_is_promised() -> None:
     ]
 
 
-def test_a_name_that_no_call_has_contradicts_unless_order_is_promised() -> None:
+@pytest.mark.parametrize("ordered", [False, True])
+def test_a_name_that_no_call_has_contradicts_every_call(ordered: bool) -> None:
     messages = turn(call("a", "f")), answers(result_without_id("1", "g"))
+    assert pair_texts(*messages, ordered=ordered) == [("a", None, None), (None, "1", None)]
+
+
+@pytest.mark.parametrize("name", ["unknown", "undefined", "call_176130", "Tool result: 5"])
+def test_a_name_that_no_tool_has_contradicts_unless_order_is_promised(name: str) -> None:
+    messages = turn(call("a", "f")), answers(result_without_id("1", name))
     assert pair_texts(*messages) == [("a", None, None), (None, "1", None)]
     assert pair_texts(*messages, ordered=True) == [("a", "1", "order")]
 

@@ -128,3 +128,46 @@ def test_cohere_gets_an_id_on_both_halves(ids: tuple[JSON, JSON]) -> None:
     (pair,) = decode(repair(body, "cohere").body, "cohere").pairs()
     assert pair.call is not None and pair.result is not None
     assert pair.call.origin == pair.result.origin == "wire"
+
+
+@pytest.mark.parametrize("call_id", [None, "call_1"])
+def test_an_output_item_without_an_id_gets_that_of_its_call(call_id: str | None) -> None:
+    call: dict[str, JSON] = {"type": "function_call", "id": "fc_1", "name": "f", "arguments": "{}"}
+    if call_id is not None:
+        call["call_id"] = call_id
+    body: JSON = {
+        "model": "m",
+        "input": [
+            {"role": "user", "content": "hi"},
+            call,
+            {"type": "function_call_output", "output": "one"},
+            {"role": "user", "content": "thanks"},
+        ],
+    }
+    assert "id-missing" in _errors(body, "openai-responses")
+    repaired = repair(body, "openai-responses").body
+    assert _errors(repaired, "openai-responses") == []
+    assert repaired["input"][1]["call_id"] == repaired["input"][2]["call_id"]
+
+
+@pytest.mark.parametrize(
+    "target", ["anthropic", "bedrock", "gemini", "mistral", "ollama", "openai-chat"]
+)
+def test_a_result_that_names_a_tool_whose_call_is_gone_answers_no_other_call(target: str) -> None:
+    body: JSON = {
+        "contents": [
+            {"role": "user", "parts": [{"text": "hi"}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+            {
+                "role": "user",
+                "parts": [{"functionResponse": {"name": "g", "response": {"output": "of g"}}}],
+            },
+            {"role": "user", "parts": [{"text": "thanks"}]},
+        ]
+    }
+    encoded = translate(body, "gemini", target)
+    assert _errors(encoded.body, target) == []
+    assert "of g" in json.dumps(encoded.body)
+    results = [pair.result for pair in decode(encoded.body, target).pairs() if pair.call]
+    assert not any("of g" in result.text for result in results if result is not None)
+    assert encoded.changes

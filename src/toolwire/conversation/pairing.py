@@ -7,11 +7,19 @@ guesses. The walk is linear in the number of parts. This module knows no wire.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Pair, PairedBy, Result
+
+_NO_TOOL_NAME = re.compile(
+    r"(?:unknown.*|undefined|null|none|tool|function|n/?a|.*[^\w.:/-].*"
+    r"|(?:call|toolu|tooluse|fc|tw|adk|run|chatcmpl)[_-].*\d.*|[0-9a-f]{8}-[0-9a-f-]+)\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Names that no tool has: placeholders, ids, and texts."""
 
 
 def pairs(messages: Iterable[Message], *, ordered: bool) -> list[Pair]:
@@ -120,10 +128,14 @@ class _Walk:
     def _belongs_elsewhere(self, result: Result) -> bool:
         """True if the name of a result contradicts a pairing with a call of another tool.
 
-        Only a guaranteed order outweighs a name, and only one that no call has: some clients send
-        an id or the name of an inner tool. The name of a tool that was called is meant.
+        Only a guaranteed order outweighs a name, and only one that can be no tool's: some clients
+        send an id or a placeholder. Any other name is meant, and its call may have been removed.
         """
-        return bool(result.name) and (not self.ordered or result.name in self.called_names)
+        if not result.name:
+            return False
+        if not self.ordered or result.name in self.called_names:
+            return True
+        return _NO_TOOL_NAME.match(result.name) is None
 
     def add_call(self, call: Call) -> None:
         """Open a call. An id that is used again in a later turn belongs to the newer call."""

@@ -83,7 +83,7 @@ def id_problem(part: PairHalf, facts: Facts) -> IdProblem:
     if field is None:
         return ""
     path, value, id_spec = field
-    if isinstance(part, Result) and id_spec.nullable and value in (UNSET, None):
+    if isinstance(part, Result) and part.name and id_spec.nullable and value in (UNSET, None):
         return ""  # documented as optional: the name of the tool pairs the result
     if isinstance(value, UnsetType) or value is None:
         return "missing"

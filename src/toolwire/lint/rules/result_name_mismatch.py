@@ -1,11 +1,12 @@
 """A result has another tool name than its call.
 
-Where the name connects a result with its call, it must be the name that was called: not the name of
-a nested tool, not an id, not "unknown", and not empty. The errors are "function_response.name: Name
+Where the name connects a result with its call, it must be the name that was called: not an id, not
+"unknown", and not empty. The errors are "function_response.name: Name
 cannot be empty", or that it "does not match functionCall.name".
 
-The fix gives the result the name of its call. The call is known by its id, or because there is no
-other call. Nothing is lost.
+The fix gives the result the name of its call. The call is known by its id; or by its position, if
+the name can be no tool's. A result that names another tool belongs to no other call: the call of
+that tool was removed. Nothing is lost.
 """
 
 from __future__ import annotations
