@@ -28,7 +28,13 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "toolwire"
 TIMEOUT = 180
 """Seconds of processor time after which a mutant counts as killed: the tests hang."""
-AREAS = {"lint": "lint/test_*.py", "streaming": "streams/test_*.py", "wires": "streams/test_*.py"}
+AREAS = {
+    "execution": "calls/test_*.py",
+    "gateway": "gateway_ops/test_[ku]*.py",
+    "lint": "lint/test_*.py",
+    "streaming": "streams/test_*.py",
+    "wires": "streams/test_*.py",
+}
 """Tests that are run if those of the named file notice nothing, by the folder of the mutant; the
 tests outside of folders for any other."""
 
@@ -596,7 +602,7 @@ MUTANTS = [
     Mutant(
         "history.py", "if turn is None or not turn.last:", "if turn is None:", "test_history.py"
     ),
-    Mutant("history.py", "if len(calls) > 1:", "if False:", "test_history.py"),
+    Mutant("history.py", "if shared[call_id] > 1:", "if False:", "test_history.py"),
     Mutant("history.py", "if output.call_id != call.id:", "if False:", "test_history.py"),
     Mutant(
         "history.py",
@@ -846,8 +852,8 @@ MUTANTS = [
     # --- repair: edits ---
     Mutant(
         "lint/fixes/transforms.py",
-        "if start < index <= end:\n                index = end + 1",
-        "if False:\n                index = end + 1",
+        "if span >= 0 and index <= spans[span][1]:",
+        "if False:",
         "lint/test_facts.py",
     ),
     Mutant(
@@ -864,7 +870,7 @@ MUTANTS = [
     ),
     Mutant(
         "lint/fixes/result_placement.py",
-        "results.sort(key=lambda result: order.get(result.call_id, len(order)))",
+        "owned.sort(key=lambda pair: facts.call_numbers[pair[0]])",
         "pass",
         "lint/test_rules.py",
     ),
@@ -928,6 +934,210 @@ MUTANTS = [
         "if open_calls:",
         "if False:",
         "lint/test_id_formats.py",
+    ),
+    # --- calls and ledgers ---
+    Mutant(
+        "execution/call_key.py",
+        'return f"{len(name)}:{name}:{_database_text(user_id)}"',
+        'return f"{name}:{_database_text(user_id)}"',
+        "calls/test_call_key.py",
+    ),
+    Mutant(
+        "execution/call_key.py",
+        "return int(value) if value.is_integer() else value",
+        "return value",
+        "calls/test_call_key.py",
+    ),
+    Mutant(
+        "execution/call_key.py",
+        'digest.update(canonical(["key", owner, tool.plain, value]))',
+        'digest.update(canonical(["key", tool.plain, value]))',
+        "calls/test_business_key.py",
+    ),
+    Mutant(
+        "execution/executor.py",
+        "if not compare_digest(call.fingerprint, digest):",
+        "if False:",
+        "calls/test_in_flight.py",
+    ),
+    Mutant(
+        "execution/executor.py",
+        "recorded = self._record_reads or not tool.read_only",
+        "recorded = True",
+        "calls/test_executor.py",
+    ),
+    Mutant("execution/executor.py", "if self._draining:", "if False:", "calls/test_in_flight.py"),
+    Mutant(
+        "execution/executor.py",
+        "del self._by_key[call.registered_key]",
+        "pass",
+        "calls/test_run.py",
+    ),
+    Mutant(
+        "execution/call_runner.py",
+        "if failure is not None and failure.can_retry:",
+        "if failure is not None:",
+        "calls/test_outcomes.py",
+    ),
+    Mutant(
+        "execution/call_runner.py",
+        "and tool.on_crash in _RERUNNABLE",
+        "and True",
+        "calls/test_in_flight.py",
+    ),
+    Mutant(
+        "execution/call_runner.py", 'if status == "fenced":', "if False:", "calls/test_crashes.py"
+    ),
+    Mutant(
+        "execution/call_runner.py",
+        "if isinstance(error, NoEffect):\n                await self.claims.release(claim)\n                return None",
+        "if isinstance(error, NoEffect):\n                return call.result_of_claim(claim)",
+        "calls/test_crashes.py",
+    ),
+    Mutant(
+        "execution/ledger/memory.py",
+        "attempt = 1 if row is None else row.attempt + 1",
+        "attempt = 1",
+        "calls/test_memory.py",
+    ),
+    Mutant(
+        "execution/ledger/memory.py",
+        "if not compare_digest(row.fp, fp):",
+        "if False:",
+        "calls/test_memory.py",
+    ),
+    Mutant(
+        "execution/ledger/memory.py",
+        'if row.state == "running" and row.token == token:',
+        'if row.state == "running":',
+        "calls/test_memory.py",
+    ),
+    Mutant(
+        "execution/ledger/memory.py",
+        "while self._bytes > self._max_bytes and self._finished:",
+        "while False:",
+        "calls/test_memory.py",
+    ),
+    Mutant(
+        "execution/ledger/memory.py",
+        "same = earlier is not None and earlier.token == claim.token",
+        "same = earlier is not None",
+        "calls/test_memory.py",
+    ),
+    Mutant(
+        "execution/ledger/memory.py",
+        'self._bytes -= len(row.packed)\n        row.packed = b""',
+        'row.packed = b""',
+        "calls/test_memory.py",
+    ),
+    Mutant(
+        "execution/ledger/sqlite/store.py",
+        'if row.fp and row.fp != fp:\n            return Claim("mismatch", key, token)\n        if row.state',
+        "if row.state",
+        "ledger/test_contract.py",
+    ),
+    Mutant(
+        "execution/ledger/sqlite/store.py",
+        "self._write(LOSE, (now, now + self._result_ms, row.id))",
+        "pass",
+        "ledger/test_sqlite.py",
+    ),
+    Mutant(
+        "execution/ledger/sqlite/store.py",
+        "if row is None or not owns(claim, row):",
+        "if row is None:",
+        "ledger/test_contract.py",
+    ),
+    Mutant(
+        "execution/ledger/sqlite/store.py",
+        "if call.holders == 0:",
+        "if True:",
+        "ledger/test_sqlite.py",
+    ),
+    Mutant(
+        "execution/ledger/sqlite/store.py",
+        "self.unwritten = waiting\n",
+        "pass\n",
+        "ledger/test_sqlite.py",
+    ),
+    Mutant(
+        "execution/ledger/sqlite/store.py",
+        "if before is None:\n                del self.claimed[key]",
+        "if before is None:\n                pass",
+        "ledger/test_sqlite.py",
+    ),
+    # --- keys, limits and budgets of a gateway ---
+    Mutant(
+        "gateway/keys.py",
+        "if holder.expires_at is not None and self._wall_clock() >= holder.expires_at:",
+        "if False:",
+        "gateway_ops/test_keys.py",
+    ),
+    Mutant(
+        "gateway/keys.py",
+        "model == pattern or fnmatchcase(model, pattern) for pattern in self.config.models",
+        "model == pattern for pattern in self.config.models",
+        "gateway_ops/test_keys.py",
+    ),
+    Mutant(
+        "gateway/keys.py",
+        "usage = KeyUsage(self._clock, self._wall_clock) if holder is None else holder.usage",
+        "usage = KeyUsage(self._clock, self._wall_clock)",
+        "gateway_ops/test_keys.py",
+    ),
+    Mutant(
+        "gateway/keys.py",
+        "return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()",
+        "return moment.replace(tzinfo=UTC).timestamp()",
+        "gateway_ops/test_keys.py",
+    ),
+    Mutant(
+        "gateway/usage/limits.py",
+        "missing = self._used + amount - max(limit, 1.0)",
+        "missing = self._used + amount - limit",
+        "gateway_ops/test_usage.py",
+    ),
+    Mutant(
+        "gateway/usage/limits.py",
+        "self._used = max(0.0, self._used - (now - self._updated_at) * limit / 60.0)",
+        "self._used = self._used - (now - self._updated_at) * limit / 60.0",
+        "gateway_ops/test_usage.py",
+    ),
+    Mutant(
+        "gateway/usage/limits.py",
+        "count.requests - known.requests, self._limits.requests_per_minute",
+        "count.requests, self._limits.requests_per_minute",
+        "gateway_ops/test_usage.py",
+    ),
+    Mutant(
+        "gateway/usage/limits.py",
+        "running += sum(count.in_progress for count in self._shared.others.values())",
+        "pass",
+        "gateway_ops/test_usage.py",
+    ),
+    Mutant(
+        "gateway/usage/limits.py",
+        'of_day += self._shared.cost_of_day if self._shared.day == f"{day}" else 0.0',
+        "of_day += self._shared.cost_of_day",
+        "gateway_ops/test_usage.py",
+    ),
+    Mutant(
+        "gateway/usage/limits.py",
+        "wait = _seconds_to(now, (month + timedelta(days=31)).replace(day=1))",
+        "wait = _seconds_to(now, month + timedelta(days=31))",
+        "gateway_ops/test_usage.py",
+    ),
+    Mutant(
+        "gateway/usage/limits.py",
+        "self.unstored_cost -= stored_cost",
+        "self.unstored_cost = 0.0",
+        "gateway_ops/test_usage.py",
+    ),
+    Mutant(
+        "gateway/balance.py",
+        "pause = COOLDOWN if seconds is None else min(seconds, MAX_COOLDOWN)",
+        "pause = COOLDOWN",
+        "gateway_ops/test_usage.py",
     ),
 ]
 

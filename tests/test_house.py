@@ -135,7 +135,10 @@ ONLY_IN_IO = {
 }
 IMPORTED_ON_DEMAND = {
     "gateway.mock_upstream": ["toolwire.mock.demo_server.mock_server"],
-    "gateway.database": ["psycopg"],  # only for a store in PostgreSQL
+    "gateway.database": [  # only for a store in PostgreSQL
+        "psycopg",
+        "toolwire.execution.ledger.postgres.connection.INVALID_ADDRESS",
+    ],
 }
 """Imports inside functions: what only a demo or an optional database needs."""
 SHARED = {"engine", "families"}

@@ -27,7 +27,7 @@ from toolwire.gateway.app import Gateway
 from toolwire.gateway.config.model_table import ModelTable
 from toolwire.gateway.config.parser import read_config
 from toolwire.gateway.key_files import add_key, change_key, read_keys, revoke_key
-from toolwire.gateway.keys import KeyConfig, Keys
+from toolwire.gateway.keys import KeyConfig, Keys, expiry_seconds
 
 KEY = "tw-" + "k3y-of-alice-" * 4
 OTHER = "tw-" + "k3y-of-bobby-" * 4
@@ -185,6 +185,7 @@ def test_a_key_that_has_expired_is_none() -> None:
     shows = {b"authorization": b"Bearer " + KEY.encode()}
     assert Keys([row(expires=50)], wall_clock=lambda: 49.9).find(shows) is not None
     assert Keys([row(expires=50)], wall_clock=lambda: 50.0).find(shows) is None
+    assert expiry_seconds("2099-01-31T02:00:00+02:00") == expiry_seconds("2099-01-31")
 
 
 @pytest.mark.parametrize("api", FRONTS, ids=lambda api: api.wire)

@@ -85,6 +85,15 @@ def test_a_key_gets_a_burst_and_then_its_rate(rpm: float) -> None:
     assert burst + rpm * 10 - 2 <= len(accepted) <= burst + rpm * 10 + 1
 
 
+def test_a_key_that_was_idle_for_long_gets_one_burst() -> None:
+    clock = Clock()
+    usage, limits = key_usage(clock), KeyLimits(requests_per_minute=3)
+    assert usage.acquire(limits) is None
+    clock.now += 3600
+    accepted = [usage.acquire(limits) is None for _ in range(5)]
+    assert accepted == [True, True, True, False, False]
+
+
 def test_a_lower_limit_counts_at_once() -> None:
     usage = key_usage(Clock())
     for _ in range(10):
@@ -145,6 +154,26 @@ def test_a_budget_ends_with_its_day_or_month() -> None:
     usage.share(shared, 10.0)
     assert usage.acquire(day) is None, "another day"
     assert usage.acquire(month) is not None
+
+
+def test_the_cost_of_another_day_does_not_count_and_a_month_ends_with_its_last_day() -> None:
+    clock = Clock(datetime(2027, 2, 27, tzinfo=UTC).timestamp())
+    usage = key_usage(clock)
+    shared = SharedUsage(
+        others={}, day="2027-02-26", cost_of_day=5.0, month="2027-02-01", cost_of_month=50.0
+    )
+    usage.share(shared, 0.0)
+    assert usage.acquire(KeyLimits(budget_per_day=5)) is None
+    reached = usage.acquire(KeyLimits(budget_per_month=50))
+    assert reached is not None and reached.seconds == 2 * 86400
+
+
+def test_a_cost_that_arose_while_the_store_wrote_is_still_to_be_stored() -> None:
+    usage = key_usage(Clock())
+    usage.add_tokens(10, 4.0)
+    usage.add_tokens(10, 1.5)
+    usage.share(SharedUsage(others={}), 4.0)
+    assert usage.unstored_cost == 1.5
 
 
 def test_prices_of_the_longest_pattern_count_and_cached_tokens_cost_their_own_price() -> None:

@@ -20,6 +20,7 @@ from toolwire.conversation.json import JSON
 from toolwire.errors import UsageError
 from toolwire.execution.ledger.base import CallKey, Claim, LedgerUnavailable, Outcome, Record
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.execution.ledger.sqlite.rows import SweepStep
 from toolwire.execution.ledger.sqlite.store import SqliteStore
 from toolwire.execution.ledger.store_thread import MAX_BATCH
 
@@ -242,6 +243,25 @@ def test_a_database_that_may_not_grow_refuses_claims_keeps_results_and_heals(
         assert {(await claim(ledger, f"new-{n}")).state for n in range(200)} == {"new"}
         assert await ledger._submit(Ask("PRAGMA integrity_check")) == ["ok"]
 
+    with_ledger(work, tmp_path / "ledger.db")
+
+
+def test_a_claim_records_the_loss_of_a_call_that_a_failed_sweep_has_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def leave(ledger: SqliteLedger) -> None:
+        await claim(ledger)
+
+    async def work(ledger: SqliteLedger) -> None:
+        assert await ledger._submit(Ask("SELECT state FROM call")) == ["running"]
+        assert (await claim(ledger)).state == "lost"
+        assert await ledger._submit(Ask("SELECT state FROM call")) == ["lost"]
+
+    def fail(store: SqliteStore) -> SweepStep:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    with_ledger(leave, tmp_path / "ledger.db")
+    monkeypatch.setattr(SqliteStore, "sweep", fail)
     with_ledger(work, tmp_path / "ledger.db")
 
 

@@ -4,7 +4,7 @@ Neither the call nor its result has an id: a result belongs to the latest call o
 servers still accept this; others no longer know the role ("unknown variant `function`, expected one
 of `system`, `user`, `assistant`, `tool`"), or ignore the call.
 
-A server that accepts the format still refuses a broken pair of it, and nothing but an id can mend
+A server that accepts the format still refuses a broken pair of it, and nothing but an id can repair
 that: a call without its result, or several calls before their results.
 
 The fix writes both in the current format, with an id that is derived from the position of the call
