@@ -85,7 +85,7 @@ def pages() -> Iterator[tuple[Path, str]]:
 def rule_page(rule: Rule) -> str:
     """A rule, as `toolwire rules NAME` prints it, for people who met it in a report."""
     heading, _, rest = markdown_page(rule).partition("\n\n")
-    audience = f"For people to whom `toolwire check` reported {rule.code} {rule.name}."
+    audience = f"For people who got {rule.code} {rule.name} from `toolwire check`. See also [all rules](README.md)."
     return f"{GENERATED}\n\n{heading}\n\n{audience}\n\n{rest}"
 
 
@@ -117,7 +117,8 @@ def wire_page(name: str) -> str:
     parts = [
         GENERATED,
         f"# {found.title} (`{name}`)",
-        f"For people who read or write {found.title}: what is peculiar to it, and how its calls and results look.",
+        f"For people who read or write {found.title}: its peculiarities, and the form of its calls and results."
+        " See also [all wires](README.md).",
         first if first.rstrip(".") != found.title else "",
         rest.strip(),
         "## Calls and results",

@@ -94,7 +94,7 @@ def check_sentence(name: str, value: object, meaning: str) -> str:
     if name in VALUES:
         return VALUES[name][str(value)]
     if name in PATTERNS:
-        return PATTERNS[name].format(code(str(value)))
+        return PATTERNS[name].format(f"`{value}`")
     if name == "sometimes_accepted" and isinstance(value, tuple):
         return f"sometimes accepted: {', '.join(map(code, value))}"
     assert isinstance(value, dict)
@@ -106,8 +106,8 @@ PATTERNS = {
     "own_id_pattern": "ids that its models generate, {}, must be returned unchanged",
     "reasoning_models": "the models that need their reasoning back are {}",
     "signing_models": "reasoning is signed for one model of those named {}",
-    "skips_others": "models that skip reasoning of another model are {}",
-    "every_turn_models": "models that need the reasoning of every turn back are {}",
+    "skips_others": "the models that skip reasoning of another model are {}",
+    "every_turn_models": "the models that need the reasoning of every turn back are {}",
     "cache_breakpoint_models": "the models that take cache breakpoints are {}",
     "web_search_models": "the models that search the web on request are {}",
     "text_result_models": "the models that reject media inside a result are {}",
