@@ -9,7 +9,17 @@ from toolwire.codec import decode
 from toolwire.conversation.json import load, parse
 from toolwire.conversation.model import Conversation, Usage
 from toolwire.errors import DecodeError, InputError
-from toolwire.streaming.events import Chunk, Event, Finish, MessageStart, Metadata, StreamError
+from toolwire.streaming.events import (
+    Chunk,
+    Event,
+    Finish,
+    MessageStart,
+    Metadata,
+    PartComplete,
+    PartDelta,
+    PartStart,
+    StreamError,
+)
 from toolwire.streaming.framing.aws import AwsEvents
 from toolwire.streaming.stream_input import EventInput, resolve_stream
 from toolwire.wires.engine.stream import StreamSpec
@@ -19,6 +29,9 @@ _TAIL_BYTES = 64 * 1024
 _MAX_TAIL_BYTES = 8 * 1024 * 1024
 _LAST_EVENTS = 8
 """The outcome is in the last events of a stream: a finish reason, the usage, an end mark."""
+
+_CONTENT = (PartStart, PartDelta, PartComplete)
+"""The events of a stream that are an answer."""
 
 Outcome = tuple[Usage | None, str | None]
 """The token usage, and the neutral finish reason."""
@@ -53,7 +66,7 @@ def read_input_tokens(data: bytes) -> Usage | None:
 
 
 def find_fault(data: bytes, wire: str, *, complete: bool) -> StreamError | None:
-    """The error that the start of a stream reports, if it does.
+    """The error that a stream reports before its first content, if it does.
 
     Args:
         data: complete events or lines.
@@ -63,22 +76,26 @@ def find_fault(data: bytes, wire: str, *, complete: bool) -> StreamError | None:
     _, spec = resolve_stream(wire)
     source, reader = EventInput(wire, spec), spec.reader(keep=False)
     try:
-        items = source.read(data)
+        for piece in source.cut(data):
+            item = source.read_piece(piece)
+            if isinstance(item, StreamError):
+                return item
+            for event in () if item is None or reader.over else reader.read(item):
+                if isinstance(event, StreamError):
+                    return event
+                if isinstance(event, _CONTENT):
+                    return None
     except DecodeError as error:
         return StreamError(error.why)
-    if complete:
-        items += source.end()
+    if not complete:
+        return None
     events: list[Event] = []
-    for item in items:
-        if reader.over:
-            break
+    for item in source.end():
         if isinstance(item, StreamError):
             return item
         events += reader.read(item)
-        reader.count += 1
-    if complete:
-        reader.done = source.done
-        events += reader.end()
+    reader.done = source.done
+    events += reader.end()
     return next((event for event in events if isinstance(event, StreamError)), None)
 
 
@@ -176,10 +193,11 @@ def _first_object(data: bytes) -> list[bytes]:
 def _last_objects(data: bytes) -> list[bytes]:
     """The last lines of a stream that may be JSON objects, in their order."""
     found: list[bytes] = []
-    for line in reversed(data.split(b"\n")):
-        payload = line.removeprefix(b"data:").lstrip()
+    end = len(data)
+    while end >= 0 and len(found) < _LAST_EVENTS:
+        start = data.rfind(b"\n", 0, end)
+        payload = data[start + 1 : end].removeprefix(b"data:").lstrip()
         if payload.startswith(b"{"):
             found.append(payload)
-            if len(found) == _LAST_EVENTS:
-                break
+        end = start
     return found[::-1]
