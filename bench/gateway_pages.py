@@ -14,7 +14,8 @@ from processes import Turns
 def cpu_page() -> list[str]:
     """The gateway against a pass-through on the same stack."""
     lines = [
-        "CPU time of the server process for one request, through the gateway and through a bare",
+        "CPU time of the server process for one request, through the gateway as `toolwire gateway` runs",
+        "it and through a bare",
         "pass-through (uvicorn as it comes in front, aiohttp behind, bytes in, bytes out): one process",
         f"each, {gateway_cpu.CONNECTIONS} connections that send the next request at once, in turns. The model",
         "server speaks Anthropic. *Translated* requests come from a chat client, *same wire* requests",

@@ -16,6 +16,7 @@ from plain import plain
 from toolwire.gateway.app import Gateway
 from toolwire.gateway.config.model_table import ModelTable
 from toolwire.gateway.config.parser import read_config
+from toolwire.server.process import freeze_startup_objects, tune_process
 from toolwire.server.run import serve
 
 NAMES = ("m", "once", "idle", "refused")
@@ -80,10 +81,17 @@ def gateway(base: str) -> Gateway:
     return Gateway(ModelTable(read_config("".join(rows)), {"KEY": "any"}))
 
 
+def start_measured(url: str) -> None:
+    """Say where the server listens, with the process as `toolwire gateway` sets it."""
+    freeze_startup_objects()
+    print(url, flush=True)
+
+
 if __name__ == "__main__":
     kind, base = sys.argv[1:]
     if kind == "bare":
         plain(Bare(base))
     else:
         app = Bare(base) if kind == "tuned" else gateway(base)
-        serve(app, port=0, ready=lambda url: print(url, flush=True))
+        tune_process()
+        serve(app, port=0, ready=start_measured)
