@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from toolwire import translate
+from toolwire import decode, encode, translate
 from toolwire.cli.framework.group import commands
 from toolwire.conversation.json import JSON, Object, dump, get
 from toolwire.conversation.model import real_losses
@@ -38,6 +38,60 @@ def test_how_a_request_is_sent_and_accounted_is_no_loss() -> None:
         "service_tier": "flex",
     }
     assert set(severities(body, "openai-chat", "gemini").values()) == {"info"}
+
+
+DEFAULTS: dict[str, tuple[str, str, Object]] = {
+    "chat": (
+        "openai-chat",
+        "cohere",
+        {
+            "n": 1,
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "user": "u",
+            "presence_penalty": 0,
+            "frequency_penalty": 0,
+            "logprobs": False,
+            "logit_bias": {},
+            "response_format": {"type": "text"},
+            "store": False,
+        },
+    ),
+    "Responses": (
+        "openai-responses",
+        "bedrock",
+        {
+            "include": ["reasoning.encrypted_content"],
+            "client_metadata": {"a": "b"},
+            "reasoning": {"summary": "auto"},
+            "text": {"verbosity": "medium"},
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "store": False,
+        },
+    ),
+    "Gemini": (
+        "gemini",
+        "openai-chat",
+        {
+            "generationConfig": {"thinkingConfig": {"includeThoughts": True, "thinkingBudget": -1}},
+            "safetySettings": [],
+        },
+    ),
+}
+"""What clients write out although it is the default, or asks for details of the answer."""
+
+
+@pytest.mark.parametrize("defined", [True, False], ids=["tools", "no tools"])
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_defaults_that_are_written_out_are_no_losses(name: str, defined: bool) -> None:
+    source, target, settings = DEFAULTS[name]
+    body = encode(decode(REQUEST, "openai-chat"), source).body
+    assert isinstance(body, dict)
+    tools = encode(decode({**REQUEST, "tools": [tool(strict=False)]}, "openai-chat"), source).body
+    assert isinstance(tools, dict)
+    given: JSON = {**(tools if defined else body), **settings}
+    assert [str(loss) for loss in real_losses(translate(given, source, target).losses)] == []
 
 
 def test_a_setting_that_changes_the_answer_is_a_loss() -> None:

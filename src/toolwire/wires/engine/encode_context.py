@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from toolwire.conversation.id_map import (
     CUSTOM_CALL,
@@ -178,9 +178,9 @@ class EncodeContext:
         """Report something that the target cannot hold, by its path in the source."""
         self.losses.append(Loss(path.path if isinstance(path, Traceable) else path, reason))
 
-    def report_unknown_field(self, path: JsonPath) -> None:
+    def report_unknown_field(self, path: JsonPath, value: JSON | UnsetType = UNSET) -> None:
         """Report a field without a neutral form, which only its own wire can hold."""
-        severity = severity_of_field(path, self.kind)
+        severity = severity_of_field(path, self.kind, value)
         self.losses.append(Loss(path, UNKNOWN_FIELD, severity=severity))
 
     def report_info(self, path: JsonPath | Traceable, reason: str) -> None:

@@ -8,17 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from toolwire.conversation.json import JsonPath
-from toolwire.conversation.model import Kind, LossSeverity
+from msgspec import UNSET, UnsetType
+
+from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.model import Choice, Kind, LossSeverity
 
 _SETTINGS = frozenset(
     {
         *("id", "model", "created", "stream"),
-        *("metadata", "prompt_cache_key", "safety_identifier", "service_tier"),
+        *("metadata", "prompt_cache_key", "safety_identifier", "service_tier", "user"),
     }
 )
 """Settings that name or date a body, choose its transport, or are about accounting. A wire without
 a field for the model has it in the path of the request."""
+_DEFAULT_SETTINGS: Mapping[str, object] = {
+    "budget": -1,
+    "candidates": 1,
+    "choice": Choice("auto"),
+    "frequency_penalty": 0,
+    "parallel": True,
+    "presence_penalty": 0,
+    "store": False,
+    "verbosity": "medium",
+}
+"""The value of a setting that a request without it has. Clients write them out."""
+_DEFAULT_FIELDS: Mapping[str, JSON] = {"logprobs": False, "response_format": {"type": "text"}}
+"""The same of fields of requests that have no neutral form."""
+_DETAILS: tuple[JsonPath, ...] = (
+    ("client_metadata",),
+    ("generationConfig", "thinkingConfig", "includeThoughts"),
+    ("include",),
+    ("reasoning", "summary"),
+    ("session_id",),
+)
+"""Fields of requests that name the client, or ask for details that a response may show."""
 _FIELDS: Mapping[Kind, frozenset[str]] = {
     "request": frozenset({"id", "messageId", "object", "status", "stream_options", "trigger"}),
     "response": frozenset(
@@ -53,11 +76,27 @@ _FIELDS: Mapping[Kind, frozenset[str]] = {
 
 def setting_matters(name: str, value: object) -> bool:
     """Return True if a setting changes what a model does or what becomes of its answer."""
-    return name not in _SETTINGS and not (name == "store" and value is False)
+    return name not in _SETTINGS and (
+        name not in _DEFAULT_SETTINGS or value != _DEFAULT_SETTINGS[name]
+    )
 
 
-def severity_of_field(path: JsonPath, kind: Kind) -> LossSeverity:
-    """Return how much the loss of a field without a neutral form matters."""
+def severity_of_field(path: JsonPath, kind: Kind, value: JSON | UnsetType = UNSET) -> LossSeverity:
+    """Return how much the loss of a field without a neutral form matters.
+
+    Args:
+        path: where it is.
+        kind: the kind of the body.
+        value: what it holds, if that is known. An empty field asks for nothing.
+    """
+    if kind == "request" and 0 < len(path) < _DEEPEST_SETTING:
+        is_empty = value is None or value in ("", [])
+        asks_for_details = path in _DETAILS or (
+            isinstance(value, dict) and all((*path, key) in _DETAILS for key in value)
+        )
+        is_default = _DEFAULT_FIELDS.get(str(path[-1])) == value
+        if is_empty or asks_for_details or is_default:
+            return "info"
     fields = _FIELDS[kind]
     for step in path:
         if step in fields and (step == path[-1] or step in _OBJECTS):
@@ -65,5 +104,7 @@ def severity_of_field(path: JsonPath, kind: Kind) -> LossSeverity:
     return "loss"
 
 
+_DEEPEST_SETTING = 4
+"""Settings of a request stand above its messages, which have longer paths."""
 _OBJECTS = frozenset({"metrics", "usage", "usageMetadata", "usage_metadata"})
 """Those whose fields count as well."""

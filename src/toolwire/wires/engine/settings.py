@@ -268,7 +268,7 @@ def write_settings(
             body = put(body, spec.path, written)  # type: ignore[assignment]
     if not same_wire:
         for path in conversation.source.unknown_fields:
-            context.report_unknown_field(path)
+            context.report_unknown_field(path, get(conversation.source.body, path))
     return body
 
 

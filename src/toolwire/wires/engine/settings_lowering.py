@@ -21,6 +21,7 @@ from toolwire.conversation.model import (
     Usage,
 )
 from toolwire.wires.engine.capabilities import Capabilities
+from toolwire.wires.engine.incidental import setting_matters
 from toolwire.wires.engine.specs import Block
 
 CLIENT_TOOLS = ("function", "custom")
@@ -140,7 +141,8 @@ def without_idle_settings(conversation: Conversation, losses: list[Loss]) -> Con
             reason = "there are no tool definitions"
             if defined:
                 reason = f"tool_choice names a tool that is not defined: {', '.join(names)}"
-            losses.append(Loss(paths.get(name, (name,)), reason))
+            severity: LossSeverity = "loss" if setting_matters(name, settings[name]) else "info"
+            losses.append(Loss(paths.get(name, (name,)), reason, severity=severity))
     kept = {name: value for name, value in settings.items() if name not in idle}
     return replace(conversation, settings=kept) if len(kept) < len(settings) else conversation
 
