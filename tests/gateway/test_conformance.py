@@ -40,14 +40,11 @@ TOTALS = {
 }
 _NO_THOUGHTS = {"interactions-thinking": "the provider shows no thoughts for a level alone"}
 REFUSED = {
-    ("open-responses", "bedrock"): {
-        "assistant-phase": "Bedrock refuses a history that starts with the assistant"
-    },
     **{
         ("google-interactions", upstream): _NO_THOUGHTS
         for upstream in UPSTREAMS
         if upstream not in ("openai-responses", "gemini-interactions")
-    },
+    }
 }
 """What the provider itself refuses or does not send, and why. This table may only get shorter."""
 
