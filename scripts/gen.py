@@ -180,15 +180,16 @@ def rules_page() -> str:
 RULES = """\
 For people who want to know what a finding means, and what its fix does.
 
-What `check` finds in a history and `repair` fixes, by the rules of its provider. The provider refuses an `error`, or it breaks
-something; an `info` is worth knowing. A fix keeps what the model can read: what cannot stay in its place becomes text that begins
-with `[toolwire]`, and so does what a fix adds. Every change is reported.
+A rule describes one thing that is wrong in a history. `check` reports it as a finding, and `repair` fixes it. If the level is `error`,
+the provider refuses the history, or the history breaks something; `info` is worth knowing. A fix keeps everything that the model can
+read. If something cannot stay in its place, it becomes text that starts with `[toolwire]`, as does text that a fix adds. `repair`
+reports every change.
 
-A fix is **safe**, and made by default, if the model can still read everything that was there. Moving something into words is safe.
-So is removing a copy: an equal result, call, item or definition. Reasoning that its provider would refuse, and that has no readable
-text, cannot be kept in any form. A fix is **unsafe** if it guesses: [args-merged](args-merged.md), [id-dup-in-turn](id-dup-in-turn.md)
-and [id-is-tool-name](id-is-tool-name.md) then assign results or arguments to calls by their order alone (`repair --unsafe`). No fix,
-safe or unsafe, deletes a result that is not a copy."""
+A fix is **safe** if the model can still read everything that was there; `repair` applies safe fixes by default. It is safe to turn
+something into text, or to remove a copy: an equal result, call, item or definition. The exception is reasoning without readable text
+that its provider would refuse: it cannot be kept in any form. A fix is **unsafe** if it guesses. With `repair --unsafe`,
+[args-merged](args-merged.md), [id-dup-in-turn](id-dup-in-turn.md) and [id-is-tool-name](id-is-tool-name.md) assign results or arguments
+to calls by their order alone. No fix, safe or unsafe, deletes a result that is not a copy."""
 
 
 LEGEND = """\
