@@ -171,3 +171,28 @@ def test_a_result_that_names_a_tool_whose_call_is_gone_answers_no_other_call(tar
     results = [pair.result for pair in decode(encoded.body, target).pairs() if pair.call]
     assert not any("of g" in result.text for result in results if result is not None)
     assert encoded.changes
+
+
+def test_a_user_who_writes_twice_writes_one_message_where_roles_alternate() -> None:
+    def message(role: str, text: str) -> JSON:
+        return {"role": role, "content": [{"text": text}]}
+
+    body: JSON = {
+        "messages": [
+            message("user", "one"),
+            message("user", "two"),
+            message("assistant", "three"),
+            message("assistant", "four"),
+            message("user", "five"),
+        ]
+    }
+    assert _errors(body, "bedrock") == ["same-role-twice", "same-role-twice"]
+    repaired = repair(body, "bedrock")
+    assert [message["role"] for message in repaired.body["messages"]] == [
+        "user",
+        "assistant",
+        "user",
+    ]
+    assert [change.name for change in repaired.changes] == ["same-role-twice"] * 2
+    for text in ("one", "two", "three", "four", "five"):
+        assert text in json.dumps(repaired.body)

@@ -109,6 +109,7 @@ CLASSES: dict[int, tuple[str, ...]] = {
     73: ("schema-refused",),
     74: ("media-in-result",),
     75: ("late-system-message",),
+    76: ("same-role-twice",),
 }
 """Every known way in which the identity of a tool call breaks: the number in the code, and the
 rules that have it."""

@@ -353,6 +353,7 @@ def check_turns(body: Object, profile: Profile) -> ErrorResponse | None:
     if profile.rejects_same_role_twice and any(one == other for one, other in pairwise(roles)):
         return ErrorResponse(
             "A conversation must alternate between user and assistant roles. Make sure the"
-            " conversation alternates between user and assistant roles and try again."
+            " conversation alternates between user and assistant roles and try again.",
+            rule="same-role-twice",
         )
     return None

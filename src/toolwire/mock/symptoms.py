@@ -75,6 +75,7 @@ SYMPTOMS: dict[str, str] = {
     "legacy-function-call": "legacy",
     "media-in-result": "media",
     "late-system-message": "late-system",
+    "same-role-twice": "same-role",
 }
 """The symptom of each rule. `shape` is an id that is too long, has other characters, or belongs to
 no call."""

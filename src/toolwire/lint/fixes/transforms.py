@@ -224,6 +224,22 @@ def merge_same_roles(facts: Facts, messages: Iterable[Message]) -> Conversation:
     return with_messages(facts.conversation, merged)
 
 
+def follows_same_side(previous: Message, message: Message) -> bool:
+    """True if two neighbours are both the user's, results included, or both the assistant's."""
+    return _side(previous) == _side(message) != "system"
+
+
+def merge_neighbours(facts: Facts) -> Conversation:
+    """The conversation with each run of messages of one side merged into one."""
+    merged: list[Message] = []
+    for message in facts.messages:
+        if merged and follows_same_side(merged[-1], message):
+            merged[-1] = _merge(merged[-1], message, facts.conversation.wire)
+        else:
+            merged.append(message)
+    return with_messages(facts.conversation, merged)
+
+
 def _side(message: Message) -> str:
     return "user" if message.role == "tool" else message.role
 

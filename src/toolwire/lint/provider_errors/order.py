@@ -105,8 +105,10 @@ ORDER_PATTERNS = (
             "user-after-tool",
             "result-separated",
             "history-starts-with-call",
+            "same-role-twice",
         ),
         meaning="two messages in a row have the same role",
+        implies={"rejects_same_role_twice": True},
         example=(
             "A conversation must alternate between user and assistant roles. Make sure the"
             " conversation alternates between user and assistant roles and try again."
