@@ -197,7 +197,7 @@ def nursery() -> subprocess.Popen[bytes]:
     )
 
     def end() -> None:
-        home.communicate(timeout=60)
+        home.communicate(timeout=600)
 
     atexit.register(end)
     return home
@@ -293,7 +293,7 @@ def shim() -> Path | None:
         str(folder / "shim.so"),
         str(folder / "shim.c"),
     ]
-    built = subprocess.run(command, capture_output=True, timeout=60)
+    built = subprocess.run(command, capture_output=True, timeout=600)
     return folder / "shim.so" if built.returncode == 0 else None
 
 

@@ -227,7 +227,7 @@ def fingerprint() -> str:
 def test_names_are_the_same_in_another_process_with_another_hash_seed(seed: str) -> None:
     env = child_environment(seed)
     process = subprocess.run(
-        [sys.executable, __file__], env=env, capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, __file__], env=env, capture_output=True, text=True, check=True, timeout=600
     )
     assert process.stdout.strip() == fingerprint()
 

@@ -68,7 +68,7 @@ def run_sample(folder: Path, *options: str) -> tuple[list[str], dict[str, int]]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
     )
     matches = re.findall(r"^FAILED test_sample\.py::(\S+)", process.stdout, re.MULTILINE)
     counts = re.findall(r"(\d+) (\w+)", process.stdout.splitlines()[-1])

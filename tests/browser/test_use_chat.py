@@ -57,7 +57,7 @@ def ask(page: str, folder: Path, server: str) -> dict[str, object]:
     with serve_gateway(Gateway.from_config(file)) as url:
         place = f"{page}/index.html?api={url}/ai-sdk/chat"
         command = ["node", str(HERE / "drive.mjs"), CHROMIUM, place, TWO_CALLS]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     state: dict[str, object] = json.loads(done.stdout)
     return state

@@ -95,7 +95,7 @@ class ServerProcess(Struct):
         """Its exit code, and what else it wrote."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=60)
+        out, err = self.process.communicate(timeout=600)
         return self.process.returncode, out, err
 
 
@@ -121,4 +121,4 @@ def serve_command(*arguments: str, lines: int = 4, **more: str) -> Iterator[Serv
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.communicate(timeout=600)

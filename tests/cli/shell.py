@@ -37,7 +37,7 @@ def run_with_pipes(
         capture_output=True,
         env=environment(**more),
         check=False,
-        timeout=60,
+        timeout=600,
         cwd=ROOT,
     )
 
@@ -67,6 +67,6 @@ def at_terminal(*arguments: str, columns: int = 100) -> tuple[int, str]:
         seen += more
     os.close(ours)
     text = STYLE.sub("", seen.decode()).replace("\r\n", "\n")
-    return process.wait(timeout=60), "\n".join(line.rstrip() for line in text.split("\n")).strip(
+    return process.wait(timeout=600), "\n".join(line.rstrip() for line in text.split("\n")).strip(
         "\n"
     ) + "\n"

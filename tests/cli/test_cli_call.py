@@ -368,7 +368,7 @@ def test_control_c_ends_it_with_130_and_without_a_word(tmp_path: Path) -> None:
         while not there.rings:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=600) == 130
         assert process.stderr is not None and process.stderr.read() == b""
 
 
@@ -391,7 +391,7 @@ def test_control_c_while_a_file_is_loaded_ends_it_the_same_way(tmp_path: Path) -
         while not there.exists():
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=600) == 130
         assert process.stderr is not None and process.stderr.read() == b""
 
 
@@ -403,7 +403,7 @@ def test_a_reader_that_went_away_is_no_surprise_and_with_stdout_closed_nothing_i
     os.close(ours)
     line = [*PROGRAM, "call", "Calculator.Add", "a=1", "b=2", "--tools", EXAMPLES]
     done = subprocess.run(
-        line, stdout=theirs, stderr=subprocess.PIPE, env=environment(), check=False, timeout=60
+        line, stdout=theirs, stderr=subprocess.PIPE, env=environment(), check=False, timeout=600
     )
     os.close(theirs)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
@@ -413,6 +413,6 @@ def test_a_reader_that_went_away_is_no_surprise_and_with_stdout_closed_nothing_i
         capture_output=True,
         env=environment(RINGS=str(there.counts)),
         check=False,
-        timeout=60,
+        timeout=600,
     )
     assert (done.returncode, done.stderr, there.rings) == (2, b"toolwire: stdout is closed\n", [])

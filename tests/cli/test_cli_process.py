@@ -43,7 +43,7 @@ def test_control_c_ends_it_with_130_and_without_a_word() -> None:
         stderr=subprocess.PIPE,
         env=environment(),
     )
-    assert process.wait(timeout=60) == 130  # Its stdin is still open: it was reading.
+    assert process.wait(timeout=600) == 130  # Its stdin is still open: it was reading.
     assert process.communicate() == (b"", b"")
 
 
@@ -71,7 +71,7 @@ def interrupt_import_of(module: str, handling: str) -> subprocess.CompletedProce
         capture_output=True,
         env=environment(),
         check=False,
-        timeout=60,
+        timeout=600,
     )
 
 
@@ -107,7 +107,7 @@ def test_a_reader_that_goes_away_leaves_no_traceback() -> None:
         process.stdin.write(LONG)
         process.stdin.close()
         assert process.stderr.read() == b""
-        assert process.wait(timeout=60) == 128 + signal.SIGPIPE
+        assert process.wait(timeout=600) == 128 + signal.SIGPIPE
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_whatever_is_written_into_a_closed_pipe_ends_with_141(line: str) -> None
         stderr=subprocess.PIPE,
         env=environment(),
         check=False,
-        timeout=60,
+        timeout=600,
         cwd=ROOT,
     )
     os.close(theirs)
@@ -137,7 +137,7 @@ def test_head_gets_the_beginning_of_a_long_body_and_nobody_complains(tmp_path: P
         " head -c 14"
     )
     done = subprocess.run(
-        ["sh", "-c", line], capture_output=True, env=environment(), check=True, timeout=60
+        ["sh", "-c", line], capture_output=True, env=environment(), check=True, timeout=600
     )
     assert (done.stdout, done.stderr) == (b'{"messages":[{', b"")
 
@@ -145,7 +145,7 @@ def test_head_gets_the_beginning_of_a_long_body_and_nobody_complains(tmp_path: P
 def test_the_tour_survives_a_reader_that_goes_away() -> None:
     line = f"'{sys.executable}' -m toolwire.cli tour | head -n 1"
     done = subprocess.run(
-        ["sh", "-c", line], capture_output=True, env=environment(), check=True, timeout=60
+        ["sh", "-c", line], capture_output=True, env=environment(), check=True, timeout=600
     )
     assert done.stdout.startswith(b"1. A conversation that went wrong")
     assert done.stderr == b""
@@ -154,7 +154,7 @@ def test_the_tour_survives_a_reader_that_goes_away() -> None:
 def test_a_closed_stdin_is_said_in_one_line() -> None:
     line = f"'{sys.executable}' -m toolwire.cli translate --to gemini <&-"
     done = subprocess.run(
-        ["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60
+        ["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=600
     )
     assert (done.returncode, done.stdout, done.stderr) == (
         2,
@@ -167,7 +167,7 @@ def test_a_closed_stdin_is_said_in_one_line() -> None:
 def test_a_full_disk_is_said_in_one_line(verb: str) -> None:
     line = f"echo '{{\"contents\": []}}' | '{sys.executable}' -m toolwire.cli {verb} > /dev/full"
     done = subprocess.run(
-        ["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60
+        ["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=600
     )
     assert (done.returncode, done.stderr) == (
         2,
@@ -179,7 +179,7 @@ def test_a_full_disk_is_said_in_one_line(verb: str) -> None:
 def test_a_closed_stdout_is_no_reason_to_complain(verb: str) -> None:
     line = f"'{sys.executable}' -m toolwire.cli {verb} >&-"
     done = subprocess.run(
-        ["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=60
+        ["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=600
     )
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -197,7 +197,7 @@ def test_a_body_that_would_go_nowhere_is_misuse_and_no_id_map_is_left_behind(
         capture_output=True,
         env=environment(),
         check=False,
-        timeout=60,
+        timeout=600,
         cwd=ROOT,
     )
     assert (done.returncode, done.stderr) == (2, b"toolwire: stdout is closed\n")
@@ -206,7 +206,7 @@ def test_a_body_that_would_go_nowhere_is_misuse_and_no_id_map_is_left_behind(
 
 def test_the_installed_program_is_this_one() -> None:
     script = Path(sys.executable).with_name("toolwire")
-    done = subprocess.run([script, "--version"], capture_output=True, check=True, timeout=60)
+    done = subprocess.run([script, "--version"], capture_output=True, check=True, timeout=600)
     assert done.stdout.decode().startswith("toolwire ")
 
 
@@ -217,7 +217,7 @@ def modules_after(code: str) -> set[str]:
         capture_output=True,
         env=environment(),
         check=True,
-        timeout=60,
+        timeout=600,
     )
     return set(shown.stderr.decode().split())
 

@@ -270,7 +270,7 @@ def test_control_c_at_a_question_ends_it_at_once(there: ToolServerAddress) -> No
         assert process.stderr is not None
         assert process.stderr.read(3) == b"run"
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=600) == 130
         assert (
             process.stderr.read() == b' Door.Ring@1.0.0 with {"n":1}? [y]es, [n]o, [e]dit, [a]ll: '
         )
@@ -315,7 +315,7 @@ def test_after_control_c_it_says_how_to_go_on_and_does(there: ToolServerAddress)
         while not there.rings:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=600) == 130
         assert process.stderr is not None
         assert process.stderr.read().decode() == f"stopped; continue with --resume {kept}\n"
     done = run_with_pipes(
@@ -344,7 +344,7 @@ def test_without_anything_kept_control_c_says_nothing(there: ToolServerAddress) 
         while not there.rings:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 130
+        assert process.wait(timeout=600) == 130
         assert process.stderr is not None and process.stderr.read() == b""
 
 
@@ -357,7 +357,7 @@ def test_a_reader_that_goes_away_ends_it_without_a_traceback(there: ToolServerAd
         stderr=subprocess.PIPE,
         env=environment(),
         check=False,
-        timeout=60,
+        timeout=600,
     )
     os.close(theirs)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")

@@ -47,7 +47,7 @@ def send_request(url: str, body: JSON = None, **headers: str) -> tuple[int, JSON
         **{key.replace("_", "-"): value for key, value in headers.items()},
     }
     try:
-        with urllib.request.urlopen(urllib.request.Request(url, sent, kept), timeout=60) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url, sent, kept), timeout=600) as answer:
             status, text = answer.status, answer.read()
     except urllib.error.HTTPError as error:
         with error:
@@ -250,7 +250,7 @@ def test_over_stdio_a_signal_lets_a_call_under_way_finish(
             time.sleep(0.01)
         process.send_signal(number)
         assert "rung 1" in process.stdout.readline()
-        assert process.wait(timeout=60) == 0  # its stdin is still open
+        assert process.wait(timeout=600) == 0  # its stdin is still open
         assert process.stderr.read() == "loading the door\n"
 
 
@@ -419,7 +419,7 @@ def test_a_package_is_found_from_where_one_stands(tmp_path: Path) -> None:
         capture_output=True,
         env=environment(),
         check=False,
-        timeout=60,
+        timeout=600,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, b"1\n", b"")
 
@@ -534,7 +534,7 @@ def test_a_server_whose_words_nobody_reads_ends_as_any_verb_does() -> None:
         stderr=subprocess.PIPE,
         env=environment(),
         check=False,
-        timeout=60,
+        timeout=600,
         cwd=ROOT,
     )
     os.close(theirs)

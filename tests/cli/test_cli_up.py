@@ -58,7 +58,7 @@ def test_up_prints_a_screen_whose_command_shows_that_ids_hold() -> None:
         )
     finally:
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors
     assert max(map(len, screen)) <= 80
     ids = dict.fromkeys(re.findall(r"call_\w+", probe.stdout))

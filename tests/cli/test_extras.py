@@ -38,7 +38,7 @@ def run_without(modules: list[str], line: str) -> subprocess.CompletedProcess[st
         text=True,
         env=environment(),
         check=False,
-        timeout=60,
+        timeout=600,
         cwd=ROOT,
     )
 

@@ -37,7 +37,7 @@ def run(*command: str, cwd: Path = ROOT) -> str:
         env=env,
         cwd=cwd,
         check=False,
-        timeout=60,
+        timeout=600,
     )
     return done.stdout.decode()
 

@@ -129,7 +129,7 @@ def run(act: Awaitable[None]) -> None:
     """Run a test that must end."""
 
     async def run_with_timeout() -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(600):
             await act
 
     asyncio.run(run_with_timeout())

@@ -39,7 +39,7 @@ SCHEMAS = {
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(word) for word in command], cwd=ROOT, capture_output=True, text=True, timeout=120
+        [str(word) for word in command], cwd=ROOT, capture_output=True, text=True, timeout=600
     )
 
 
@@ -131,6 +131,6 @@ def test_the_layout_of_the_compose_file_works_as_processes(tmp_path: Path) -> No
                 env=environment(TOOLWIRE_KEY=key, PATH=os.environ["PATH"]),
                 capture_output=True,
                 text=True,
-                timeout=120,
+                timeout=600,
             )
             assert probe.returncode == 0, probe.stdout + probe.stderr

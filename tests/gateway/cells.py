@@ -184,12 +184,12 @@ def _close_early(door: Doors, upstream: str, text: str) -> None:
     ask: Object = {"type": "response.create", "model": model(upstream), "input": text}
     with connect(f"{address}/v1/responses", close_timeout=0.1) as connection:
         connection.send(json.dumps({**ask, "store": False}))
-        connection.recv(timeout=60)
+        connection.recv(timeout=600)
 
 
 @cache
 def _http() -> httpx.Client:
-    return httpx.Client(timeout=60)
+    return httpx.Client(timeout=600)
 
 
 def _disconnects(door: Doors, upstream: str) -> list[str]:

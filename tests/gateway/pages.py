@@ -27,7 +27,7 @@ def chats(asks: Iterable[Object]) -> list[Object]:
     }
     lines = "".join(json.dumps({"tools": tools, **ask}) + "\n" for ask in asks)
     done = subprocess.run(
-        [install_clients(), str(SCRIPT)], input=lines, capture_output=True, text=True, timeout=120
+        [install_clients(), str(SCRIPT)], input=lines, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]

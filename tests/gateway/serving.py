@@ -19,6 +19,7 @@ from time import monotonic, sleep
 from typing import Literal
 
 import uvicorn
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON, dump
@@ -55,6 +56,8 @@ _ROWS = {"openai-chat": "openai"}
 """What an upstream is called in a configuration, where it is not its wire."""
 _BELOW = {"openai-chat": "/v1", "openai-responses": "/v1", "mistral": "/v1"}
 """What belongs to the address of an upstream."""
+DEFAULT_TIMEOUT_CONFIG.__dict__.update(connect=600.0, read=600.0, write=600.0, pool=600.0)
+"""The five seconds of httpx are too short on a busy machine."""
 
 
 @contextmanager

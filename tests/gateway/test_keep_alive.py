@@ -61,7 +61,7 @@ def behind(wire: str, *given: Answer) -> Iterator[Behind]:
 
 def read_stream(url: str, body: Object, received: bytearray) -> None:
     """Add what comes to the bytes received, as it comes."""
-    with httpx.stream("POST", url, json={**body, "stream": True}, timeout=60) as answer:
+    with httpx.stream("POST", url, json={**body, "stream": True}, timeout=600) as answer:
         for data in answer.iter_raw():
             received += data
 

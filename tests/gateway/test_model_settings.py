@@ -106,4 +106,4 @@ def _ask(door: Doors, upstream: str, path: str, body: Object) -> httpx.Response:
     if path.startswith("/v1beta"):
         body = {key: body[key] for key in body if key != "model"}
     headers = {"anthropic-version": "2023-06-01"}
-    return httpx.post(door.url(upstream) + path, json=body, headers=headers, timeout=60)
+    return httpx.post(door.url(upstream) + path, json=body, headers=headers, timeout=600)

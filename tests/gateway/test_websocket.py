@@ -71,7 +71,7 @@ def receive(connection: Connection) -> list[dict[str, object]]:
     """The events up to the last of a response."""
     events: list[dict[str, object]] = []
     while not events or events[-1]["type"] not in ("response.completed", "error"):
-        events.append(json.loads(connection.recv(timeout=60)))
+        events.append(json.loads(connection.recv(timeout=600)))
     return events
 
 
@@ -198,7 +198,7 @@ def test_a_client_that_leaves_stops_the_upstream() -> None:
     ) as (address, up):
         with connect(f"ws://{address}/v1/responses") as connection:
             connection.send(json.dumps(ASK))
-            connection.recv(timeout=60)
+            connection.recv(timeout=600)
         late = time.monotonic() + 60
         while not up.left:
             assert time.monotonic() < late, "the upstream went on"
@@ -245,7 +245,7 @@ def test_a_message_that_is_too_large_closes_the_connection() -> None:
     ):
         with pytest.raises(ConnectionClosed) as error:
             connection.send("x" * 20_000)
-            connection.recv(timeout=60)
+            connection.recv(timeout=600)
         assert error.value.rcvd is not None and error.value.rcvd.code == 1009 and not up.got
 
 
@@ -255,7 +255,7 @@ def test_an_idle_connection_is_closed_and_an_old_one_asks_to_connect_again() -> 
         connect(f"ws://{address}/v1/responses") as connection,
     ):
         with pytest.raises(ConnectionClosed) as error:
-            connection.recv(timeout=60)
+            connection.recv(timeout=600)
         assert error.value.rcvd is not None and error.value.rcvd.code == 1001
     with (
         gateway_with_answers(streams(*CHAT_STREAM), limits=SocketLimits(lifetime=-1)) as (
@@ -268,7 +268,7 @@ def test_an_idle_connection_is_closed_and_an_old_one_asks_to_connect_again() -> 
         (old,) = receive(connection)
         assert old["code"] == "websocket_connection_limit_reached" and not up.got
         with pytest.raises(ConnectionClosed):
-            connection.recv(timeout=60)
+            connection.recv(timeout=600)
 
 
 def test_what_connections_remember_is_bounded() -> None:

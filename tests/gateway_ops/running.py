@@ -100,7 +100,7 @@ def post(
         url, data, {"content-type": "application/json", **(headers or {})}, method=method
     )
     try:
-        with urllib.request.urlopen(asked, timeout=60) as got:
+        with urllib.request.urlopen(asked, timeout=600) as got:
             return HttpAnswer(
                 got.status,
                 {name.lower(): value for name, value in got.headers.items()},
@@ -123,7 +123,7 @@ def open_stream(
     asked = urllib.request.Request(
         url, json.dumps(body).encode(), {"content-type": "application/json", **(headers or {})}
     )
-    with urllib.request.urlopen(asked, timeout=60) as stream:
+    with urllib.request.urlopen(asked, timeout=600) as stream:
         assert stream.readline().startswith(b"data: "), "it begins"
         yield stream
 

@@ -87,6 +87,6 @@ def test_constructing_a_gateway_changes_nothing_in_the_process_and_loads_no_mock
     tmp_path: Path,
 ) -> None:
     command = [sys.executable, "-c", SIDE_EFFECTS, str(tmp_path / "gateway.toml")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]"

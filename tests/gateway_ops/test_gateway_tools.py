@@ -270,7 +270,7 @@ def waiting(api: Row, body: Object) -> Iterator[tuple[Door, HTTPConnection]]:
             tools=gateway_tools(wait),
         )
         with serve_gateway(gateway) as url:
-            asks = HTTPConnection(url.removeprefix("http://"), timeout=60)
+            asks = HTTPConnection(url.removeprefix("http://"), timeout=600)
             asks.request(
                 "POST",
                 api.path("anthropic", True),

@@ -61,7 +61,7 @@ def open_stack(home: Path) -> Iterator[Behind]:
             (folder / "g.toml").write_text(toml)
             gateways.append(stack.enter_context(running(folder, "g.toml", *more)))
         url = stack.enter_context(nginx(home, [one.url for one in gateways]))
-        http = stack.enter_context(httpx.Client(base_url=url, timeout=60))
+        http = stack.enter_context(httpx.Client(base_url=url, timeout=600))
         yield Behind(http, gateways, model)
 
 
@@ -182,7 +182,7 @@ def test_a_gateway_that_is_stopped_fails_no_request(tmp_path: Path) -> None:
     over = threading.Event()
 
     def ask(url: httpx.URL) -> None:
-        with httpx.Client(base_url=url, timeout=60) as http:
+        with httpx.Client(base_url=url, timeout=600) as http:
             while not over.is_set():
                 came[http.post(CHAT_PATH, json=ASK).status_code] += 1
 

@@ -98,7 +98,7 @@ def test_an_extra_gives_what_it_promises(extra: str, wheel: Path, tmp_path: Path
         cwd=tmp_path,
         input=b"",
         capture_output=True,
-        timeout=60,
+        timeout=600,
     )
     hint = EXTRA_HINTS[extra]
     assert serve.returncode == (2 if hint else 0), serve.stderr

@@ -255,6 +255,14 @@ def test_a_break_is_found_and_repaired(wire: str, data: st.DataObject) -> None:
         )
 
 
+def test_a_lost_result_of_one_of_two_calls_with_one_id_is_found() -> None:
+    first, second = (DrawnCall(number, "search", "call_0") for number in range(2))
+    rounds = (Round("", "", (first,), (0,)), Round("", "", (second,), (0,)))
+    body = body_of(DrawnHistory((rounds,), open=False, ids=True), "cohere")
+    broken = break_history("the-result-is-lost", body, "cohere", 0)
+    assert broken is not None and check(broken, "cohere") != []
+
+
 @pytest.mark.parametrize(
     "target, text, found",
     [
@@ -411,7 +419,7 @@ def test_another_process_with_another_hash_seed_makes_the_same_bytes(
         env=env,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=True,
     )
     assert run.stdout.split() == [repair_child.fingerprint(*one) for one in batch]

@@ -594,7 +594,7 @@ def test_another_process_with_another_hash_seed_gives_the_same_streams() -> None
         )
         for seed in ("1", "3")
     ]
-    one, other = (run.communicate(timeout=240)[0].splitlines() for run in runs)
+    one, other = (run.communicate(timeout=600)[0].splitlines() for run in runs)
     assert len(one) > len(STREAMS) and one == other
 
 

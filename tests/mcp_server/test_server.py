@@ -60,7 +60,7 @@ async def connect_client(
 
 def run(act: Awaitable[None]) -> None:
     async def run_with_timeout() -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(600):
             await act
 
     asyncio.run(run_with_timeout())

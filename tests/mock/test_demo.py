@@ -510,7 +510,7 @@ def test_a_program_that_does_not_close_its_model_ends_without_a_traceback() -> N
         "    print((await Agent('demo:').run('[[text Hello.]]')).text)\n"
         "asyncio.run(main())\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=600)
     assert (done.stdout, done.stderr) == (b"Hello.\n", b"")
 
 

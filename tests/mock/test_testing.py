@@ -78,7 +78,7 @@ def test_a_mock_can_be_used_without_pytest() -> None:
             json.dumps(body).encode(),
             {"authorization": "Bearer any", "content-type": "application/json"},
         )
-        with urlopen(request, timeout=60) as response:
+        with urlopen(request, timeout=600) as response:
             assert json.load(response)["choices"][0]["message"]["content"] == "hi"
 
 

@@ -23,7 +23,7 @@ from toolwire.server.run import ConnectionLimits, Server, config, url_of
 from toolwire.tool_server import ToolServer
 from toolwire.tools import Tools
 
-LONG = 60.0
+LONG = 300.0
 """Seconds after which a test gives up waiting: never reached unless something hangs."""
 API = Path(__file__).parents[3] / "shared" / "data" / "oxp-openapi.json"
 

@@ -51,7 +51,7 @@ print(gc.get_threshold()[0], gc.get_freeze_count() > 0, soft > 256 or hard == 25
 
 def run(code: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

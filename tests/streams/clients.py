@@ -68,7 +68,7 @@ def run_script(script: Path, requests: Iterable[dict[str, JSON]]) -> list[Verdic
     """The answers of a script that reads and answers line by line."""
     process = _start(script)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-    limit = Timer(300, process.kill)
+    limit = Timer(1200, process.kill)
     limit.start()
     verdicts: list[Verdict] = []
     try:
