@@ -153,7 +153,7 @@ def test_a_warm_up_has_no_output_and_can_be_continued() -> None:
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        ("{", "no JSON"),
+        ("{", "not JSON"),
         ('{"type": "session.update"}', "response.create"),
         (json.dumps({**ASK, "previous_response_id": "resp_unknown"}), "previous_response_id"),
         (json.dumps({**ASK, "input": 3}), "input"),
