@@ -173,7 +173,8 @@ class PairFacts:
     def _pairs_by_id(self) -> tuple[PartMap[Call, Result], PartMap[Result, Call]] | None:
         """Results by call and calls by result if ids alone decide.
 
-        None if an id is missing, unknown or repeated, or if a result precedes its call.
+        None if an id is missing or used by several calls, if a result stands in the message of its
+        call, or if a result of an unknown id may be paired by the id of an item or by order.
         """
         if self.are_paired_in_order:
             return (
@@ -190,15 +191,23 @@ class PairFacts:
                 if part.__class__ is Call:
                     calls[part.id] = (part, n)
                 elif part.__class__ is Result:
-                    call, index = calls.pop(part.call_id, (None, n))
-                    if call is None or index == n or part.origin == "minted":
+                    call, index = calls.pop(part.call_id, (None, -1))
+                    if index == n or part.origin == "minted":
                         return None
-                    if not self._stay_together(call, part):
+                    if call is not None:
+                        if not self._stay_together(call, part):
+                            return None
+                        pairs_by_id.append((call, part))
+                    elif self.conversation.ordered or self._calls_have_item_ids:
                         return None
-                    pairs_by_id.append((call, part))
         if len(calls) + len(pairs_by_id) < len(self.calls) + len(self.server_calls):
             return None
         return PartMap(pairs_by_id), PartMap([(result, call) for call, result in pairs_by_id])
+
+    @lazy_property
+    def _calls_have_item_ids(self) -> bool:
+        calls = (*self.calls, *self.server_calls)
+        return any(call.item is not None for call in calls)
 
     @lazy_property
     def result_of(self) -> PartMap[Call, Result]:

@@ -106,6 +106,8 @@ class Repair:
             facts = self._facts
             findings: list[Finding] = []
             for rule in rules_to_check(facts):
+                if self._facts is not facts and rule not in rules_to_check(self._facts):
+                    continue  # a fix of this round has ruled it out
                 problems = self._fix_rule(rule)
                 if problems:
                     findings += _findings(rule, facts, problems)
@@ -206,7 +208,10 @@ def _body_kind(kind: Kind) -> Kind:
 
 
 class RenameLog:
-    """The ids and names that calls and tools had before they were repaired."""
+    """The ids and names that calls and tools had before they were repaired.
+
+    A fix never changes the order of calls or tools: it renames, removes and adds them.
+    """
 
     def __init__(self, conversation: Conversation) -> None:
         self._calls = conversation.calls()
@@ -217,16 +222,22 @@ class RenameLog:
     def record(self, conversation: Conversation) -> None:
         """Follow every call and tool through one fix."""
         calls = conversation.calls()
-        self._first_calls = [
-            self._first_calls[n] if n is not None else (call.id, call.name)
-            for call, n in zip(calls, _positions(self._calls, calls, _is_same_call), strict=True)
-        ]
+        if len(calls) != len(self._calls):
+            self._first_calls = [
+                self._first_calls[n] if n is not None else (call.id, call.name)
+                for call, n in zip(
+                    calls, _positions(self._calls, calls, _is_same_call), strict=True
+                )
+            ]
         self._calls = calls
         tools = conversation.tools
-        self._first_tools = [
-            self._first_tools[n] if n is not None else tool.name
-            for tool, n in zip(tools, _positions(self._tools, tools, _is_same_tool), strict=True)
-        ]
+        if len(tools) != len(self._tools):
+            self._first_tools = [
+                self._first_tools[n] if n is not None else tool.name
+                for tool, n in zip(
+                    tools, _positions(self._tools, tools, _is_same_tool), strict=True
+                )
+            ]
         self._tools = tools
 
     def id_map(self) -> IdMap:
@@ -247,12 +258,9 @@ class RenameLog:
 def _positions(
     before: Sequence[T], after: Sequence[T], is_same: Callable[[T, T], bool]
 ) -> list[int | None]:
-    """For each element after a fix the position it had before; None for a new one.
-
-    A fix never changes the order of calls or tools: it renames, removes and adds them.
+    """For each element after a fix that removed or added some, the position it had before; None
+    for a new one.
     """
-    if len(before) == len(after):
-        return list(range(len(after)))
     positions: list[int | None] = []
     start = 0
     for element in after:

@@ -76,17 +76,17 @@ def remove_parts(conversation: Conversation, parts: PartSet[Part]) -> Conversati
     """The conversation without some parts, and without messages that become empty."""
     messages: list[Message] = []
     for message in conversation.messages:
-        if any(part in parts for part in message.parts):
-            rest = tuple(part for part in message.parts if part not in parts)
-            if not rest:
-                continue
-            message = replace(message, parts=rest)  # its JSON stays, for fields that no part holds
-        messages.append(message)
+        rest = without_parts(message, parts)
+        if rest.parts or rest is message:
+            messages.append(rest)
     return with_messages(conversation, messages)
 
 
 def without_parts(message: Message, parts: PartSet[Part]) -> Message:
-    """The message without some parts; the same object if it holds none of them."""
+    """The message without some parts; the same object if it holds none of them.
+
+    Its JSON stays, for fields that no part holds.
+    """
     rest = tuple([part for part in message.parts if part not in parts])
     return message if len(rest) == len(message.parts) else replace(message, parts=rest)
 
