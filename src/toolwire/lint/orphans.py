@@ -57,18 +57,18 @@ def orphans_of_removed_calls(facts: Facts) -> PartMap[Result, Message]:
     if facts.orphans:  # a result whose id is its output still has its call
         leading = PartSet([*leading, *(found[0] for found in results_with_output_as_id(facts))])
     callers: PartMap[Result, Message] = PartMap()
-    last_indexes = _last_indexes_without_results(facts) if facts.orphans else []
     for result in facts.orphans:
         if result in leading or result in rewritten or result.origin == "minted":
             continue
         if result in adopted_orphans(facts):
             continue
-        index = last_indexes[facts.message_index(result)]
+        index = _last_indexes_without_results(facts)[facts.message_index(result)]
         if index >= 0 and _may_lack_calls(facts.messages[index]):
             callers[result] = facts.messages[index]
     return callers
 
 
+@once_per_history
 def _last_indexes_without_results(facts: Facts) -> list[int]:
     """For each message the index of the last one before it that holds more than results, or -1."""
     indexes: list[int] = []

@@ -6,7 +6,7 @@ observations. This module knows no rule and no wire.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct, UnsetType
 
@@ -122,6 +122,11 @@ class PairFacts:
         """The index of the message that holds a call or result."""
         return self._message_indexes[part]
 
+    def message_indexes(self, parts: Iterable[Part]) -> set[int]:
+        """The indexes of the messages that hold some calls and results; new ones are in none."""
+        indexes = self._message_indexes
+        return {indexes[part] for part in parts if part in indexes}
+
     @lazy_property
     def visible_indexes(self) -> list[int]:
         """The indexes of the messages that the target gets.
@@ -145,14 +150,13 @@ class PairFacts:
 
         On another wire, a result of a tool that a provider ran becomes text.
         """
-        parts = self.messages[index].parts
-        results = [
-            part.__class__ is Result and (self.own_wire or part.executor == "client")
-            for part in parts
-        ]
-        return any(results) and all(
-            result or is_cache_mark(part) for result, part in zip(results, parts, strict=True)
-        )
+        holds_results = False
+        for part in self.messages[index].parts:
+            if part.__class__ is Result and (self.own_wire or part.executor == "client"):
+                holds_results = True
+            elif not is_cache_mark(part):
+                return False
+        return holds_results
 
     # --- pairs ---
 

@@ -95,6 +95,8 @@ class Repair:
         """How often the fix of each rule was applied."""
         self._problems = problems
         """The violations of each rule that was checked since the last fix."""
+        self._rules = frozenset(rules_to_check(facts))
+        """The rules that the history may break as it is now."""
 
     def run(self) -> RepairedConversation:
         """Check and fix one rule after the other until a whole round changes nothing.
@@ -106,9 +108,7 @@ class Repair:
             facts = self._facts
             findings: list[Finding] = []
             for rule in rules_to_check(facts):
-                if self._facts is not facts and rule not in rules_to_check(self._facts):
-                    continue  # a fix of this round has ruled it out
-                problems = self._fix_rule(rule)
+                problems = self._fix_rule(rule) if rule in self._rules else []
                 if problems:
                     findings += _findings(rule, facts, problems)
         findings.sort(key=lambda finding: (finding.code, finding.name))
@@ -144,13 +144,15 @@ class Repair:
         if fixed is None or conversation is None:
             return None
         facts = Facts(conversation, self._facts.profile)
-        left = list(rule.check(facts)) if rule in rules_to_check(facts) else []
+        rules = frozenset(rules_to_check(facts))
+        left = list(rule.check(facts)) if rule in rules else []
         if left and _messages(left) >= _messages(problems):
             return None
         if self._renames is None:
             self._renames = RenameLog(self._facts.conversation)
         self._renames.record(conversation)
         self._facts = facts
+        self._rules = rules
         self._problems.clear()
         self._fix_count[rule.name] += 1
         self._changes += [

@@ -130,9 +130,10 @@ def results_as_text(
             index = min(index, facts.message_index(facts.pending_calls[0]))
         notes.setdefault(index, []).append(_result_note(result, reason))
     messages: list[Message] = []
+    held = facts.message_indexes(removed)
     for n, message in enumerate(facts.messages):
         messages += notes.get(n, ())
-        rest = without_parts(message, removed)
+        rest = without_parts(message, removed) if n in held else message
         if rest.parts or rest is message:
             messages.append(rest)
     messages += notes.get(len(facts.messages), ())

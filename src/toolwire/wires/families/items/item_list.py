@@ -87,20 +87,25 @@ class ItemListWriter:
             if not isinstance(item, UnsetType):
                 self.items.append(item)
                 return
+        if not native:
+            for part in parts:
+                self._write_part(part)
+            return
+        unedited = message in self.context.unedited
+        sources = [self._source_item(part) for part in parts]
         start = 0
         while start < len(parts):
-            source = self._source_item(parts[start]) if native else None
+            source, path = sources[start], parts[start].path[:2]
             end = start + 1
             while (
                 source is not None
                 and end < len(parts)
-                and self._source_item(parts[end]) is source
-                and parts[end].path[:2] == parts[start].path[:2]
+                and sources[end] is source
+                and parts[end].path[:2] == path
             ):
                 end += 1
-            if native:
-                self.prepare_parts(parts[start].path[:2])
-            self._write_parts(source, parts[start:end])
+            self.prepare_parts(path)
+            self._write_parts(source, parts[start:end], unedited=unedited)
             start = end
 
     def _read_message(self, item: JSON, path: JsonPath) -> Message:
@@ -110,14 +115,20 @@ class ItemListWriter:
 
     def _source_item(self, part: Part) -> Object | None:
         """The item that a part was read from; None for a part of a wire of another shape."""
-        if not part.path or part.path[0] not in self.lists:
+        source = part.source
+        if not source.path or source.path[0] not in self.lists:
             return None
-        item = part.spec.item if isinstance(part.spec, ContentBlock) else part.raw
+        spec = source.spec
+        item = spec.item if isinstance(spec, ContentBlock) else source.raw
         return item if isinstance(item, dict) else None
 
-    def _write_parts(self, source: Object | None, parts: tuple[Part, ...]) -> None:
+    def _write_parts(
+        self, source: Object | None, parts: tuple[Part, ...], *, unedited: bool
+    ) -> None:
         """Write the parts of one item, or one part that was read from none."""
-        item = UNSET if source is None else self._patch_item(source, parts)
+        item: JSON | UnsetType = UNSET
+        if source is not None:
+            item = source if unedited else self._patch_item(source, parts)
         if source is None or isinstance(item, UnsetType):
             for part in parts:
                 self._write_part(part)
