@@ -13,7 +13,7 @@ from toolwire.codec import Encoded, IdMapInput, decode_in_full, encode_in_full, 
 from toolwire.codec.body_shape import full_body, present, with_full_paths
 from toolwire.codec.encoded import write
 from toolwire.codec.fit import fit, wire_for_model
-from toolwire.conversation.id_map import IdMap
+from toolwire.conversation.id_map import NO_MAP, IdMap
 from toolwire.conversation.json import JSON, Body, load
 from toolwire.conversation.model import Conversation, Finding, Kind
 from toolwire.conversation.observations import Observation, observe
@@ -97,64 +97,64 @@ def translate_conversation(
     request: RequestInfo = NO_REQUEST,
 ) -> Encoded:
     """Repair a conversation for a target and write it as a body of the target's wire."""
-    own_wire = conversation.wire == resolve(target)[0].name and conversation.kind == kind
+    wire, profile = resolve(target)
+    own_wire = conversation.wire == wire.name and conversation.kind == kind
     conversation = with_full_paths(conversation)
-    encoded = _run_stages(
+    if kind == "request" and repair and not own_wire:
+        require_policy(server_tools, target)
+        require_breakpoint_policy(cache_breakpoints, target)
+        encoded = _run_stages(
+            conversation,
+            wire,
+            profile,
+            ids=ids,
+            server_tools=server_tools,
+            cache_breakpoints=cache_breakpoints,
+        )
+        return present(encoded, conversation, own_wire=False)
+    encoded = encode_in_full(
         conversation,
         target,
         kind,
         ids=ids,
         server_tools=server_tools,
         cache_breakpoints=cache_breakpoints,
-        repair=repair,
         request=request,
     )
+    if own_wire and repair:
+        encoded = _repair_on_own_wire(conversation, encoded, profile)
     return present(encoded, conversation, own_wire=own_wire)
 
 
 def _run_stages(
     conversation: Conversation,
-    target: str,
-    kind: Kind,
+    wire: Wire,
+    profile: Profile,
     *,
     ids: IdMapInput,
     server_tools: ServerToolPolicy,
     cache_breakpoints: BreakpointPolicy,
-    repair: bool,
-    request: RequestInfo,
 ) -> Encoded:
-    """The stages after reading: repair, lower, fit ids and names, write."""
-    wire, profile = resolve(target)
-    own_wire = conversation.wire == wire.name and conversation.kind == kind
-    if own_wire or kind != "request" or not repair:
-        encoded = encode_in_full(
-            conversation,
-            target,
-            kind,
-            ids=ids,
-            server_tools=server_tools,
-            cache_breakpoints=cache_breakpoints,
-            request=request,
-        )
-        if own_wire and repair:
-            encoded = _repair_on_own_wire(conversation, encoded, profile)
-        return encoded
-    require_policy(server_tools, target)
-    require_breakpoint_policy(cache_breakpoints, target)
-    reverse_map = IdMap.of(ids)
+    """The stages of a request after reading: repair, lower, fit ids and names, write."""
+    reverse_map = NO_MAP if ids is None else IdMap.of(ids)
     observations = observe(conversation, wire.name)
     repaired = repair_for_translation(conversation, profile, observations)
     wire = wire_for_model(wire, profile, repaired.conversation)
     lowering = lower(
         repaired.conversation,
         wire,
-        kind,
+        "request",
         policy=server_tools,
         observations=repaired.observations or observe(repaired.conversation, wire.name),
         defaults=reverse_map.defaults,
     )
     context = fit(
-        lowering, wire, profile, kind, reverse_map=reverse_map, cache_breakpoints=cache_breakpoints
+        lowering,
+        wire,
+        profile,
+        "request",
+        reverse_map=reverse_map,
+        cache_breakpoints=cache_breakpoints,
     )
     encoded = write(lowering.conversation, wire, context)
     encoded.ids = encoded.ids.after(repaired.ids)

@@ -25,7 +25,7 @@ from toolwire.codec.encoded import Encoded, write
 from toolwire.codec.fit import fit, wire_for_model
 from toolwire.codec.own_wire import pair_losses, patch_source
 from toolwire.codec.plain_answer import plain_answer
-from toolwire.conversation.id_map import IdMap
+from toolwire.conversation.id_map import NO_MAP, IdMap
 from toolwire.conversation.json import JSON, Body, load
 from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.observations import observe
@@ -183,7 +183,7 @@ def encode_in_full(
     _require_kind(kind)
     require_policy(server_tools, wire)
     require_breakpoint_policy(cache_breakpoints, wire)
-    reverse_map = IdMap.of(ids)
+    reverse_map = NO_MAP if ids is None else IdMap.of(ids)
     if kind == "response":
         plain = plain_answer(conversation, target, profile, reverse_map, request)
         if plain is not None:

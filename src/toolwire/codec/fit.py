@@ -60,7 +60,7 @@ def fit(
         ids = _fit_ids(conversation, seen, target, profile, reverse_map)
     names: dict[str, str] = {}
     if conversation.wire != target.name or reverse_map.names:
-        names = _fit_tool_names(conversation, seen, profile, source_profile, reverse_map)
+        names = _fit_tool_names(conversation, seen, profile, rules, reverse_map)
     context = EncodeContext(target.name, kind, ids=ids, names=names, reverse_map=reverse_map)
     context.results = seen.results
     context.assistant_content = profile.assistant_content
@@ -166,7 +166,7 @@ def _fit_tool_names(
     conversation: Conversation,
     seen: Observations,
     profile: Profile,
-    source_profile: Profile | None,
+    rules: RulesOfBoth | None,
     reverse_map: IdMap,
 ) -> dict[str, str]:
     """The names that change for the target, and those that must not be fitted on the way back."""
@@ -176,15 +176,11 @@ def _fit_tool_names(
         used.update(choice.names)
     if not used:
         return {}
-    if (
-        source_profile is not None
-        and not reverse_map.names
-        and rules_of_both(profile, source_profile).accept_names(used)
-    ):
+    if rules is not None and not reverse_map.names and rules.accept_names(used):
         return {}
     names = fit_names(used, profile.name_rule, reverse_map.names)
-    if source_profile is not None:
-        invalid = sorted(invalid_ids(used, source_profile.name_rule))
+    if rules is not None:
+        invalid = sorted(invalid_ids(used, rules.source_name_rule))
         names |= {name: name for name in invalid if name not in names}
     return names
 
@@ -197,6 +193,7 @@ class RulesOfBoth(Struct):
     lines_of_ids: tuple[Callable[[str], object], ...]
     """Match many ids at once, each on a line."""
     names: tuple[Callable[[str], object], ...]
+    source_name_rule: IdRule
     known_names: set[str]
     """Names that were accepted before: an agent uses the same tools in every request."""
 
@@ -243,6 +240,7 @@ def rules_of_both(target: Profile, source: Profile) -> RulesOfBoth:
             ids=tuple(map(matcher, ids)),
             lines_of_ids=tuple(map(lines_matcher, ids)),
             names=tuple(map(matcher, names)),
+            source_name_rule=source.name_rule,
             known_names=set(),
         )
         _RULES_OF_BOTH[target.name, source.name] = rules

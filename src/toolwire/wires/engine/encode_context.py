@@ -65,7 +65,7 @@ Breakpoints: TypeAlias = PartMap[Traceable, bool]
 _NO_MESSAGES: PartSet[Message] = PartSet()
 
 
-class EncodeContext:
+class EncodeContext(Struct, eq=False):
     """What the writers of a wire share while they write one body or stream.
 
     A *form* holds what the target cannot express about a call or a result, such as "this result was
@@ -73,106 +73,68 @@ class EncodeContext:
     caller gets; `call_form` and `result_form` look them up in the map of an earlier encoding.
     """
 
-    __slots__ = (
-        "_nth_received",
-        "_nth_sent",
-        "answer_id",
-        "assistant_content",
-        "breakpoints",
-        "call_forms",
-        "called_names",
-        "defaults",
-        "extra_settings",
-        "ids",
-        "kind",
-        "losses",
-        "messages",
-        "minted_ids_sent",
-        "names",
-        "native",
-        "needs_minted_ids",
-        "no_mapping",
-        "opening",
-        "ordinal",
-        "patching",
-        "request",
-        "restores_forms",
-        "result_forms",
-        "results",
-        "reverse_map",
-        "seed",
-        "sent_ids",
-        "setting_path",
-        "unedited",
-        "wire",
-    )
+    wire: str
+    kind: Kind
+    ids: PartMap[Call | Result, str] | None
+    """The id to send for each call and result; None if all are sent unchanged."""
+    names: Mapping[str, str]
+    """Tool name in the conversation → name to send, for the names that change."""
+    reverse_map: IdMap
+    """The map of an earlier encoding, whose ids, names and forms are restored."""
+    request: RequestInfo = NO_REQUEST
+    """What is known about the request of a response."""
+    messages: Sequence[Message] = ()
+    """The messages of a response that is written whole."""
+    answer_id: str = ""
+    """The id of a response whose source has none, without a prefix; minted on first use."""
+    native: bool = False
+    """True if the body was read from this wire and kind: only what was edited is written."""
+    unedited: PartSet[Message] = _NO_MESSAGES
+    """The messages of that body as they were read: they are written verbatim."""
+    restores_forms: bool = False
+    """True if an earlier encoding could not express something, which is restored now."""
+    no_mapping: bool = False
+    """True if ids and results are sent unchanged."""
+    minted_ids_sent: bool | None = None
+    """True if minted ids are sent even where ids are optional; None until that is computed."""
+    needs_minted_ids: Callable[[], bool] = bool
+    """Returns True if pairing by name and order alone would make other pairs."""
+    results: Sequence[Result] = ()
+    """Every result that is written, in order; a call may have several."""
+    nth_received: PartMap[Result, int] | None = None
+    """The position of each result among those of its call; None until that is computed."""
+    nth_sent: PartMap[Result, int] | None = None
+    """The same by the ids that are sent."""
+    assistant_content: Literal["", "text", "some"] = ""
+    """What the content of an assistant message beside calls must be for the target."""
+    breakpoints: Breakpoints | None = None
+    """Where the target gets cache breakpoints; None if nowhere."""
+    extra_settings: bool = False
+    """True if the target takes settings that most other servers of its wire do not know."""
+    losses: list[Loss] = []
+    sent_ids: dict[str, str] = {}
+    """Id that was sent → id in the conversation."""
+    call_forms: dict[str, CallForm] = {}
+    """The forms of calls that this encoding records, by the id that is sent."""
+    result_forms: dict[str, list[ResultForm]] = {}
+    defaults: dict[str, bool | int] = {}
+    """Setting that the source did not have → the value that is sent."""
+    called_names: dict[str, str] = {}
+    """Call id → tool name, for the calls written so far."""
+    ordinal: int = 0
+    """The number of calls written so far."""
+    patching: bool = False
+    """True while a block of the target's own wire is compared before and after an edit."""
+    setting_path: JsonPath = ()
+    """The path in the source of the setting that is written now."""
+    opening: str = ""
+    """A digest of the events of a stream up to its first content; empty for a body."""
+    seed: str = ""
+    """The id of the response, from which readers mint call ids; empty if it is minted, too."""
 
-    def __init__(
-        self,
-        wire: str,
-        kind: Kind,
-        *,
-        ids: PartMap[Call | Result, str] | None,
-        names: Mapping[str, str],
-        reverse_map: IdMap,
-        request: RequestInfo = NO_REQUEST,
-    ) -> None:
-        self.wire = wire
-        self.kind = kind
-        self.request = request
-        """What is known about the request of a response."""
-        self.messages: Sequence[Message] = ()
-        """The messages of a response that is written whole."""
-        self.answer_id = ""
-        """The id of a response whose source has none, without a prefix; minted on first use."""
-        self.native = False
-        """True if the body was read from this wire and kind: only what was edited is written."""
-        self.unedited: PartSet[Message] = _NO_MESSAGES
-        """The messages of that body as they were read: they are written verbatim."""
-        self.ids = ids
-        """The id to send for each call and result; None if all are sent unchanged."""
-        self.names = names
-        """Tool name in the conversation → name to send, for the names that change."""
-        self.reverse_map = reverse_map
-        """The map of an earlier encoding, whose ids, names and forms are restored."""
-        self.restores_forms = bool(reverse_map.calls or reverse_map.results)
-        """True if an earlier encoding could not express something, which is restored now."""
-        self.no_mapping = ids is None and not self.restores_forms
-        """True if ids and results are sent unchanged."""
-        self.minted_ids_sent: bool | None = None
-        """True if minted ids are sent even where ids are optional; None until that is computed."""
-        self.needs_minted_ids: Callable[[], bool] = bool
-        """Returns True if pairing by name and order alone would make other pairs."""
-        self.results: Sequence[Result] = ()
-        """Every result that is written, in order; a call may have several."""
-        self._nth_received: PartMap[Result, int] | None = None
-        self._nth_sent: PartMap[Result, int] | None = None
-        self.assistant_content: Literal["", "text", "some"] = ""
-        """What the content of an assistant message beside calls must be for the target."""
-        self.breakpoints: Breakpoints | None = None
-        """Where the target gets cache breakpoints; None if nowhere."""
-        self.extra_settings = False
-        """True if the target takes settings that most other servers of its wire do not know."""
-        self.losses: list[Loss] = []
-        self.sent_ids: dict[str, str] = {}
-        """Id that was sent → id in the conversation."""
-        self.call_forms: dict[str, CallForm] = {}
-        """The forms of calls that this encoding records, by the id that is sent."""
-        self.result_forms: dict[str, list[ResultForm]] = {}
-        self.defaults: dict[str, bool | int] = {}
-        """Setting that the source did not have → the value that is sent."""
-        self.called_names: dict[str, str] = {}
-        """Call id → tool name, for the calls written so far."""
-        self.ordinal = 0
-        """The number of calls written so far."""
-        self.patching = False
-        """True while a block of the target's own wire is compared before and after an edit."""
-        self.setting_path: JsonPath = ()
-        """The path in the source of the setting that is written now."""
-        self.opening = ""
-        """A digest of the events of a stream up to its first content; empty for a body."""
-        self.seed = ""
-        """The id of the response, from which readers mint call ids; empty if it is minted, too."""
+    def __post_init__(self) -> None:
+        self.restores_forms = bool(self.reverse_map.calls or self.reverse_map.results)
+        self.no_mapping = self.ids is None and not self.restores_forms
 
     def report_loss(self, path: JsonPath | Traceable, reason: str) -> None:
         """Report something that the target cannot hold, by its path in the source."""
@@ -382,13 +344,13 @@ class EncodeContext:
 
         `sent` counts by the ids that are sent, otherwise by the ids in the conversation.
         """
-        positions = self._nth_sent if sent else self._nth_received
+        positions = self.nth_sent if sent else self.nth_received
         if positions is None:
             positions = self._count_results(sent=sent)
             if sent:
-                self._nth_sent = positions
+                self.nth_sent = positions
             else:
-                self._nth_received = positions
+                self.nth_received = positions
         return positions.get(result, 0)
 
     def _count_results(self, *, sent: bool) -> PartMap[Result, int]:

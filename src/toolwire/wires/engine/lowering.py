@@ -101,7 +101,7 @@ def lower(
         kind=kind,
         losses=losses,
         plain=observations.holds(plain),
-        plain_tools=observations.holds(Observation.PLAIN_TOOLS),
+        plain_tools=observations.holds(Observation.PLAIN_TOOLS | Observation.DISTINCT_TOOLS),
     )
     leftovers = observations.leftovers
     breakpoints: FoundBreakpoints = {}
@@ -144,14 +144,16 @@ def lower_to_capabilities(
         kind: `request` or `response`.
         losses: The list to which losses are added.
         plain: True if the messages are known to hold nothing that needs lowering.
-        plain_tools: True if the tools are known to be functions that every target can define.
+        plain_tools: True if the tools are known to be functions that every target can define, each
+            once.
     """
     foreign = conversation.wire != wire
     if foreign:
         if not plain_tools:
             conversation = without_nameless_tools(conversation, losses)
         if kind == "request":
-            conversation = without_repeated_tools(conversation)
+            if not plain_tools:
+                conversation = without_repeated_tools(conversation)
             if not plain_tools or SETTING in conversation.settings:
                 conversation = _lower_search(conversation, capabilities, losses)
             conversation = without_idle_settings(conversation, losses)

@@ -235,6 +235,8 @@ def read_arguments(value: JSON) -> LazyJson:
 
 def read_value(value: JSON) -> LazyJson:
     """Return the arguments of a wire that sends a JSON value; null counts as no arguments."""
+    if value.__class__ is dict:
+        return LazyJson(value)
     return LazyJson("") if value is None else LazyJson.from_value(value)
 
 

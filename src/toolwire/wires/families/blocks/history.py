@@ -77,11 +77,13 @@ class WrittenHistory(Struct):
     def add_native(self, message: Message, patched: JSON, context: EncodeContext) -> bool:
         """Add a message of this wire as it is sent; True if it is the system prompt."""
         for part in message.parts:
-            record_call(part, context)
-        if len(message.path) == 1:
+            if part.__class__ is Call:
+                record_call(part, context)
+        source = message.source
+        if len(source.path) == 1:
             self.system = patched
             return True
-        if patched is message.raw:
+        if patched is source.raw:
             self.verbatim.add(len(self.messages))
         self.messages.append(patched)
         return False
@@ -120,7 +122,7 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         written = WrittenHistory()
         out = written.messages
         system: list[JSON] = []
-        prompt, position = Message("system", ()), 0
+        prompt, position = _NO_PROMPT, 0
         """The system prompt of this wire, and the number of system blocks before it."""
         turn = _Turn()
         write_result = self.foreign[Result]
@@ -198,6 +200,9 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
             results.sort(key=lambda result: positions.get(result[0], len(positions)))
         blocks = [block for _, block in results]
         out.append(self.message("user", blocks + following if following else blocks))
+
+
+_NO_PROMPT = Message("system", ())
 
 
 class _Turn(Struct, eq=False):

@@ -16,7 +16,6 @@ from toolwire.wires.engine.specs import (
     keys,
     read_arguments,
     read_id,
-    read_name,
     require_object,
     require_string,
 )
@@ -142,10 +141,10 @@ def read_call(block: Object, path: JsonPath, spec: Block) -> Part:
     inner = block.get(spec.name)
     if not isinstance(inner, dict):
         inner = {}
-    text = inner.get(TEXT_FIELDS[spec.name])
+    name, text = inner.get("name"), inner.get(TEXT_FIELDS[spec.name])
     return Call(
         call_id,
-        read_name(inner.get("name")),
+        name if isinstance(name, str) else "",
         LazyJson(text) if text.__class__ is str else read_arguments(text),
         origin,
         spec.family,

@@ -88,17 +88,13 @@ class MessageReader(Struct, frozen=True, eq=False):
         source = Source(message, path, spec)
         if spec.read is not None:
             part = spec.read(message, path, spec)
-        else:
-            part = self._read_result(message, source)
+        else:  # the message is the result: both have the same source
+            call_id, origin = read_result_id(message.get("tool_call_id"))
+            content = message.get("content")
+            output = content if isinstance(content, str) else self.read_output(content, path)
+            name = text_or_none(message["name"]) if "name" in message else None
+            part = Result(call_id, output, False, name, origin, source=source)
         return Message("tool", (part,), None, self.name, source=source)
-
-    def _read_result(self, message: Object, source: Source) -> Part:
-        """Read the result that a message is: both have the same source."""
-        call_id, origin = read_result_id(message.get("tool_call_id"))
-        content = message.get("content")
-        output = content if isinstance(content, str) else self.read_output(content, source.path)
-        name = text_or_none(message["name"]) if "name" in message else None
-        return Result(call_id, output, False, name, origin, source=source)
 
     def read_output(self, content: JSON, path: JsonPath) -> Output:
         """Read the content of a result: plain text, parts, or the JSON value of a tool."""
@@ -112,29 +108,27 @@ class MessageReader(Struct, frozen=True, eq=False):
         """Read the parts of a message: reasoning, server tools, content, refusal, calls."""
         parts: list[Part] = []
         calls = message.get("tool_calls")
-        # Most messages with calls have nothing else, so there are no other fields to look for.
-        only_calls = (
-            len(message) == 3 and calls is not None and "content" in message and "role" in message
-        )
-        if not only_calls:
-            for key in self.reasoning_fields:
-                text = message.get(key)
-                if text and isinstance(text, str):
-                    parts.append(Reasoning(text, source=Source(text, path + (key,), REASONING)))
-                    break
-            if self.server_tools is not None and self.server_tools.name in message:
-                parts += self._read_server_tools(self.server_tools, message, path)
-        if isinstance(content, str):
-            if content:
-                parts.append(_plain_text(content, path))
-        elif content is not None:
-            parts += self._read_content(content, path + ("content",))
-        refusal = None if only_calls else message.get("refusal")
+        if len(message) == 3 and calls is not None and "content" in message and "role" in message:
+            # Most messages with calls have nothing else, so there are no other fields to look for.
+            if content is not None:
+                parts += self._read_text_or_content(content, path)
+            parts += self._read_calls(calls, path + ("tool_calls",))
+            return parts
+        for key in self.reasoning_fields:
+            text = message.get(key)
+            if text and isinstance(text, str):
+                parts.append(Reasoning(text, source=Source(text, path + (key,), REASONING)))
+                break
+        if self.server_tools is not None and self.server_tools.name in message:
+            parts += self._read_server_tools(self.server_tools, message, path)
+        if content is not None:
+            parts += self._read_text_or_content(content, path)
+        refusal = message.get("refusal")
         if isinstance(refusal, str):
             parts.append(Text(refusal, True, source=Source(refusal, path + ("refusal",), REFUSAL)))
         if calls is not None:
             parts += self._read_calls(calls, path + ("tool_calls",))
-        if self.legacy_call is not None and not only_calls:
+        if self.legacy_call is not None:
             legacy = message.get(self.legacy_call.name)
             # Some servers send an empty legacy call with every answer.
             if isinstance(legacy, dict) and (legacy.get("name"), legacy.get("arguments")) != (
@@ -143,6 +137,13 @@ class MessageReader(Struct, frozen=True, eq=False):
             ):
                 parts.append(_read(self.legacy_call, legacy, path + (self.legacy_call.name,)))
         return parts
+
+    def _read_text_or_content(self, content: JSON, path: JsonPath) -> list[Part]:
+        """Read the content of a message, which is a text or a list of blocks."""
+        path = path + ("content",)
+        if not isinstance(content, str):
+            return self._read_content(content, path)
+        return [Text(content, source=Source(content, path, PLAIN_TEXT))] if content else []
 
     def _read_content(self, content: JSON, path: JsonPath) -> list[Part]:
         if isinstance(content, dict):  # some servers take one block or a JSON value
@@ -171,16 +172,13 @@ class MessageReader(Struct, frozen=True, eq=False):
         function = self.calls["function"]
         read_function = function.read
         assert read_function is not None
-        return [
-            read_function(call, path + (i,), function)
-            if isinstance(call, dict) and call.get("type", "function") in ("function", None)
-            else read_block(self.name, self.calls, call, path + (i,))
-            for i, call in enumerate(calls)
-        ]
-
-
-def _plain_text(content: str, path: JsonPath) -> Text:
-    return Text(content, source=Source(content, path + ("content",), PLAIN_TEXT))
+        parts: list[Part] = []
+        for i, call in enumerate(calls):
+            if isinstance(call, dict) and call.get("type", "function") in ("function", None):
+                parts.append(read_function(call, path + (i,), function))
+            else:
+                parts.append(read_block(self.name, self.calls, call, path + (i,)))
+        return parts
 
 
 def _read(spec: Block, block: Object, path: JsonPath) -> Part:
