@@ -71,14 +71,18 @@ def repair_on_own_wire(
 
 
 def _repair(facts: Facts, rules: Sequence[Rule], *, unsafe: bool) -> RepairedConversation:
-    """Check the rules, and start a repair at the first one that is broken: mostly none is."""
-    kept: dict[Rule, list[Problem]] = {}
+    """Check the rules, and start a repair at the first violation with a fix: mostly none is."""
+    checked: dict[Rule, list[Problem]] = {}
+    findings: list[Finding] = []
     for rule in rules:
-        for _ in rule.check(facts):
-            return Repair(facts, kept, unsafe=unsafe).run()
-        kept[rule] = []
+        problems = list(rule.check(facts))
+        if problems:
+            if _has_fix(problems, unsafe=unsafe):
+                return Repair(facts, checked, unsafe=unsafe).run()
+            findings += _findings(rule, facts, problems)
+        checked[rule] = problems
     observations = None if facts.own_wire else facts.observations
-    return RepairedConversation(facts.conversation, [], [], IdMap(), observations)
+    return RepairedConversation(facts.conversation, [], _sort(findings), IdMap(), observations)
 
 
 class Repair:
@@ -111,11 +115,10 @@ class Repair:
                 problems = self._fix_rule(rule) if rule in self._rules else []
                 if problems:
                     findings += _findings(rule, facts, problems)
-        findings.sort(key=lambda finding: (finding.code, finding.name))
         return RepairedConversation(
             facts.conversation,
             self._changes,
-            findings,
+            _sort(findings),
             ids=IdMap() if self._renames is None else self._renames.id_map(),
             observations=None if facts.own_wire else facts.observations,
         )
@@ -126,7 +129,7 @@ class Repair:
         if problems is not None:
             return problems
         problems = list(rule.check(self._facts))
-        while any(fix == "safe" or (self._unsafe and fix) for _, _, fix in problems):
+        while problems and _has_fix(problems, unsafe=self._unsafe):
             left = self._apply_fix(rule, problems)
             if left is None:
                 problems = [(path, message, None) for path, message, _ in problems]
@@ -159,6 +162,14 @@ class Repair:
             Change(rule.code, rule.name, path, message) for path, message in fixed.changes
         ]
         return left
+
+
+def _has_fix(problems: list[Problem], *, unsafe: bool) -> bool:
+    return any(fix == "safe" or (unsafe and fix) for _, _, fix in problems)
+
+
+def _sort(findings: list[Finding]) -> list[Finding]:
+    return sorted(findings, key=lambda finding: (finding.code, finding.name))
 
 
 def _findings(rule: Rule, facts: Facts, problems: list[Problem]) -> list[Finding]:

@@ -65,6 +65,7 @@ def _calls_with_signature_in_id(facts: Facts) -> PartMap[Call, str]:
     if (
         facts.own_wire
         or facts.profile.reasoning_to_return != "signature"
+        or "_t" not in " ".join(facts.observations.call_ids)
         or not may_be_reasoning_model(facts)
     ):
         return PartMap()

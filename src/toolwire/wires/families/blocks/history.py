@@ -130,9 +130,10 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         for message in conversation.messages:
             previous_role, role, parts = role, message.role, message.parts
             if role == "assistant":
-                self._write_results(turn, out)
+                if turn.results:
+                    self._write_results(turn, out)
                 if self.alone:
-                    turn.add_calls(parts, same_turn=previous_role == "assistant")
+                    turn.add_caller(parts, same_turn=previous_role == "assistant")
             if message.wire == self.name:
                 patched = patch_message(message, context, self.read)
                 if not isinstance(patched, UnsetType):
@@ -195,9 +196,11 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         if not turn.results:
             return
         results, turn.results = turn.results, []
-        if self.alone and [call_id for call_id, _ in results] != turn.call_ids:
-            positions = {call_id: i for i, call_id in enumerate(turn.call_ids)}
-            results.sort(key=lambda result: positions.get(result[0], len(positions)))
+        if self.alone and len(results) > 1:
+            call_ids = turn.call_ids()
+            if [call_id for call_id, _ in results] != call_ids:
+                positions = {call_id: i for i, call_id in enumerate(call_ids)}
+                results.sort(key=lambda result: positions.get(result[0], len(positions)))
         blocks = [block for _, block in results]
         out.append(self.message("user", blocks + following if following else blocks))
 
@@ -208,15 +211,19 @@ _NO_PROMPT = Message("system", ())
 class _Turn(Struct, eq=False):
     """The calls of a turn and its results so far, which may be in several messages."""
 
-    call_ids: list[str] = []
+    callers: list[tuple[Part, ...]] = []
+    """The parts of the messages with its calls."""
     results: list[tuple[str, JSON]] = []
     """Each with the id of its call."""
 
-    def add_calls(self, parts: tuple[Part, ...], *, same_turn: bool) -> None:
+    def add_caller(self, parts: tuple[Part, ...], *, same_turn: bool) -> None:
         """Add the calls of a message. Those of consecutive messages are one turn: its results
         follow all of them."""
-        call_ids = [part.id for part in parts if part.__class__ is Call]
-        self.call_ids = self.call_ids + call_ids if same_turn else call_ids
+        self.callers = [*self.callers, parts] if same_turn else [parts]
+
+    def call_ids(self) -> list[str]:
+        """The ids of the calls, in order."""
+        return [part.id for parts in self.callers for part in parts if part.__class__ is Call]
 
 
 def _is_result(part: Part) -> bool:

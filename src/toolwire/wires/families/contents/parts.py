@@ -383,7 +383,7 @@ class ContentParts:
             context.ordinal += 1
             context.called_names[call.id] = call.name
             block["id"] = call.id
-        block["name"] = context.name(call.name)
+        block["name"] = context.name(call.name) if context.names else call.name
         block["args"] = context.arguments_object(call)
         if call.signature == PLACEHOLDER_SIGNATURE:
             return {"functionCall": block, "thoughtSignature": PLACEHOLDER_SIGNATURE}
