@@ -696,8 +696,8 @@ MUTANTS = [
     ),
     Mutant(
         "lint/repair_loop.py",
-        'while any(fix == "safe" or (self._unsafe and fix) for _, _, fix in problems):',
-        "while any(fix for _, _, fix in problems):",
+        'return any(fix == "safe" or (unsafe and fix) for _, _, fix in problems)',
+        "return any(fix for _, _, fix in problems)",
         "lint/test_repair_loop.py",
     ),
     Mutant(
@@ -808,8 +808,20 @@ MUTANTS = [
     ),
     Mutant(
         "lint/pair_facts.py",
-        'if call is None or index == n or part.origin == "minted":',
-        "if call is None:",
+        'if index == n or part.origin == "minted":',
+        "if index == n:",
+        "lint/test_facts.py",
+    ),
+    Mutant(
+        "lint/pair_facts.py",
+        "elif self.conversation.ordered or self._calls_have_item_ids:",
+        "elif self.conversation.ordered:",
+        "lint/test_facts.py",
+    ),
+    Mutant(
+        "lint/pair_facts.py",
+        "elif self.conversation.ordered or self._calls_have_item_ids:",
+        "elif self._calls_have_item_ids:",
         "lint/test_facts.py",
     ),
     # --- repair: roles, and ids of results that a fix pairs ---

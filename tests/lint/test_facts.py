@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, Message, Result, Text
+from toolwire.conversation.model import BodySource
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Part
 from toolwire.lint.facts import Facts
@@ -157,6 +159,38 @@ def test_a_second_result_without_an_id_is_an_orphan_although_it_was_given_an_id(
 
 
 # --- pairs ----------------------------------------------------------------------------------------
+
+
+PARTLY_PAIRED: dict[str, tuple[Message, ...]] = {
+    "a second result": (caller(call("a"), call("b")), answer(result("a"), result("a", "again"))),
+    "an unknown id": (caller(call("a")), answer(result("x"), result("a"))),
+    "a result before its call": (answer(result("a")), caller(call("a")), HI),
+    "an id of another turn": (caller(call("a")), HI, caller(call("b")), answer(result("a"))),
+    "the id of an item": (caller(replace(call("a"), item="fc_1")), answer(result("fc_1"))),
+    "an unknown id for a call without one": (
+        caller(replace(call("tw-1"), origin="minted")),
+        answer(result("x")),
+    ),
+    "no id": (caller(call("a")), answer(with_minted_id(result("tw-1")))),
+    "a result beside its call": (caller(call("a"), result("a")), HI),
+}
+
+
+@pytest.mark.parametrize("ordered", [False, True], ids=["any order", "in order"])
+@pytest.mark.parametrize("messages", PARTLY_PAIRED.values(), ids=PARTLY_PAIRED)
+def test_facts_pair_as_a_walk_over_all_turns_does(
+    messages: tuple[Message, ...], ordered: bool
+) -> None:
+    conversation = Conversation(
+        (HI, *messages), wire="openai-chat", source=BodySource(ordered=ordered)
+    )
+    found = Facts(conversation, profile("anthropic"))
+    walked = [
+        (pair.result, pair.call) for pair in conversation.pairs() if pair.result and pair.call
+    ]
+    assert len(found.call_of) == len(found.result_of) == len(walked)
+    assert all(found.call_of.get(result) is call for result, call in walked)
+    assert all(found.result_of.get(call) is result for result, call in walked)
 
 
 def test_results_before_calls_with_one_id_belong_to_one_call_each() -> None:
