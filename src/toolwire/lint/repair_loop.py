@@ -71,16 +71,17 @@ def repair_on_own_wire(
 
 
 def _repair(facts: Facts, rules: Sequence[Rule], *, unsafe: bool) -> RepairedConversation:
-    """Check the rules, and start a repair at the first violation with a fix: mostly none is."""
-    checked: dict[Rule, list[Problem]] = {}
+    """Check the rules, and start a repair at the first violation with a fix; mostly none has."""
     findings: list[Finding] = []
-    for rule in rules:
-        problems = list(rule.check(facts))
-        if problems:
-            if _has_fix(problems, unsafe=unsafe):
-                return Repair(facts, checked, unsafe=unsafe).run()
-            findings += _findings(rule, facts, problems)
-        checked[rule] = problems
+    for n, rule in enumerate(rules):
+        for problem in rule.check(facts):
+            if _has_fix([problem], unsafe=unsafe):
+                broken = {finding.name for finding in findings}
+                kept: dict[Rule, list[Problem]] = {
+                    rule: [] for rule in rules[:n] if rule.name not in broken
+                }
+                return Repair(facts, kept, unsafe=unsafe).run()
+            findings += _findings(rule, facts, [problem])
     observations = None if facts.own_wire else facts.observations
     return RepairedConversation(facts.conversation, [], _sort(findings), IdMap(), observations)
 

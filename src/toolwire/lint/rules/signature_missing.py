@@ -65,7 +65,6 @@ def _calls_with_signature_in_id(facts: Facts) -> PartMap[Call, str]:
     if (
         facts.own_wire
         or facts.profile.reasoning_to_return != "signature"
-        or "_t" not in " ".join(facts.observations.call_ids)
         or not may_be_reasoning_model(facts)
     ):
         return PartMap()
@@ -105,6 +104,8 @@ def _is_function_call(call: Call) -> bool:
 def _check(facts: Facts) -> Iterable[Problem]:
     for part in _unsigned_thinking(facts):
         yield part.path, "this thinking block has no signature, and thinking is enabled", "safe"
+    if not may_be_reasoning_model(facts):
+        return
     hidden = _calls_with_signature_in_id(facts)
     for call in hidden:
         yield call.path, f"the id of the call of {call.name} contains its signature", "safe"

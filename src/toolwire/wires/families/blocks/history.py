@@ -130,8 +130,7 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         for message in conversation.messages:
             previous_role, role, parts = role, message.role, message.parts
             if role == "assistant":
-                if turn.results:
-                    self._write_results(turn, out)
+                self._write_results(turn, out)
                 if self.alone:
                     turn.add_caller(parts, same_turn=previous_role == "assistant")
             if message.wire == self.name:
