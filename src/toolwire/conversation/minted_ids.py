@@ -34,11 +34,14 @@ def needs_minted_ids(
         for pair in pairs(stripped.messages, ordered=order_is_kept)
         if pair.call and pair.result
     )
+    identified = _IdentifiedHistory(messages)
     pairs_with_ids = [
-        pair for pair in pairs(messages, ordered=ordered) if pair.call and pair.result
+        (pair.call, identified.original_of[pair.result])
+        for pair in pairs(identified.messages, ordered=ordered)
+        if pair.call and pair.result
     ]
     return len(call_of) != len(pairs_with_ids) or any(
-        pair.result is None or call_of.get(pair.result) is not pair.call for pair in pairs_with_ids
+        call_of.get(result) is not call for call, result in pairs_with_ids
     )
 
 
@@ -57,6 +60,28 @@ def _calls_a_tool_twice(messages: Iterable[Message]) -> bool:
                     return True
                 minted_by_name[part.name] = minted
     return False
+
+
+class _IdentifiedHistory:
+    """A history in which the id that a result got from its call counts as an id of its own.
+
+    A message that stood between two turns may be gone, and with it what paired the result.
+    """
+
+    def __init__(self, messages: Iterable[Message]) -> None:
+        self.original_of: PartMap[Result, Result] = PartMap()
+        """The result in the history for each result with an id."""
+        self.messages = [
+            replace(message, parts=tuple(map(self._identify, message.parts)))
+            for message in messages
+        ]
+
+    def _identify(self, part: Part) -> Part:
+        if not isinstance(part, Result):
+            return part
+        identified = replace(part, origin="wire")
+        self.original_of[identified] = part
+        return identified
 
 
 class _StrippedHistory:

@@ -55,31 +55,35 @@ def _duplicates(facts: Facts) -> list[_Duplicate]:
         # The output of a local shell call has the id of its call.
         output_kind = entry[1] if entry[1].endswith("_output") else ""
         groups.setdefault((item_id, output_kind), []).append(entry)
+    paired_indexes = _indexes_of_pairs(facts)
     return [
         duplicate
         for group in groups.values()
         if len(group) > 1
-        for duplicate in _duplicates_in_group(facts, group)
+        for duplicate in _duplicates_in_group(group, paired_indexes)
     ]
 
 
-def _duplicates_in_group(facts: Facts, group: list[_Item]) -> list[_Duplicate]:
-    """Return all items of a group but the one that keeps the id."""
-    indexes_with_result = {
-        call.path[1]
-        for call in facts.calls
-        if call.path[:1] == ("input",) and call in facts.result_of
+def _indexes_of_pairs(facts: Facts) -> set[str | int]:
+    """Return the indexes of the items that are a call with a result, or such a result."""
+    return {
+        part.path[1]
+        for pair in facts.result_of.items()
+        for part in pair
+        if part.path[:1] == ("input",)
     }
+
+
+def _duplicates_in_group(group: list[_Item], paired_indexes: set[str | int]) -> list[_Duplicate]:
+    """Return all items of a group but the one that keeps the id."""
     full_items = [entry for entry in group if entry[1] != "item_reference"]
     original_index, _, original = next(
-        (entry for entry in full_items if entry[0] in indexes_with_result), (full_items or group)[0]
+        (entry for entry in full_items if entry[0] in paired_indexes), (full_items or group)[0]
     )
     duplicates: list[_Duplicate] = []
     for index, kind, item in group:
         if index != original_index:
-            is_copy = kind == "item_reference" or (
-                item == original and index not in indexes_with_result
-            )
+            is_copy = kind == "item_reference" or (item == original and index not in paired_indexes)
             duplicates.append(
                 _Duplicate(index, item, original_index=original_index, is_copy=is_copy)
             )
