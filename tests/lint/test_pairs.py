@@ -99,12 +99,18 @@ def test_the_text_of_an_orphan_never_separates_a_call_from_its_result() -> None:
     ]
 
 
-def test_the_text_of_an_orphan_is_placed_before_a_pending_call() -> None:
-    example = chat_example(USER, assistant(tool_call("c1")), tool_message("c9", "lost"))
-    assert messages(example, unsafe=True)[-1] == assistant(tool_call("c1"))
-    assert [finding.name for finding in repair_fully(example, unsafe=True).findings] == [
-        "pending-tail"
-    ]
+@pytest.mark.parametrize("answered", [[], ["c2"]], ids=["none", "one"])
+def test_a_turn_with_an_orphan_for_a_result_is_over_and_its_open_call_was_interrupted(
+    answered: list[str],
+) -> None:
+    calls = [tool_call(call_id, name=f"f_{call_id}") for call_id in ("c1", *answered)]
+    results = [tool_message(call_id) for call_id in answered]
+    example = chat_example(USER, assistant(*calls), *results, tool_message("c9", "lost"))
+    repaired = messages(example)
+    assert repaired[1] == assistant(*calls)
+    assert {get(message, ("tool_call_id",)) for message in repaired[2:-1]} == {"c1", *answered}
+    assert repaired[-1] == note("a result for c9, whose call is not in this history: lost")
+    assert repair_fully(example).findings == []
 
 
 def test_an_orphan_becomes_text_by_default() -> None:

@@ -113,8 +113,8 @@ def results_as_text(
 ) -> Conversation:
     """The conversation with some results replaced by marked user messages, which give the reason.
 
-    A message never stands between a call and its result: it comes after the whole batch, or before
-    a call that is still pending.
+    A message never stands between a call and its result: it comes after the whole batch. So it ends
+    a turn with open calls, which the result had ended already.
     """
     removed: PartSet[Part] = PartSet()
     notes: dict[int, list[Message]] = {}
@@ -126,8 +126,6 @@ def results_as_text(
         span = bisect_left(starts, index) - 1
         if span >= 0 and index <= spans[span][1]:
             index = spans[span][1] + 1
-        if facts.pending_calls:
-            index = min(index, facts.message_index(facts.pending_calls[0]))
         notes.setdefault(index, []).append(_result_note(result, reason))
     messages: list[Message] = []
     held = facts.message_indexes(removed)
