@@ -276,14 +276,20 @@ MUTANTS = [
     ),
     Mutant(
         "conversation/pairing.py",
-        "return bool(result.name) and (not self.ordered or result.name in self.called_names)",
-        "return bool(result.name) and not self.ordered",
-        "test_history.py",
+        "if not self.ordered or result.name in self.called_names:",
+        "if not self.ordered:",
+        "test_design_page.py",
     ),
     Mutant(
         "conversation/pairing.py",
-        "return bool(result.name) and (not self.ordered or result.name in self.called_names)",
+        "return _NO_TOOL_NAME.match(result.name) is None",
         "return False",
+        "test_pairing.py",
+    ),
+    Mutant(
+        "conversation/pairing.py",
+        "return _NO_TOOL_NAME.match(result.name) is None",
+        "return True",
         "test_pairing.py",
     ),
     Mutant(
