@@ -251,7 +251,9 @@ def _observe_calls(conversation: Conversation, target: str, observations: Observ
     for result in observations.results:
         if result.origin != "wire" or result.call_id.isdecimal():
             missing |= Observation.WIRE_IDS
-        if result.executor != "client" or result.family == APPROVAL:
+        if result.executor != "client":
+            missing |= _BROKEN_BY_SERVER_CALLS
+        elif result.family == APPROVAL:
             missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
     if missing & Observation.NO_SERVER_TOOLS:
         messages = conversation.messages

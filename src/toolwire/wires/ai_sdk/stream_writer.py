@@ -55,6 +55,8 @@ class _CallState(Struct, eq=False):
     part: Call
     deltas: list[str]
     invalid_input: bool = False
+    only_requested: bool = False
+    """True if the stream has only the request for its approval, and not the call itself."""
     answered: bool = False
     request: Call | None = None
     """The call that requests approval for this one."""
@@ -199,7 +201,7 @@ class ChunkWriter(StreamWriter):
             if about is None and approvals.holds_call(call):
                 self.context.report_loss(call, approvals.REQUEST_MERGED)
                 request, call = call, approvals.call_of_request(call)
-        state = _CallState(call, [], request=request)
+        state = _CallState(call, [], request=request, only_requested=request is not None)
         self.open_calls[slot] = self.calls[call.id] = state
         start: Chunk = {"type": "tool-input-start", "toolCallId": call.id, "toolName": call.name}
         if is_provider_executed(call):
@@ -257,7 +259,7 @@ class ChunkWriter(StreamWriter):
             self.context.report_loss(result, approvals.PRELIMINARY_OMITTED)
             return []
         self.has_results = self.has_results or (result.family == "function" and self.in_step)
-        if call is None:
+        if call is None or call.only_requested:
             self.context.report_loss(result, f"{approvals.NO_CALL}: {describe(result)[:80]}")
             return []
         preliminary = result.preliminary and not result.error
