@@ -317,7 +317,8 @@ def check_answers(finished: ClientRun, turns: Sequence[Turn]) -> None:
     refused = [(one.path, one.status, one.rule) for one in finished.refusals()]
     assert not refused, refused
     output = finished.output[-2000:]
-    assert closing(len(turns) - 1) in output, output + finished.errors[-2000:]
+    shown = closing(len(turns) - 1) in output
+    assert shown, f"the last answer is not shown\n{output}{finished.errors[-2000:]}"
 
 
 def _is_call(expected: ExpectedCall, name: str, arguments: JSON) -> bool:

@@ -39,8 +39,9 @@ NOTES = {
     "qwen-code": "it sends no images to the models here: it says that they cannot read any",
     "pydantic-ai": "on `openai-chat` it sends the images of tools as a message of the user, which the script of the model cannot follow",
     "strands": "no image on `gemini`: it writes those of tools into the JSON of the result",
-    "llama-index": "`llama-index-llms-anthropic` 0.12.3 does not run with `anthropic` 2.8.0",
+    "llama-index": "it drops the image of a tool on `openai-chat`; `llama-index-llms-anthropic` 0.12.3 does not run with `anthropic` 2.8.0",
     "smolagents": "it sends calls and results as text without ids: what counts is that every text came; the tool that fails returns its error",
     "genkit": "an exception of a tool ends its turn: the tool that fails returns its error",
+    "opencode": "its images of tools are messages of the user, so that the script of the model ends before its last answer over MCP; every result came",
     "aider": "it defines no tools; the conversation is two questions and two answers",
 }

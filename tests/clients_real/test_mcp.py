@@ -26,6 +26,7 @@ from clients_real.test_agents import ask
 from gateway.serving import Doors
 from oxp_server.serving import running
 
+from toolwire import decode
 from toolwire.tool_server import ToolServer
 
 PROGRAM = "from toolwire.cli import main; main()"
@@ -46,9 +47,12 @@ def _cell(name: str) -> Cell:
 
 def _names(finished: ClientRun, upstream: str) -> list[str]:
     """What the agent calls the tools of its server: each has a prefix of its own."""
-    offered = [tool.name for tool in finished.conversation(upstream).tools]
+    bodies = [request.body for request in finished.requests if isinstance(request.body, dict)]
+    offered = [tool.name for body in bodies for tool in decode(body, upstream).tools]
     names = [next((name for name in offered if tool in name), "") for tool in TOOLS]
-    assert all(names), (offered, finished.errors[-2000:])
+    assert all(names), (
+        f"the tools of the server are not offered to the model\n{offered} {finished.errors[-2000:]}"
+    )
     return names
 
 

@@ -66,7 +66,14 @@ def serving(app: App, *, ws: Literal["none", "websockets-sansio"] = "none") -> I
     logging.getLogger("uvicorn.error").setLevel(
         logging.CRITICAL
     )  # an answer that is cut is told there
-    config = uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws=ws)
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        lifespan="on",
+        timeout_graceful_shutdown=1,
+        timeout_keep_alive=65,  # as the gateway's own server has it; slow clients reuse connections
+        ws=ws,
+    )
     server = uvicorn.Server(config)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

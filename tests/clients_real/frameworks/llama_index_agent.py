@@ -5,7 +5,7 @@ import asyncio
 from common import API, IMAGE_BYTES, KEY, MODEL, PROMPTS, STREAM, URL, fail, measure
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ImageBlock, TextBlock
-from llama_index.core.workflow import Context
+from llama_index.core.memory import ChatMemoryBuffer
 
 
 def openai_model() -> object:
@@ -49,9 +49,9 @@ def picture(place: str) -> list[TextBlock | ImageBlock]:
 async def main() -> None:
     tools = [weather, station_status, picture]
     agent = FunctionAgent(tools=tools, llm=MODELS[API](), streaming=STREAM)
-    context = Context(agent)
+    memory = ChatMemoryBuffer.from_defaults(token_limit=100_000)
     for prompt in PROMPTS:
-        print(await agent.run(prompt, ctx=context))
+        print(await agent.run(prompt, memory=memory))
 
 
 asyncio.run(main())
