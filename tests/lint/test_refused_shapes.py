@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from msgspec import UnsetType
 
 from toolwire import check, decode, repair, translate
-from toolwire.conversation.json import JSON
+from toolwire.conversation.json import JSON, JsonPath, get, put
 
 ID = "aaaaaaaa1"
 
@@ -22,6 +23,10 @@ def _chat(content: JSON) -> dict[str, JSON]:
             {"role": "tool", "tool_call_id": ID, "content": content},
         ],
     }
+
+
+def _roles(body: JSON) -> list[JSON | UnsetType]:
+    return [get(body, ("messages", n, "role")) for n in range(3)]
 
 
 def _errors(body: JSON, wire: str) -> list[str]:
@@ -51,9 +56,9 @@ def test_a_server_that_takes_only_text_gets_text(content: JSON) -> None:
         ],
     }
     assert sorted(_errors(body, "ollama")) == ["content-shape", "output-not-string"]
-    messages = repair(body, "ollama").body["messages"]
-    assert messages[0]["content"] == "hi"
-    assert isinstance(messages[2]["content"], str)
+    repaired = repair(body, "ollama").body
+    assert get(repaired, ("messages", 0, "content")) == "hi"
+    assert isinstance(get(repaired, ("messages", 2, "content")), str)
 
 
 @pytest.mark.parametrize("block", [{}, {"input": None}], ids=["missing", "null"])
@@ -72,8 +77,9 @@ def test_a_call_without_arguments_gets_an_empty_object(wire: str, block: dict[st
 
 @pytest.mark.parametrize("value", [[1], 7, "s", None], ids=repr)
 def test_bedrock_json_of_a_result_is_an_object(value: JSON) -> None:
-    body = translate(_chat("one"), "openai-chat", "bedrock").body
-    body["messages"][2]["content"][0]["toolResult"]["content"] = [{"json": value}]
+    content: JsonPath = ("messages", 2, "content", 0, "toolResult", "content")
+    whole = translate(_chat("one"), "openai-chat", "bedrock").body
+    body = put(whole, content, [{"json": value}])
     assert _errors(body, "bedrock") == ["output-not-string"]
     (result,) = decode(repair(body, "bedrock").body, "bedrock").results()
     assert result.text == (value if isinstance(value, str) else json.dumps(value))
@@ -86,32 +92,25 @@ def test_a_history_that_the_assistant_starts_gets_a_user_message(target: str) ->
         "messages": [{"role": "assistant", "content": "hello"}, {"role": "user", "content": "hi"}],
     }
     encoded = translate(body, "openai-chat", target)
-    assert [message["role"] for message in encoded.body["messages"]] == [
-        "user",
-        "assistant",
-        "user",
-    ]
+    assert _roles(encoded.body) == ["user", "assistant", "user"]
     assert [change.name for change in encoded.changes] == ["history-starts-with-call"]
 
 
 def test_parallel_calls_in_the_deprecated_format_keep_their_arguments_and_results() -> None:
     names = ["f", "g", "h"]
-    body: JSON = {
-        "model": "m",
-        "messages": [
-            {"role": "user", "content": "hi"},
-            *(
-                {
-                    "role": "assistant",
-                    "content": None,
-                    "function_call": {"name": name, "arguments": f'{{"q":"{name}"}}'},
-                }
-                for name in names
-            ),
-            *({"role": "function", "name": name, "content": f"of {name}"} for name in names),
-            {"role": "user", "content": "thanks"},
-        ],
-    }
+    calls: list[JSON] = [
+        {
+            "role": "assistant",
+            "content": None,
+            "function_call": {"name": name, "arguments": f'{{"q":"{name}"}}'},
+        }
+        for name in names
+    ]
+    results: list[JSON] = [
+        {"role": "function", "name": name, "content": f"of {name}"} for name in names
+    ]
+    user: JSON = {"role": "user", "content": "hi"}
+    body: JSON = {"model": "m", "messages": [user, *calls, *results, user]}
     repaired = repair(body, "openai-chat").body
     assert _errors(repaired, "openai-chat") == []
     pairs = decode(repaired, "openai-chat").pairs()
@@ -123,9 +122,9 @@ def test_parallel_calls_in_the_deprecated_format_keep_their_arguments_and_result
 @pytest.mark.parametrize("ids", [(None, None), (None, "x"), ("a", None), (3, 3)], ids=repr)
 def test_cohere_gets_an_id_on_both_halves(ids: tuple[JSON, JSON]) -> None:
     body = _chat("one")
-    call, result = body["messages"][1]["tool_calls"][0], body["messages"][2]  # type: ignore[index,call-overload]
-    call["id"], result["tool_call_id"] = ids  # type: ignore[index,call-overload]
-    (pair,) = decode(repair(body, "cohere").body, "cohere").pairs()
+    broken = put(body, ("messages", 1, "tool_calls", 0, "id"), ids[0])
+    broken = put(broken, ("messages", 2, "tool_call_id"), ids[1])
+    (pair,) = decode(repair(broken, "cohere").body, "cohere").pairs()
     assert pair.call is not None and pair.result is not None
     assert pair.call.origin == pair.result.origin == "wire"
 
@@ -147,7 +146,7 @@ def test_an_output_item_without_an_id_gets_that_of_its_call(call_id: str | None)
     assert "id-missing" in _errors(body, "openai-responses")
     repaired = repair(body, "openai-responses").body
     assert _errors(repaired, "openai-responses") == []
-    assert repaired["input"][1]["call_id"] == repaired["input"][2]["call_id"]
+    assert get(repaired, ("input", 1, "call_id")) == get(repaired, ("input", 2, "call_id"))
 
 
 @pytest.mark.parametrize(
@@ -188,11 +187,7 @@ def test_a_user_who_writes_twice_writes_one_message_where_roles_alternate() -> N
     }
     assert _errors(body, "bedrock") == ["same-role-twice", "same-role-twice"]
     repaired = repair(body, "bedrock")
-    assert [message["role"] for message in repaired.body["messages"]] == [
-        "user",
-        "assistant",
-        "user",
-    ]
+    assert _roles(repaired.body) == ["user", "assistant", "user"]
     assert [change.name for change in repaired.changes] == ["same-role-twice"] * 2
     for text in ("one", "two", "three", "four", "five"):
         assert text in json.dumps(repaired.body)
