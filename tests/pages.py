@@ -45,7 +45,7 @@ FENCE = re.compile(
 )
 PORT = re.compile(r"\b(?:80[0-9]{2}|87[0-9]{2}|90[0-9]{2})\b")
 """Ports as pages use them; no other number of four digits of these ranges stands in a block."""
-WAIT = 30.0
+WAIT = 300.0
 STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 NOT_OUR_ENVIRONMENT = re.compile(r"_API_KEY$|^COLUMNS$|^FORCE_COLOR$|^TOOLWIRE_")
 
