@@ -42,6 +42,5 @@ NOTES = {
     "llama-index": "it drops the image of a tool on `openai-chat`; `llama-index-llms-anthropic` 0.12.3 does not run with `anthropic` 2.8.0",
     "smolagents": "it sends calls and results as text without ids: what counts is that every text came; the tool that fails returns its error",
     "genkit": "an exception of a tool ends its turn: the tool that fails returns its error",
-    "opencode": "its images of tools are messages of the user, so that the script of the model ends before its last answer over MCP; every result came",
     "aider": "it defines no tools; the conversation is two questions and two answers",
 }

@@ -81,9 +81,12 @@ def test_an_agent_calls_the_tools_of_a_server_it_started(
         hello = Question(cell, url, "[[text hello]]", resume=False, tools=SERVER)
         first = ask(door, agent, hello, tmp_path)
         image = agent.view is not None and cell.upstream not in agent.lost_images
-        turns = [_turn(_names(first, cell.upstream), image=image)]
-        question = Question(cell, url, prompts(turns)[0], resume=True, tools=SERVER)
-        check(cell, join(first, ask(door, agent, question, tmp_path)), turns)
+        turns: list[Turn] = [_turn(_names(first, cell.upstream), image=image), []]
+        finished = first
+        for prompt in prompts(turns):
+            question = Question(cell, url, prompt, resume=True, tools=SERVER)
+            finished = join(finished, ask(door, agent, question, tmp_path))
+        check(cell, finished, turns)
 
 
 @pytest.mark.parametrize("over", ["stdio", "http"])
