@@ -876,12 +876,6 @@ MUTANTS = [
     ),
     Mutant(
         "lint/fixes/transforms.py",
-        "index = min(index, facts.message_index(facts.pending_calls[0]))",
-        "pass",
-        "lint/test_pairs.py",
-    ),
-    Mutant(
-        "lint/fixes/transforms.py",
         "return replace(note, parts=(*note.parts, *media))",
         "return note",
         "lint/test_pairs.py",
