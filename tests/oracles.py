@@ -42,6 +42,7 @@ from toolwire.wires import wire as named_wire
 
 CUT_OFF = (" ", '{"_raw":" "}')
 """Arguments of a call whose stream broke off before the first of them."""
+ARGUMENTS_DIFFER = "the final arguments differ from the deltas that were sent; the deltas stay"
 DOCUMENTED = (UsageError, DecodeError)
 TOOL_PROTOCOLS = ("mcp", "oxp")
 """Wires that hold calls and results only, and no history."""
@@ -379,6 +380,8 @@ def stream_commutes(given: Input) -> None:
         found = contents(there, given.target)
     except DOCUMENTED:
         return
+    if any(loss.reason == ARGUMENTS_DIFFER for loss in stream.losses):
+        return  # a later value belongs before one that was sent, and this is reported
     calls = [(name, "{}" if text in CUT_OFF else text) for name, text in found[0]]
     assert calls == expected[0], f"{calls}, not {expected[0]}"
 
