@@ -663,3 +663,11 @@ def a_system_message_comes_late(history: HistoryEditor, n: int) -> bool:
     late = history.shape.text_message("system", "Be brief.")
     history.messages.insert(history.message_index(history.pairs[n][0]), late)
     return True
+
+
+@register_break(lambda profile: profile.rejects_same_role_twice, "same-role-twice")
+def the_user_writes_twice(history: HistoryEditor, n: int) -> bool:
+    if history.shape.calls_are_items:
+        return False
+    history.insert(0, history.shape.text_message("user", "Are you there?"))
+    return True

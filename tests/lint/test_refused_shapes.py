@@ -149,6 +149,13 @@ def test_an_output_item_without_an_id_gets_that_of_its_call(call_id: str | None)
     assert get(repaired, ("input", 1, "call_id")) == get(repaired, ("input", 2, "call_id"))
 
 
+def test_a_block_that_a_server_of_text_cannot_take_is_quoted_and_marked() -> None:
+    image: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
+    body = _chat([{"type": "text", "text": "see"}, image])
+    text = get(repair(body, "ollama").body, ("messages", 2, "content"))
+    assert isinstance(text, str) and text.startswith("see\n[toolwire] ") and "image_url" in text
+
+
 @pytest.mark.parametrize(
     "target", ["anthropic", "bedrock", "gemini", "mistral", "ollama", "openai-chat"]
 )

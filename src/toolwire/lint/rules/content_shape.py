@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, get, put, text_of
+from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Message, Part, Result, Text
@@ -32,6 +32,7 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.block_text import text_of_block
 from toolwire.lint.fixes.json_remove import remove_paths
 from toolwire.lint.fixes.transforms import MARK, remove_parts, replace_parts
 from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
@@ -41,8 +42,6 @@ _EMPTY_ERROR_TEXT = f"{MARK} the tool failed without a message"
 
 
 _NOTHING_BLANK = Observation.NO_BLANK_TEXT | Observation.NO_ERROR_RESULTS
-_LONGEST_BLOCK = 300
-"""Characters of a block that is quoted; the data of an image is longer."""
 
 
 class _Fault(Struct, frozen=True):
@@ -99,7 +98,7 @@ def _content_beside_calls(facts: Facts, message: Message) -> Iterator[_Fault]:
             path,
             f"the content beside calls is a list; {target} accepts only plain text",
             change="joined the list of texts into one text",
-            value="".join(map(_text_of_block, content)),
+            value="".join(map(text_of_block, content)),
         )
     elif content is None and facts.profile.assistant_content == "some":
         yield _Fault(
@@ -121,17 +120,9 @@ def _content_as_text(message: Message) -> Iterator[_Fault]:
         "the content is not plain text",
         change="joined the content into one text",
         value="\n".join(
-            block if isinstance(block, str) else _text_of_block(block) for block in blocks
+            block if isinstance(block, str) else text_of_block(block) for block in blocks
         ),
     )
-
-
-def _text_of_block(block: JSON) -> str:
-    """The text of a block, or a marked text that quotes what else it is."""
-    text = get(block, ("text",))
-    if isinstance(text, str):
-        return text
-    return f"{MARK} {text_of(block)[:_LONGEST_BLOCK]}"
 
 
 def _blank_text(message: Message, *, own_wire: bool) -> Iterator[_Fault]:

@@ -27,6 +27,7 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.block_text import text_of_block
 from toolwire.lint.rule import Example, FixedBody, Problem, Rule
 from toolwire.wires.engine.specs import Block
 
@@ -61,7 +62,7 @@ def _as_text_or_blocks(value: JSON | UnsetType) -> JSON | UnsetType:
 
 
 def _as_block(value: JSON) -> JSON:
-    if isinstance(value, dict) and isinstance(value.get("type"), str):
+    if _is_typed_block(value):
         return value
     return {"type": "text", "text": value if isinstance(value, str) else text_of(value)}
 
@@ -78,10 +79,17 @@ def _as_text(value: JSON | UnsetType) -> JSON | UnsetType:
     """Text, that of the blocks of a list, a JSON value as text, or nothing."""
     if value is None or isinstance(value, str | UnsetType):
         return value
-    texts = [get(block, ("text",)) for block in value] if isinstance(value, list) else []
-    if texts and all(isinstance(text, str) for text in texts):
-        return "\n".join(map(str, texts))
+    if isinstance(value, list) and value and all(map(_is_content, value)):
+        return "\n".join(map(text_of_block, value))
     return text_of(value)
+
+
+def _is_typed_block(value: JSON) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("type"), str)
+
+
+def _is_content(value: JSON) -> bool:
+    return _is_typed_block(value) or isinstance(get(value, ("text",)), str)
 
 
 def _as_keyed_blocks(value: JSON | UnsetType) -> JSON | UnsetType:
