@@ -89,8 +89,8 @@ def test_the_limits_on_the_page_are_those_of_the_code() -> None:
     page = (ROOT / "docs/reference/server.md").read_text()
     limits, bounds = BodyLimits(), ConnectionLimits()
     assert f"| a body | {limits.body >> 20} MiB, within {limits.seconds:.0f} s |" in page
-    assert f"| all bodies that are arriving | {limits.buffered >> 20} MiB |" in page
+    assert f"| all incoming bodies together | {limits.buffered >> 20} MiB |" in page
     assert f"| calls at once | {limits.calls:,} |" in page
     assert f"| connections | {bounds.connections:,} |" in page
-    assert f"| the head of a request | {bounds.head >> 10} KiB |" in page
-    assert f"| finishing when the server stops | {bounds.grace} s |" in page
+    assert f"| the header of a request | {bounds.head >> 10} KiB |" in page
+    assert f"| calls in progress when the server stops | {bounds.grace} s |" in page

@@ -12,7 +12,8 @@ import urllib.request
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from http.client import HTTPResponse
-from threading import Thread
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
 from time import monotonic, sleep
 
 import uvicorn
@@ -114,18 +115,52 @@ def post(
 
 @contextmanager
 def open_stream(
-    url: str, *, words: int = 2000, pause: float = 0.1, headers: Mapping[str, str] | None = None
+    url: str, *, text: str = "", model: str = "demo", headers: Mapping[str, str] | None = None
 ) -> Iterator[HTTPResponse]:
-    """A stream of the demo model that has begun and lasts for `words` times `pause` seconds. A
-    client that leaves the block ends it."""
-    said = f"[[slow {pause}]] [[text {'word ' * words}]]"
-    body = {"model": "demo", "stream": True, "messages": [{"role": "user", "content": said}]}
-    asked = urllib.request.Request(
+    """A stream that has begun. A client that leaves the block ends it."""
+    body = {"model": model, "stream": True, "messages": [{"role": "user", "content": text}]}
+    request = urllib.request.Request(
         url, json.dumps(body).encode(), {"content-type": "application/json", **(headers or {})}
     )
-    with urllib.request.urlopen(asked, timeout=600) as stream:
+    with urllib.request.urlopen(request, timeout=600) as stream:
         assert stream.readline().startswith(b"data: "), "it begins"
         yield stream
+
+
+FIRST_PIECE = (
+    b'data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":'
+    b'[{"index":0,"delta":{"role":"assistant","content":"So"},"finish_reason":null}]}\n\n'
+)
+
+
+@contextmanager
+def endless_server() -> Iterator[str]:
+    """A model server whose streams begin and do not end before the block does."""
+    over = Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        """Answers every request with such a stream."""
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.end_headers()
+            self.wfile.write(FIRST_PIECE)
+            over.wait()
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Print nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        over.set()
+        server.shutdown()
+        server.server_close()
 
 
 def get(url: str, headers: Mapping[str, str] | None = None) -> HttpAnswer:

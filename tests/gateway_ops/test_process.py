@@ -29,6 +29,8 @@ NODE = ROOT / "tests" / "node"
 PROGRAM = (sys.executable, "-m", "toolwire.cli", "gateway")
 DEMO = '[server]\ndefault = "demo"\n[models.demo]\nupstream = "demo"\n'
 ASK: dict[str, object] = {"model": "demo", "messages": [{"role": "user", "content": "hello"}]}
+SLOW = "[[slow 0.3]] [[text one two three four]]"
+"""Makes the offline model wait between the pieces of its answer."""
 
 
 class Running:
@@ -271,7 +273,7 @@ def test_several_processes_share_the_port_are_replaced_when_they_die_and_finish_
         with ThreadPoolExecutor(8) as pool:
             assert {said.status for said in pool.map(lambda _: post(at, ASK), range(16))} == {200}
         with ExitStack() as stack:
-            streams = [stack.enter_context(open_stream(at, words=8, pause=0.2)) for _ in range(4)]
+            streams = [stack.enter_context(open_stream(at, text=SLOW)) for _ in range(4)]
             gateway.process.send_signal(signal.SIGTERM)
             assert all(b"[DONE]" in stream.read() for stream in streams), "they finish"
         assert gateway.process.wait(60) == 0

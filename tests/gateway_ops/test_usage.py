@@ -8,13 +8,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 from traceback import format_exception
 
 import pytest
-from gateway_ops.running import get, open_stream, post, serve_gateway
+from gateway_ops.running import endless_server, get, open_stream, post, serve_gateway
 from gateway_ops.test_process import running, until
 from mock.hosting import serve_mock
 from postgres import database_url
@@ -326,13 +327,17 @@ def test_a_limit_holds_over_all_workers_and_a_restart_and_usage_is_shown(tmp_pat
 
 def test_concurrency_is_shared_by_workers(tmp_path: Path) -> None:
     config(tmp_path, concurrency=1)
-    with running(tmp_path, "g.toml", "--workers", "2") as gateway:
+    with ExitStack() as stack:
+        address = stack.enter_context(endless_server())
+        with (tmp_path / "g.toml").open("a") as file:
+            file.write(f'[models.endless]\nupstream = "vllm"\nbase_url = "{address}"\n')
+        gateway = stack.enter_context(running(tmp_path, "g.toml", "--workers", "2"))
         at = f"{gateway.url}/v1/chat/completions"
 
         def statuses(count: int) -> set[int]:
             return {post(at, ASK, BEARER).status for _ in range(count)}
 
-        with open_stream(at, headers=BEARER):
+        with open_stream(at, model="endless", headers=BEARER):
             assert until(lambda: statuses(10) == {429}, 60), "both workers refuse another request"
         assert until(lambda: statuses(1) == {200}, 60)
 
