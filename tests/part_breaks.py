@@ -6,6 +6,7 @@ Importing this module registers them.
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from copy import deepcopy
 
@@ -670,4 +671,11 @@ def the_user_writes_twice(history: HistoryEditor, n: int) -> bool:
     if history.shape.calls_are_items:
         return False
     history.insert(0, history.shape.text_message("user", "Are you there?"))
+    return True
+
+
+@register_break(lambda profile: profile.rejects_lone_surrogates, "lone-surrogate")
+def a_text_is_cut_inside_a_character(history: HistoryEditor, n: int) -> bool:
+    half = history.shape.text_message("user", "It is CUT")
+    history.insert(0, json.loads(json.dumps(half).replace("CUT", "\\ud83d")))
     return True

@@ -138,7 +138,7 @@ def endless_server() -> Iterator[str]:
     """A model server whose streams begin and do not end before the block does."""
     over = Event()
 
-    class Handler(BaseHTTPRequestHandler):
+    class EndlessStream(BaseHTTPRequestHandler):
         """Answers every request with such a stream."""
 
         def do_POST(self) -> None:
@@ -152,7 +152,7 @@ def endless_server() -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:
             """Print nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), EndlessStream)
     thread = Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:

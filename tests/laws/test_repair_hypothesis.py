@@ -26,7 +26,7 @@ from judges import complaints
 from msgspec.structs import replace
 
 from toolwire import decode, translate
-from toolwire.conversation.json import JSON, dump
+from toolwire.conversation.json import JSON, dump, replace_lone_surrogates
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import ERROR_PREFIX, Call, Reasoning, Result, Text
@@ -102,8 +102,10 @@ was moved, or in its place."""
 
 
 def texts_without_mark(before: Conversation, after: Conversation) -> list[str]:
-    """Texts that are new and carry no mark. What was JSON may have become text."""
-    known = "\n".join(str(value) for _, value in leaves(before.source.body))
+    """Texts that are new and carry no mark. What was JSON may have become text, and half a
+    character the mark for one."""
+    leaf_texts = "\n".join(str(value) for _, value in leaves(before.source.body))
+    known = f"{leaf_texts}\n{replace_lone_surrogates(leaf_texts)}"
     return [
         text
         for text in texts(after)

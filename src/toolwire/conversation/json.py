@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import math
+import operator
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -132,7 +134,7 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
         try:
             return parse(body), body
         except ValueError as error:
-            return _parse_lone_surrogates(body, wire, error), body
+            return _parse_lone_surrogates(body, wire, error), SurrogateBytes(body)
     if isinstance(body, Mapping | list | tuple):
         return require_json(body, wire), None
     if isinstance(body, ToDict):
@@ -145,6 +147,33 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
         f"expected bytes, text, a dict, a list or an SDK object, got {type(body).__name__}",
         wire=wire,
     )
+
+
+class SurrogateBytes(bytes):
+    """The bytes of a body with half a surrogate pair in a text, which strict parsers refuse."""
+
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_REPLACEMENT = "\ufffd"
+
+
+def has_lone_surrogate(text: str) -> bool:
+    """True if a text holds half a surrogate pair. Most texts are ASCII, which one look shows."""
+    return not text.isascii() and _LONE_SURROGATE.search(text) is not None
+
+
+def replace_lone_surrogates(value: JSON) -> JSON:
+    """Return a value with U+FFFD for each half of a surrogate pair; the same object if none is
+    there."""
+    if isinstance(value, str):
+        return _LONE_SURROGATE.sub(_REPLACEMENT, value) if has_lone_surrogate(value) else value
+    if isinstance(value, list):
+        items = [replace_lone_surrogates(item) for item in value]
+        return value if all(map(operator.is_, items, value)) else items
+    if isinstance(value, dict):
+        fields = {key: replace_lone_surrogates(item) for key, item in value.items()}
+        return value if all(map(operator.is_, fields.values(), value.values())) else fields
+    return value
 
 
 def _parse_lone_surrogates(body: bytes, wire: str, error: Exception) -> JSON:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.codec import decode, resolve
-from toolwire.conversation.json import JSON, Object, dump, load
+from toolwire.conversation.json import JSON, Object, SurrogateBytes, dump, load
 from toolwire.errors import DecodeError, UsageError
 from toolwire.lint.facts import Facts
 from toolwire.mock.all_checks import check_request
@@ -142,7 +142,7 @@ class MockProvider:
                     ErrorResponse("The request is too large, or came too slowly.", 413)
                 )
             if route.does in ("answer", "stream", "count", "compact"):
-                body = _parse_body(raw, profile)
+                body = _parse_body(raw, profile, strict=self.strict)
             reply = self._handle(route, named, body, profile, headers, asked)
         except _RejectedRequest as no:
             error, more = write_error(house, no.refusal)
@@ -376,11 +376,15 @@ async def _wait(seconds: float) -> None:
 # --- small things ---------------------------------------------------------------------------------
 
 
-def _parse_body(raw: bytes, profile: Profile) -> Object:
+def _parse_body(raw: bytes, profile: Profile, *, strict: bool) -> Object:
     try:
-        body, _ = load(raw, profile.wire)
+        body, parsed = load(raw, profile.wire)
     except DecodeError as broken:
         raise _RejectedRequest(unreadable_body(profile.wire, broken.why)) from None
+    is_cut = isinstance(parsed, SurrogateBytes)
+    if strict and is_cut and profile.rejects_lone_surrogates:
+        error = unreadable_body(profile.wire, "no low surrogate in string")
+        raise _RejectedRequest(replace(error, rule="lone-surrogate"))
     if not isinstance(body, dict):
         raise _RejectedRequest(unreadable_body(profile.wire, "expected an object"))
     return body

@@ -76,6 +76,7 @@ SYMPTOMS: dict[str, str] = {
     "media-in-result": "media",
     "late-system-message": "late-system",
     "same-role-twice": "same-role",
+    "lone-surrogate": "surrogate",
 }
 """The symptom of each rule. `shape` is an id that is too long, has other characters, or belongs to
 no call."""

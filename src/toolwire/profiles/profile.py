@@ -97,6 +97,9 @@ class Profile(Struct, frozen=True):
     """True if the deprecated `function_call` and the role `function` are accepted."""
     rejects_blank_text: bool = False
     """True if blank texts and blank error results are rejected."""
+    rejects_lone_surrogates: bool = True
+    """True if half a surrogate pair in a text is rejected as invalid JSON: claude-code#1709,
+    opencode#14630, oai-compatible-copilot#271."""
     system_comes_first: bool = False
     """True if a system message after other messages is rejected."""
     must_start_with_user: bool = False

@@ -47,6 +47,7 @@ def _without_checks(profile: Profile) -> Profile:
         rejects_missing_results=False,
         rejects_orphan_results=False,
         rejects_duplicate_results=False,
+        rejects_lone_surrogates=False,
     )
 
 
@@ -118,6 +119,7 @@ _PROFILES = (
     Profile(
         "gemini-openai",
         "openai-chat",
+        rejects_lone_surrogates=False,  # opencode#14630
         id_rule=_ANY,
         name_rule=IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"),
         last_seen="2026-08",
@@ -516,6 +518,7 @@ _PROFILES = (
     Profile(
         "gemini",
         "gemini",
+        rejects_lone_surrogates=False,  # opencode#14630
         web_search_models="",
         sometimes_accepted=("calls-split", "result-with-extra"),
         id_rule=_ANY,
@@ -543,6 +546,7 @@ _PROFILES = (
     Profile(
         "vertex-gemini",
         "gemini",
+        rejects_lone_surrogates=False,  # opencode#14630
         web_search_models="",
         sometimes_accepted=("calls-split", "result-with-extra"),
         id_rule=_ANY,
@@ -570,6 +574,7 @@ _PROFILES = (
     Profile(
         "vertex-gemini-v1",
         "gemini",
+        rejects_lone_surrogates=False,  # opencode#14630
         web_search_models="",
         sometimes_accepted=("calls-split", "result-with-extra"),
         id_rule=_ANY,
@@ -597,6 +602,7 @@ _PROFILES = (
     Profile(
         "gemini-interactions",
         "gemini-interactions",
+        rejects_lone_surrogates=False,  # opencode#14630
         id_rule=_ANY,
         name_rule=IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"),
         last_seen="2026-09",

@@ -148,17 +148,19 @@ def _escape_markdown(text: str) -> str:
     return "".join(f"\\{char}" if char in "\\`*_<>[]|" else char for char in line)
 
 
+def _dump(value: JSON) -> str:
+    """JSON with readable characters; half of one is an escape."""
+    return json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace").decode()
+
+
 def format_json(value: JSON, margin: int = 0) -> str:
     """Return JSON on as few lines as are easy to read."""
-    flat = json.dumps(value, ensure_ascii=False)
+    flat = _dump(value)
     if len(flat) + margin <= MAX_WIDTH or not value or not isinstance(value, dict | list):
         return flat
     pad = " " * (margin + 2)
     if isinstance(value, dict):
-        lines = [
-            f"{json.dumps(key, ensure_ascii=False)}: {format_json(one, margin + 2)}"
-            for key, one in value.items()
-        ]
+        lines = [f"{_dump(key)}: {format_json(one, margin + 2)}" for key, one in value.items()]
     else:
         lines = [format_json(one, margin + 2) for one in value]
     first, last = "{}" if isinstance(value, dict) else "[]"

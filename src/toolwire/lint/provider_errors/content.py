@@ -21,6 +21,13 @@ _ARGUMENT_TYPE_RULES = (
 
 CONTENT_PATTERNS = (
     ErrorPattern(
+        r"(?:low|lone|unpaired|invalid|leading|trailing) surrogate|surrogates? not allowed",
+        rules=("lone-surrogate",),
+        meaning="a text was cut inside a character, which is not valid JSON",
+        implies={"rejects_lone_surrogates": True},
+        example="The request body is not valid JSON: no low surrogate in string: line 1 column 9",
+    ),
+    ErrorPattern(
         r"function_?response\.parts\W{1,3}is not supported",
         rules=("media-in-result",),
         meaning="a result holds an image or a file, and this model takes text only",

@@ -74,8 +74,7 @@ UNRELATED_ERRORS = (
     ),
     UnrelatedError(
         "encoding",
-        r"body is not valid json|(?:low|lone|unpaired|invalid) surrogate|surrogates? not allowed"
-        r"|could ?n.?t parse the json body|invalid (?:json body|utf-?8)",
+        r"body is not valid json|could ?n.?t parse the json body|invalid (?:json body|utf-?8)",
         "the body is not valid JSON, often because a text was cut inside a character",
     ),
     UnrelatedError(

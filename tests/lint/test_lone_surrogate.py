@@ -1,0 +1,56 @@
+"""Texts that were cut inside a character, which strict parsers refuse."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolwire import check, decode, repair, translate
+from toolwire.conversation.json import JSON
+
+HALF = "cut \ud83d"
+BODY: dict[str, JSON] = {
+    "model": "m",
+    "messages": [
+        {"role": "user", "content": HALF},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": "call_1",
+                    "type": "function",
+                    "function": {"name": "f", "arguments": '{"a":"\\ud83d"}'},
+                }
+            ],
+        },
+        {"role": "tool", "tool_call_id": "call_1", "content": HALF},
+        {"role": "user", "content": "ok"},
+    ],
+}
+
+
+@pytest.mark.parametrize("body", [BODY, json.dumps(BODY).encode()], ids=["dict", "bytes"])
+@pytest.mark.parametrize("target", ["anthropic", "bedrock", "openai-responses", "mistral"])
+def test_no_half_of_a_character_reaches_another_wire(body: JSON | bytes, target: str) -> None:
+    encoded = translate(body, "openai-chat", target)
+    assert "\\ud83d" not in json.dumps(encoded.body) and encoded.findings == []
+    assert {change.name for change in encoded.changes} == {"lone-surrogate"}
+    (call,) = decode(encoded.body, target).calls()
+    assert call.input == {"a": "\ufffd"}
+
+
+@pytest.mark.parametrize("body", [BODY, json.dumps(BODY).encode()], ids=["dict", "bytes"])
+def test_the_own_wire_keeps_everything_but_the_half(body: JSON | bytes) -> None:
+    assert [finding.path for finding in check(body, "openai-chat")] == [
+        ("messages", 0, "content"),
+        ("messages", 2, "content"),
+    ]
+    repaired = repair(body, "openai-chat")
+    assert json.dumps(repaired.body) == json.dumps(BODY).replace("cut \\ud83d", "cut \\ufffd")
+    assert repair(repaired.body, "openai-chat").changes == []
+
+
+def test_a_provider_that_takes_halves_gets_them() -> None:
+    assert translate(BODY, "openai-chat", "gemini").changes == []
