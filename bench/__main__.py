@@ -232,7 +232,7 @@ def stream_page() -> list[str]:
         "",
         (
             f"A stream {LONGER} times as long needs {memory_ratio():.2f} × the memory at its peak (1 is"
-            " constant)."
+            " constant): the arguments of a call are kept until it ends. Texts are not."
         ),
     ]
     return lines
