@@ -162,10 +162,15 @@ def _qwen(question: Question) -> Start:
     model = question.cell.model
     options = ["--yolo", "--auth-type", "openai", "--model", model]
     options += ["--continue"] if question.resume else []
+    settings = {
+        "mcpServers": _mcp_servers(question.tools),
+        # Otherwise the model has to search for the tools of a server before it can call one.
+        "tools": {"toolSearch": {"enabled": False}},
+    }
     return Start(
         command=[question.cell.client.program("qwen"), *options, "-p", question.prompt],
         env={"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{question.url}/v1", "OPENAI_MODEL": model},
-        files={".qwen/settings.json": json.dumps({"mcpServers": _mcp_servers(question.tools)})},
+        files={".qwen/settings.json": json.dumps(settings)},
     )
 
 

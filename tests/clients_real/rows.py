@@ -36,7 +36,7 @@ PACKAGES = {
 """The package with which a client speaks an API, where it is one of several."""
 NOTES = {
     "gemini-cli": "it sends the image that a tool returned to other models, but not to `gemini-3-pro`, without a gateway too",
-    "qwen-code": "it sends no images to the models here: it says that they cannot read any",
+    "qwen-code": "it sends no images to the models here: it says that they cannot read any; with its setting `tools.toolSearch.enabled`, on by default, its model has to search for the tools of MCP servers, so the setting is off here",
     "pydantic-ai": "on `openai-chat` it sends the images of tools as a message of the user, which the script of the model cannot follow",
     "strands": "no image on `gemini`: it writes those of tools into the JSON of the result",
     "llama-index": "it drops the image of a tool on `openai-chat`; `llama-index-llms-anthropic` 0.12.3 does not run with `anthropic` 2.8.0",
