@@ -7,7 +7,7 @@ import json
 import pytest
 
 from toolwire import check, decode, repair, translate
-from toolwire.conversation.json import JSON
+from toolwire.conversation.json import JSON, find_lone_surrogates, replace_lone_surrogates
 
 HALF = "cut \ud83d"
 BODY: dict[str, JSON] = {
@@ -54,3 +54,32 @@ def test_the_own_wire_keeps_everything_but_the_half(body: JSON | bytes) -> None:
 
 def test_a_provider_that_takes_halves_gets_them() -> None:
     assert translate(BODY, "openai-chat", "gemini").changes == []
+
+
+@pytest.mark.parametrize("target", ["anthropic", "bedrock", "openai-responses", "mistral"])
+def test_no_half_of_a_character_is_left_outside_of_the_messages(target: str) -> None:
+    parameters: JSON = {"type": "object", "properties": {HALF: {"type": "string", "title": HALF}}}
+    function: JSON = {"name": "f", "description": HALF, "parameters": parameters}
+    call: JSON = {"id": HALF, "type": "function", "function": {"name": "f", "arguments": HALF}}
+    body: JSON = {
+        "model": HALF,
+        "tools": [{"type": "function", "function": function}],
+        "messages": [
+            {"role": "user", "content": [{"type": HALF, HALF: HALF}]},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": HALF, "content": "ok"},
+        ],
+    }
+    encoded = translate(body, "openai-chat", target)
+    assert "\\ud83d" not in json.dumps(encoded.body)
+    assert ("tools", 0, "function", "description") in [change.path for change in encoded.changes]
+
+
+def test_two_keys_that_become_the_same_stay_two() -> None:
+    first, second = chr(0xD83D), chr(0xD83E)
+    value: JSON = {first: 1, "\ufffd": 2, second: [{first: first}]}
+    replaced = replace_lone_surrogates(value)
+    assert isinstance(replaced, dict)
+    assert list(replaced.values()) == [1, 2, [{"\ufffd": "\ufffd"}]]
+    assert list(find_lone_surrogates(replaced)) == []
+    assert replace_lone_surrogates(replaced) is replaced

@@ -11,7 +11,7 @@ import math
 import operator
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -162,6 +162,28 @@ def has_lone_surrogate(text: str) -> bool:
     return not text.isascii() and _LONE_SURROGATE.search(text) is not None
 
 
+def find_lone_surrogates(value: JSON) -> Iterator[JsonPath]:
+    """The paths of the texts and keys of a value that hold half a surrogate pair."""
+    try:
+        dumps(value, None, _ONLY_JSON_TYPES)
+    except TypeError:  # also for integers beyond 64 bits and more than 254 levels
+        yield from _find_lone_surrogates(value, ())
+
+
+def _find_lone_surrogates(value: JSON, path: JsonPath) -> Iterator[JsonPath]:
+    if isinstance(value, str):
+        if has_lone_surrogate(value):
+            yield path
+    elif isinstance(value, list):
+        for n, item in enumerate(value):
+            yield from _find_lone_surrogates(item, (*path, n))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if has_lone_surrogate(key):
+                yield (*path, key)
+            yield from _find_lone_surrogates(item, (*path, key))
+
+
 def replace_lone_surrogates(value: JSON) -> JSON:
     """Return a value with U+FFFD for each half of a surrogate pair; the same object if none is
     there."""
@@ -171,9 +193,24 @@ def replace_lone_surrogates(value: JSON) -> JSON:
         items = [replace_lone_surrogates(item) for item in value]
         return value if all(map(operator.is_, items, value)) else items
     if isinstance(value, dict):
-        fields = {key: replace_lone_surrogates(item) for key, item in value.items()}
-        return value if all(map(operator.is_, fields.values(), value.values())) else fields
+        fields: Object = {}
+        for key, item in value.items():
+            fields[_replace_in_key(key, value, fields)] = replace_lone_surrogates(item)
+        is_same = all(map(operator.is_, (*fields, *fields.values()), (*value, *value.values())))
+        return value if is_same else fields
     return value
+
+
+def _replace_in_key(key: str, original: Object, fields: Object) -> str:
+    """A key with whole characters only; one of its own where two keys become the same."""
+    if not has_lone_surrogate(key):
+        return key
+    key = _LONE_SURROGATE.sub(_REPLACEMENT, key)
+    if key in original or key in fields:
+        key += str(len(fields))
+    while key in original or key in fields:
+        key += _REPLACEMENT
+    return key
 
 
 def _parse_lone_surrogates(body: bytes, wire: str, error: Exception) -> JSON:

@@ -10,7 +10,7 @@ The fix puts U+FFFD, the replacement character, in its place. The other half was
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -18,6 +18,7 @@ from toolwire.conversation.json import (
     JSON,
     JsonPath,
     SurrogateBytes,
+    find_lone_surrogates,
     has_lone_surrogate,
     load,
     replace_lone_surrogates,
@@ -58,27 +59,34 @@ def _paths(facts: Facts) -> list[JsonPath]:
     """The texts with half a character."""
     if not _may_hold_surrogates(facts):
         return []
-    if facts.own_wire:
-        return list(_find(facts.body, ()))
-    return [part.path for part in _repaired_parts(facts)]
+    in_body = _paths_in_body(facts)
+    return in_body if facts.own_wire else in_body + [part.path for part in _repaired_parts(facts)]
 
 
-def _find(value: JSON, path: JsonPath) -> Iterator[JsonPath]:
-    if isinstance(value, str):
-        if has_lone_surrogate(value):
-            yield path
-    elif isinstance(value, list):
-        for n, item in enumerate(value):
-            yield from _find(item, (*path, n))
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _find(item, (*path, key))
+def _paths_in_body(facts: Facts) -> list[JsonPath]:
+    """The texts in the body that was read, also those of ids, tool definitions and settings; none
+    if the conversation is not what its body holds."""
+    return list(find_lone_surrogates(facts.body)) if _is_body(facts) else []
+
+
+def _is_body(facts: Facts) -> bool:
+    return facts.own_wire or (facts.conversation.pristine and bool(facts.conversation.wire))
 
 
 def _repaired_parts(facts: Facts) -> PartMap[Part, Part]:
+    """The parts with half a character that no text of the body shows.
+
+    Arguments that are text hide it behind an escape, until another wire wants an object.
+    """
     parts = (part for message in facts.messages for part in message.parts)
+    if _is_body(facts):
+        parts = (part for part in parts if _has_text_arguments(part))
     pairs = ((part, _repair_part(part)) for part in parts)
     return PartMap((part, new) for part, new in pairs if new is not part)
+
+
+def _has_text_arguments(part: Part) -> bool:
+    return isinstance(part, Call) and isinstance(part.args.content, str)
 
 
 def _repair_part(part: Part) -> Part:
@@ -114,12 +122,13 @@ def _read_arguments(args: LazyJson) -> JSON:
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
-    changes = tuple((path, _CHANGE) for path in _paths(facts))
-    if not changes:
-        return None
-    if facts.own_wire:
+    in_body = _paths_in_body(facts) if _may_hold_surrogates(facts) else []
+    if in_body:
+        changes = tuple((path, _CHANGE) for path in in_body)
         return FixedBody(replace_lone_surrogates(facts.body), changes)
-    return FixedConversation(replace_parts(facts.conversation, _repaired_parts(facts)), changes)
+    parts = PartMap() if facts.own_wire else _repaired_parts(facts)
+    changes = tuple((part.path, _CHANGE) for part in parts)
+    return FixedConversation(replace_parts(facts.conversation, parts), changes)
 
 
 _HALF = "it is \ud83d"
@@ -130,7 +139,7 @@ RULE = Rule(
     cost="lossless",
     check=_check,
     fix=_fix,
-    order=9,
+    order=7,
     concerns=lambda profile: profile.rejects_lone_surrogates,
     bad=(
         chat_example(USER, assistant(tool_call("c1")), tool_message("c1", _HALF)),
