@@ -55,7 +55,9 @@ def read_qualified_name(block: Object) -> str:
 
 def repeats_name(block: object) -> bool:
     """True if a block has its tool's name as namespace."""
-    return isinstance(block, dict) and "namespace" in block and block["namespace"] == block["name"]
+    if not isinstance(block, dict) or "name" not in block:
+        return False
+    return "namespace" in block and block["namespace"] == block["name"]
 
 
 def has_unused_namespace(block: Object) -> bool:
