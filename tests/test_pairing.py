@@ -159,3 +159,27 @@ def test_one_call_that_was_written_twice_is_answered_at_its_first_place() -> Non
     same = call("a")
     texts = pair_texts(turn(same), turn(call("a")), answers(result("a", "1")))
     assert texts == [("a", "1", "id"), ("a", None, None)]
+
+
+def test_a_result_without_an_id_belongs_to_no_call_after_it() -> None:
+    first, other = call("a"), call("b")
+    searched = call("s", executor="provider", origin="minted")
+    assert pair_texts(turn(searched, result_without_id("1"), first)) == [
+        ("s", None, None),
+        ("a", None, None),
+        (None, "1", None),
+    ]
+    assert pair_texts(turn(first, result("a", "1"), result_without_id("2"), other)) == [
+        ("a", "1", "id"),
+        ("b", None, None),
+        (None, "2", None),
+    ]
+
+
+def test_the_result_of_the_side_that_ran_a_call_comes_before_one_of_the_other_side() -> None:
+    foreign = result("a", "1", executor="provider")
+    assert pair_texts(turn(call("a"), foreign), answers(result("a", "2"))) == [
+        ("a", "2", "id"),
+        (None, "1", None),
+    ]
+    assert pair_texts(turn(call("a"), foreign)) == [("a", "1", "id")]

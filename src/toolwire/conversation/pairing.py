@@ -77,6 +77,8 @@ class _Walk:
         self.joined: PartMap[Call, tuple[Result, PairedBy]] = PartMap()
         """The result of each call that has one."""
         self.results_with_calls: PartSet[Result] = PartSet()
+        self.joined_across: dict[str, Call] = {}
+        """By id, the newest call whose result another side wrote than ran the call."""
         self.turn = 0
         self.assistant_messages = 0
         self.message_of_call: PartMap[Call, int] = PartMap()
@@ -90,11 +92,16 @@ class _Walk:
         self.results_of_shared_ids: dict[str, list[Result]] = {}
         """Results under such ids: they are assigned when the turn is complete."""
         self.turn_calls: list[Call] = []
+        """The client's calls of this turn."""
         self.called_names: set[str] = set()
         self.server_calls: dict[str, deque[Call]] = {}
         """Calls without an id that a provider ran in this turn, by family."""
         self.waiting: list[Result] = []
         """Results that are paired by name or order when the turn is complete."""
+        self.calls_before: PartMap[Result, int] = PartMap()
+        """The number of the calls of this turn that stand before a waiting result."""
+        self.positions: PartMap[Call, int] = PartMap()
+        """The positions of the calls of a turn whose waiting results are paired."""
 
     def start_turn(self) -> None:
         """End the current turn: pair what is waiting by name and order among the open calls."""
@@ -109,6 +116,7 @@ class _Walk:
         self.turn += 1
 
     def _pair_waiting(self, waiting: list[Result]) -> None:
+        self.positions = PartMap((call, n) for n, call in enumerate(self.turn_calls))
         calls_by_name: dict[str, list[Call]] = {}
         for call in self._open_calls():
             calls_by_name.setdefault(call.name, []).append(call)
@@ -143,6 +151,8 @@ class _Walk:
         known = self.open_by_id.get(call.id)
         if known is None or known[0] != self.turn:
             self.open_by_id[call.id] = (self.turn, _OpenCalls(call))
+            if self.joined_across:
+                self.joined_across.pop(call.id, None)
         else:
             open_calls = known[1]
             first = open_calls.first
@@ -152,9 +162,10 @@ class _Walk:
         self.message_of_call[call] = self.assistant_messages
         if call.item is not None:
             self.by_item_id[call.item] = None if call.item in self.by_item_id else call
-        self.turn_calls.append(call)
         self.called_names.add(call.name)
-        if call.executor == "provider" and call.origin == "minted":
+        if call.executor == "client":
+            self.turn_calls.append(call)
+        elif call.origin == "minted":
             self.server_calls.setdefault(call.family, deque()).append(call)
 
     def add_result(self, result: Result) -> None:
@@ -169,8 +180,8 @@ class _Walk:
                 calls.popleft()
             if calls and (len(calls) == 1 or self.ordered):
                 self._join(calls.popleft(), result, "order")
-        elif self.turn_calls:  # no result stands before all calls of its turn
-            self.waiting.append(result)
+        else:
+            self._wait(result)
 
     def _pair_by_id(self, result: Result) -> None:
         known = self.open_by_id.get(result.call_id)
@@ -180,14 +191,30 @@ class _Walk:
                 self.results_of_shared_ids.setdefault(result.call_id, []).append(result)
             elif calls:
                 self._join(calls.take(result), result, "id")
+            elif result.call_id in self.joined_across:
+                self._take_back(result)
             return
         call = self.by_item_id.get(result.call_id)
         if call is not None and call not in self.joined:
             # The result has the id of the item where the id of the call belongs.
             self._join(call, result, "id")
             self.open_by_id[call.id][1].discard(call)
-        elif self.ordered and self.turn_calls:
+        elif self.ordered:
+            self._wait(result)
+
+    def _wait(self, result: Result) -> None:
+        """Keep a result until the turn is complete, unless it stands before all its calls."""
+        if self.turn_calls:
             self.waiting.append(result)
+            self.calls_before[result] = len(self.turn_calls)
+
+    def _take_back(self, result: Result) -> None:
+        """Pair a result with the call of its id that only has a result of the other side."""
+        call = self.joined_across[result.call_id]
+        if call.executor == result.executor:
+            del self.joined_across[result.call_id]
+            self.results_with_calls.discard(self.joined[call][0])
+            self._join(call, result, "id")
 
     def _pair_shared_ids(self) -> None:
         """Pair results under an id that calls of several messages share.
@@ -205,20 +232,17 @@ class _Walk:
                     self._join(calls.take(result), result, "id")
 
     def _open_calls(self) -> list[Call]:
-        return [
-            call
-            for call in self.turn_calls
-            if call not in self.joined and call.executor == "client"
-        ]
+        return [call for call in self.turn_calls if call not in self.joined]
 
     def _match(self, calls: list[Call], results: list[Result], how: PairedBy) -> None:
         """Pair one call with one result, or all in order where order is guaranteed.
 
-        A result with an id of its own does not belong to a call with another id.
+        A result with an id of its own does not belong to a call with another id, and none to a call
+        after it.
         """
         if any(result.origin != "minted" for result in results):
             calls = [call for call in calls if call.origin == "minted"]
-        if len(calls) != len(results) or not calls:
+        if len(calls) != len(results) or not calls or self._stands_before(results, calls):
             return
         if len(calls) == 1:
             self._join(calls[0], results[0], how)
@@ -226,9 +250,18 @@ class _Walk:
             for call, result in zip(calls, results, strict=True):
                 self._join(call, result, "order")
 
+    def _stands_before(self, results: list[Result], calls: list[Call]) -> bool:
+        """True if a result stands before the call at the same place of the list."""
+        return any(
+            self.calls_before[result] <= self.positions[call]
+            for result, call in zip(results, calls, strict=True)
+        )
+
     def _join(self, call: Call, result: Result, how: PairedBy) -> None:
         self.joined[call] = (result, how)
         self.results_with_calls.add(result)
+        if call.executor != result.executor:
+            self.joined_across[call.id] = call
         if how != "id":  # a later result with the id of the call is another one
             self.open_by_id[call.id][1].discard(call)
 
