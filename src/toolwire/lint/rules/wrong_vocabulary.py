@@ -91,7 +91,7 @@ def _foreign_messages(facts: Facts) -> list[tuple[Message, list[Call | Result]]]
         for part in message.parts:
             if part.__class__ is Call or part.__class__ is Result:
                 spec = part.source.spec
-                if isinstance(spec, Block) and _is_foreign(part, spec, message):
+                if isinstance(spec, Block) and _is_foreign(part, spec, message, facts):
                     foreign.append(part)
         if foreign:
             found.append((message, foreign))
@@ -108,11 +108,16 @@ def _is_of_wire(part: Call | Result) -> bool:
     return spec.__class__ is not Block or bool(spec.family)
 
 
-def _is_foreign(part: Call | Result, spec: Block, message: Message) -> bool:
+def _is_foreign(part: Call | Result, spec: Block, message: Message, facts: Facts) -> bool:
     """True for a call or a result of a type that the catalogue of the wire does not list, and for a
-    result block in a message of a role that the wire does not have."""
+    result block in a message of a role that the wire does not have.
+
+    Where all results of a turn share one message, that is a message of the user.
+    """
     if not spec.family:
         return True
+    if not facts.profile.results_share_one_message:
+        return False
     return message.role == "tool" and part.path != message.path and "type" in spec.discriminator
 
 
