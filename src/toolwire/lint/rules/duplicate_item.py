@@ -30,6 +30,9 @@ from toolwire.lint.rule import FixedBody, Problem, Rule
 _Item: TypeAlias = tuple[int, str, Object]
 """The index, the type and the JSON of an item."""
 
+_KNOWN_BY_ITEM_ID = ("mcp_approval_request", "local_shell_call")
+"""Types of calls whose results have the id of their item."""
+
 
 class _Duplicate(Struct, frozen=True):
     """An item that has the id of another item."""
@@ -75,11 +78,14 @@ def _indexes_of_pairs(facts: Facts) -> set[str | int]:
 
 
 def _duplicates_in_group(group: list[_Item], paired_indexes: set[str | int]) -> list[_Duplicate]:
-    """Return all items of a group but the one that keeps the id."""
+    """Return all items of a group but the one that keeps the id.
+
+    A pair comes first, and before any other one whose result knows its call by the id of the item.
+    """
     full_items = [entry for entry in group if entry[1] != "item_reference"]
-    original_index, _, original = next(
-        (entry for entry in full_items if entry[0] in paired_indexes), (full_items or group)[0]
-    )
+    paired = [entry for entry in full_items if entry[0] in paired_indexes]
+    paired.sort(key=lambda entry: entry[1] not in _KNOWN_BY_ITEM_ID)
+    original_index, _, original = (paired or full_items or group)[0]
     duplicates: list[_Duplicate] = []
     for index, kind, item in group:
         if index != original_index:
