@@ -263,11 +263,12 @@ class PairFacts:
 
     @lazy_property
     def turns(self) -> list[ToolTurn]:
-        """The turns with calls, in order."""
+        """The turns with calls, in order, as the target gets them."""
         turns: list[ToolTurn] = []
         callers: list[int] = []
         followers: list[int] = []
-        for n, message in enumerate(self.messages):
+        for n in self.visible_indexes:
+            message = self.messages[n]
             if message.role == "assistant" and followers:
                 turns += self._turn(callers, followers, last=False)
                 callers, followers = [n], []
