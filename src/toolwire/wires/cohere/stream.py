@@ -169,7 +169,9 @@ class CohereReader(IndexedBlockReader):
         block: Object = {"type": "text", "text": value} if isinstance(value, str) else {}
         if isinstance(value, dict):
             block = copy_json(value)  # type: ignore[assignment]
-        block_type = block.get("type", "function" if name == "tool_calls" else None)
+        block_type = block.get("type")
+        if block_type is None and name == "tool_calls":
+            block_type = "function"  # as in a body
         spec = _LISTS[name].get(block_type) if isinstance(block_type, str) else None
         return self.start_block(key, block, spec)
 
