@@ -156,7 +156,7 @@ class OllamaReader(StreamReader):
         in_text = current is not None and isinstance(current.part, Text)
         if content.__class__ is str and only_content and current is not None and in_text:
             if self.keep:
-                self.texts["content"].append(content)
+                self.texts.setdefault("content", []).append(content)
             return [PartDelta(current.slot, content)] if content else []
         path: JsonPath = (self.count, "message")
         out: list[Event] = []
@@ -189,8 +189,11 @@ class OllamaReader(StreamReader):
         return [Finish(self.stop)] if self.over else self.fail_cut(STREAM_CUT)
 
     def body(self) -> JSON:
-        texts: Object = {key: "".join(pieces) for key, pieces in self.texts.items()}
-        message = {**self.message, **texts}
+        message = dict(self.message)
+        for key, pieces in self.texts.items():
+            text, others = "".join(pieces), message.get(key)
+            # A field that some lines have as a list stays one.
+            message[key] = [*others, *([text] if text else ())] if isinstance(others, list) else text
         if not message and not self.over and (self.error is None or self.cut):
             raise self.no_events_error()
         error: Object = {} if self.error is None else {"error": self.error}
