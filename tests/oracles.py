@@ -33,6 +33,7 @@ from toolwire import (
     resume,
     translate,
 )
+from toolwire.codec import resolve
 from toolwire.conversation.json import JSON, dump, get
 from toolwire.conversation.model import Kind
 from toolwire.lint import check, repair
@@ -43,6 +44,7 @@ from toolwire.wires import wire as named_wire
 CUT_OFF = (" ", '{"_raw":" "}')
 """Arguments of a call whose stream broke off before the first of them."""
 ARGUMENTS_DIFFER = "the final arguments differ from the deltas that were sent; the deltas stay"
+AMBIGUOUS = "ambiguous-same-name"
 DOCUMENTED = (UsageError, DecodeError)
 TOOL_PROTOCOLS = ("mcp", "oxp")
 """Wires that hold calls and results only, and no history."""
@@ -204,6 +206,9 @@ def translation_has_nothing_to_fix(given: Input) -> None:
     except DOCUMENTED:
         return
     found = check(there.body, given.target)
+    if (given.wire, resolve(given.target)[0].name) == ("adk", "gemini"):
+        # An id that ADK made is not sent to Gemini, even where pairing needs it (Known gaps).
+        found = [finding for finding in found if finding.name != AMBIGUOUS]
     expect_none([str(finding) for finding in found if finding.fix is not None])
     reported = {finding.name for finding in there.findings}
     errors = {finding.name for finding in found if finding.severity == "error"}
@@ -343,13 +348,22 @@ def bytes_may_be_cut_anywhere(given: Input) -> None:
 
 
 def _is_plain_answer(body: JSON, wire: str) -> bool:
-    """True if an answer is the assistant's, and its calls have names and readable arguments. What
-    broke off is told in other ways by events than by a body."""
+    """True if an answer is the assistant's, and its calls have names and readable arguments.
+
+    What broke off is told in other ways by events than by a body. A client's result is no part of
+    an answer: a stream writes it as a turn of its own, a body as a part of the message. A call whose
+    approval is requested twice is one call on wires that keep the request in the call's part.
+    """
     try:
         conversation = decode(body, wire, "response")
     except DOCUMENTED:
         return False
-    return {message.role for message in conversation.messages} == {"assistant"} and all(
+    if {message.role for message in conversation.messages} != {"assistant"}:
+        return False
+    if any(result.executor == "client" for result in conversation.results()):
+        return False
+    approvals = [call.approval_for for call in conversation.calls() if call.approval_for]
+    return len(set(approvals)) == len(approvals) and all(
         call.name
         and not call.args.broken
         and isinstance(call.input, dict)
