@@ -313,11 +313,15 @@ class PairFacts:
         batches: list[CallBatch] = []
         callers: list[int] = []
         for n in calls_at:
-            if callers and callers[-1] != n - 1:
+            if callers and not self._continues_batch(callers[-1], n):
                 batches.append(self._batch(callers, calls_at))
                 callers = []
             callers.append(n)
         return [*batches, self._batch(callers, calls_at)] if callers else batches
+
+    def _continues_batch(self, caller: int, n: int) -> bool:
+        """True if a message directly follows one with calls and is of the same role."""
+        return caller == n - 1 and self.messages[caller].role == self.messages[n].role
 
     def _batches_in_order(self) -> list[CallBatch]:
         """The batches if every message with calls is one, and its results follow in order."""
