@@ -1,8 +1,9 @@
 """The laws as oracles: each takes any input of a wire and raises if the library breaks a law on it.
 
-`scripts/fuzz.py` looks for such inputs, and `laws/test_finds.py` replays those in `tests/finds`. An
-input that the library refuses with a documented error breaks no law. So oracles ask only for what
-holds of every input, also of garbage: the laws in `laws/` ask more, of cases that are known.
+Those about streams are in `stream_oracles.py`. `scripts/fuzz.py` looks for such inputs, and
+`laws/test_finds.py` replays those in `tests/finds`. An input that the library refuses with a
+documented error breaks no law. So oracles ask only for what holds of every input, also of garbage:
+the laws in `laws/` ask more, of cases that are known.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import TypeAlias
 
-from cases import facts, nodes, same
-from msgspec import UNSET, Struct
+from cases import same
+from msgspec import Struct
+from msgspec.structs import replace
 
 from toolwire import (
     Call,
@@ -34,16 +36,11 @@ from toolwire import (
     translate,
 )
 from toolwire.codec import resolve
-from toolwire.conversation.json import JSON, dump, get
+from toolwire.conversation.json import JSON, JsonPath, dump
 from toolwire.conversation.model import Kind
 from toolwire.lint import check, repair
 from toolwire.lint.fixes.transforms import MARK
-from toolwire.streaming.restream import fold, restream
-from toolwire.wires import wire as named_wire
 
-CUT_OFF = (" ", '{"_raw":" "}')
-"""Arguments of a call whose stream broke off before the first of them."""
-ARGUMENTS_DIFFER = "the final arguments differ from the deltas that were sent; the deltas stay"
 AMBIGUOUS = "ambiguous-same-name"
 DOCUMENTED = (UsageError, DecodeError)
 TOOL_PROTOCOLS = ("mcp", "oxp")
@@ -279,6 +276,60 @@ def resume_loses_no_result(given: Input) -> None:
         assert owner.name == call.name, f"the result of {call.id} went to {owner.id}"
 
 
+def translation_reports_what_it_loses(given: Input) -> None:
+    """The client's calls and results are still there after a translation, or it reports them."""
+    before = read(given)
+    if before is None or before.wire == resolve(given.target)[0].name:
+        return
+    try:
+        there = translate(given.body, given.wire, given.target, given.kind)
+        after = decode(there.json(), given.target, given.kind)
+    except DOCUMENTED:
+        return
+    names = there.ids.names
+    calls = Counter(
+        _call_content(replace(call, name=names.get(call.name, call.name))) for call in after.calls()
+    )
+    texts = _joined_texts(after)
+    reported = [entry.path for entry in (*there.losses, *there.changes, *there.findings)]
+    lost: list[str] = []
+    for part in before.parts():
+        if not isinstance(part, Call | Result) or part.executor != "client":
+            continue
+        if _is_reported(part.path, reported):
+            continue
+        if isinstance(part, Result):
+            if _text_content(part) not in texts:
+                lost.append(f"{part.path}: the result {part.text}")
+        elif calls[_call_content(part)]:
+            calls[_call_content(part)] -= 1
+        else:
+            lost.append(f"{part.path}: the call {_call_content(part)}")
+    expect_none(lost)
+
+
+def _text_content(result: Result) -> str:
+    """The text of a result without its media and without blanks."""
+    if not isinstance(result.output, tuple):
+        return _result_content(result)
+    return "".join("".join(p.text for p in result.output if isinstance(p, Text)).split())
+
+
+def _joined_texts(conversation: Conversation) -> str:
+    """All that a conversation says, without blanks."""
+    texts = [
+        part.text for part in conversation.parts() if isinstance(part, Text | Reasoning | Result)
+    ]
+    return "".join("\n".join(texts).split())
+
+
+def _is_reported(path: JsonPath, reported: list[JsonPath]) -> bool:
+    """True if a report is about a path, something in it, or something around it but the body."""
+    return any(
+        other[: len(path)] == path or (other and other == path[: len(other)]) for other in reported
+    )
+
+
 BODY_ORACLES: dict[str, Oracle] = {
     oracle.__name__: oracle
     for oracle in (
@@ -287,127 +338,9 @@ BODY_ORACLES: dict[str, Oracle] = {
         every_half_is_in_one_pair,
         translation_swaps_no_results,
         translation_has_nothing_to_fix,
+        translation_reports_what_it_loses,
         repair_converges,
         cut_splits_no_pair,
         resume_loses_no_result,
     )
 }
-
-
-# --- streams --------------------------------------------------------------------------------------
-
-
-def events_of(given: Input) -> list[JSON]:
-    """The events of a stream."""
-    assert isinstance(given.body, list)
-    return given.body
-
-
-def fold_or_none(given: Input) -> JSON:
-    """The body of a stream; None if the stream is refused or broke off."""
-    try:
-        return fold(events_of(given), given.wire)
-    except DecodeError as error:
-        assert error.why
-        return None
-
-
-def contents(body: JSON, wire: str) -> tuple[list[tuple[str, str]], str, str]:
-    """The calls, the text and the reasoning of an answer."""
-    conversation = decode(body, wire, "response")
-    parts = list(conversation.parts())
-    calls = [(c.name, c.args.canonical) for c in conversation.calls() if c.executor == "client"]
-    texts = [part.text for part in parts if isinstance(part, Text)]
-    thoughts = [part.text for part in parts if isinstance(part, Reasoning)]
-    return calls, "".join("".join(texts).split()), "".join("".join(thoughts).split())
-
-
-def stream_raises_only_documented_errors(given: Input) -> None:
-    """`fold` raises only DecodeError, `restream` nothing, and what it writes can be folded."""
-    events = events_of(given)
-    before = deepcopy(events)
-    fold_or_none(given)
-    stream = restream(events, given.wire, given.target)
-    written = b"".join(stream)
-    if given.target != given.wire:
-        fold(written, given.target)
-    assert all(loss.reason for loss in stream.losses)
-    assert same(before, events), "the input was changed"
-
-
-def bytes_may_be_cut_anywhere(given: Input) -> None:
-    """The pieces in which bytes arrive do not change the output."""
-    frame = _spec(given.wire)
-    whole = b"".join(frame(event) for event in events_of(given) if isinstance(event, dict))
-    if not whole:
-        return
-    expected = b"".join(restream(whole, given.wire, given.target))
-    for size in (1, 7, 64):
-        pieces = [whole[n : n + size] for n in range(0, len(whole), size)]
-        assert b"".join(restream(pieces, given.wire, given.target)) == expected, size
-
-
-def _is_plain_answer(body: JSON, wire: str) -> bool:
-    """True if an answer is the assistant's, and its calls have names and readable arguments.
-
-    What broke off is told in other ways by events than by a body. A client's result is no part of
-    an answer: a stream writes it as a turn of its own, a body as a part of the message. A call whose
-    approval is requested twice is one call on wires that keep the request in the call's part.
-    """
-    try:
-        conversation = decode(body, wire, "response")
-    except DOCUMENTED:
-        return False
-    if {message.role for message in conversation.messages} != {"assistant"}:
-        return False
-    if any(result.executor == "client" for result in conversation.results()):
-        return False
-    approvals = [call.approval_for for call in conversation.calls() if call.approval_for]
-    return len(set(approvals)) == len(approvals) and all(
-        call.name
-        and not call.args.broken
-        and isinstance(call.input, dict)
-        and "_raw" not in call.input
-        for call in conversation.calls()
-    )
-
-
-def stream_commutes(given: Input) -> None:
-    """Folding what is restreamed gives the calls of the translated folded body."""
-    exempt = facts(given.wire).exempt
-    if given.target == given.wire or exempt.repeats_answer or exempt.keeps_arguments:
-        return  # what is repeated may differ from what came before
-    roles = [get(given.body, path) for path in nodes(given.body) if path[-1:] == ("role",)]
-    if not all(role in ("assistant", "model") for role in roles):
-        return  # an answer under another role holds no calls as a body
-    body = fold_or_none(given)
-    if body is None or not _is_plain_answer(body, given.wire):
-        return
-    if any(get(body, (key, 0, "index")) not in (UNSET, 0) for key in ("choices", "candidates")):
-        return  # a stream waits for candidate 0 and reports the others; a body has the first one
-    stream = restream(events_of(given), given.wire, given.target)
-    there = fold(b"".join(stream), given.target)
-    try:
-        expected = contents(
-            translate(body, given.wire, given.target, "response").body, given.target
-        )
-        found = contents(there, given.target)
-    except DOCUMENTED:
-        return
-    if any(loss.reason == ARGUMENTS_DIFFER for loss in stream.losses):
-        return  # a later value belongs before one that was sent, and this is reported
-    calls = [(name, "{}" if text in CUT_OFF else text) for name, text in found[0]]
-    assert calls == expected[0], f"{calls}, not {expected[0]}"
-
-
-def _spec(wire: str) -> Callable[[dict[str, JSON]], bytes]:
-    stream = named_wire(wire).stream
-    assert stream is not None
-    return stream.frame
-
-
-STREAM_ORACLES: dict[str, Oracle] = {
-    oracle.__name__: oracle
-    for oracle in (stream_raises_only_documented_errors, bytes_may_be_cut_anywhere, stream_commutes)
-}
-ORACLES = {**BODY_ORACLES, **STREAM_ORACLES}

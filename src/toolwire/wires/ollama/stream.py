@@ -193,7 +193,9 @@ class OllamaReader(StreamReader):
         for key, pieces in self.texts.items():
             text, others = "".join(pieces), message.get(key)
             # A field that some lines have as a list stays one.
-            message[key] = [*others, *([text] if text else ())] if isinstance(others, list) else text
+            message[key] = (
+                [*others, *([text] if text else ())] if isinstance(others, list) else text
+            )
         if not message and not self.over and (self.error is None or self.cut):
             raise self.no_events_error()
         error: Object = {} if self.error is None else {"error": self.error}

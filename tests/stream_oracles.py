@@ -1,0 +1,166 @@
+"""The laws about streams as oracles: each takes any events and raises if the library breaks a law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+
+from cases import facts, nodes, same
+from msgspec import UNSET
+from oracles import BODY_ORACLES, DOCUMENTED, Input, Oracle
+
+from toolwire import DecodeError, Reasoning, Text, decode, translate
+from toolwire.conversation.json import JSON, get
+from toolwire.streaming.restream import fold, restream
+from toolwire.wires import wire as named_wire
+
+CUT_OFF = (" ", '{"_raw":" "}')
+"""Arguments of a call whose stream broke off before the first of them."""
+ARGUMENTS_DIFFER = "the final arguments differ from the deltas that were sent; the deltas stay"
+
+
+def events_of(given: Input) -> list[JSON]:
+    """The events of a stream."""
+    assert isinstance(given.body, list)
+    return given.body
+
+
+def fold_or_none(given: Input) -> JSON:
+    """The body of a stream; None if the stream is refused or broke off."""
+    try:
+        return fold(events_of(given), given.wire)
+    except DecodeError as error:
+        assert error.why
+        return None
+
+
+def contents(body: JSON, wire: str) -> tuple[list[tuple[str, str]], str, str]:
+    """The calls, the text and the reasoning of an answer."""
+    conversation = decode(body, wire, "response")
+    parts = list(conversation.parts())
+    calls = [(c.name, c.args.canonical) for c in conversation.calls() if c.executor == "client"]
+    texts = [part.text for part in parts if isinstance(part, Text)]
+    thoughts = [part.text for part in parts if isinstance(part, Reasoning)]
+    return calls, "".join("".join(texts).split()), "".join("".join(thoughts).split())
+
+
+def stream_raises_only_documented_errors(given: Input) -> None:
+    """`fold` raises only DecodeError, `restream` nothing, and what it writes can be folded."""
+    events = events_of(given)
+    before = deepcopy(events)
+    fold_or_none(given)
+    stream = restream(events, given.wire, given.target)
+    written = b"".join(stream)
+    if given.target != given.wire:
+        fold(written, given.target)
+    assert all(loss.reason for loss in stream.losses)
+    assert same(before, events), "the input was changed"
+
+
+def bytes_may_be_cut_anywhere(given: Input) -> None:
+    """The pieces in which bytes arrive do not change the output."""
+    whole = _bytes_of(given)
+    if not whole:
+        return
+    expected = b"".join(restream(whole, given.wire, given.target))
+    for size in (1, 7, 64):
+        pieces = [whole[n : n + size] for n in range(0, len(whole), size)]
+        assert b"".join(restream(pieces, given.wire, given.target)) == expected, size
+
+
+def _is_plain_answer(body: JSON, wire: str) -> bool:
+    """True if an answer is the assistant's, and its calls have names and readable arguments.
+
+    What broke off is told in other ways by events than by a body. A client's result is no part of
+    an answer: a stream writes it as a turn of its own, a body as a part of the message. A call whose
+    approval is requested twice is one call on wires that keep the request in the call's part.
+    """
+    try:
+        conversation = decode(body, wire, "response")
+    except DOCUMENTED:
+        return False
+    if {message.role for message in conversation.messages} != {"assistant"}:
+        return False
+    if any(result.executor == "client" for result in conversation.results()):
+        return False
+    approvals = [call.approval_for for call in conversation.calls() if call.approval_for]
+    return len(set(approvals)) == len(approvals) and all(
+        call.name
+        and not call.args.broken
+        and isinstance(call.input, dict)
+        and "_raw" not in call.input
+        for call in conversation.calls()
+    )
+
+
+def stream_commutes(given: Input) -> None:
+    """Folding what is restreamed gives the calls of the translated folded body."""
+    exempt = facts(given.wire).exempt
+    if given.target == given.wire or exempt.repeats_answer or exempt.keeps_arguments:
+        return  # what is repeated may differ from what came before
+    roles = [get(given.body, path) for path in nodes(given.body) if path[-1:] == ("role",)]
+    if not all(role in ("assistant", "model") for role in roles):
+        return  # an answer under another role holds no calls as a body
+    body = fold_or_none(given)
+    if body is None or not _is_plain_answer(body, given.wire):
+        return
+    if any(get(body, (key, 0, "index")) not in (UNSET, 0) for key in ("choices", "candidates")):
+        return  # a stream waits for candidate 0 and reports the others; a body has the first one
+    stream = restream(events_of(given), given.wire, given.target)
+    there = fold(b"".join(stream), given.target)
+    try:
+        expected = contents(
+            translate(body, given.wire, given.target, "response").body, given.target
+        )
+        found = contents(there, given.target)
+    except DOCUMENTED:
+        return
+    if any(loss.reason == ARGUMENTS_DIFFER for loss in stream.losses):
+        return  # a later value belongs before one that was sent, and this is reported
+    calls = [(name, "{}" if text in CUT_OFF else text) for name, text in found[0]]
+    assert calls == expected[0], f"{calls}, not {expected[0]}"
+
+
+def _spec(wire: str) -> Callable[[dict[str, JSON]], bytes]:
+    stream = named_wire(wire).stream
+    assert stream is not None
+    return stream.frame
+
+
+def stream_to_its_own_wire_is_unchanged(given: Input) -> None:
+    """A stream that stays on its wire comes out as it went in."""
+    events = events_of(given)
+    stream = restream(events, given.wire, given.wire, framed=False)
+    assert same(list(stream), events)
+
+
+def stream_may_break_off(given: Input) -> None:
+    """Bytes that end anywhere are folded or refused with DecodeError, and restreamed."""
+    whole = _bytes_of(given)
+    for end in sorted({len(whole) * n // 7 for n in range(1, 7)} | {len(whole) - 2}):
+        piece = whole[: max(end, 0)]
+        try:
+            fold(piece, given.wire)
+        except DecodeError as error:
+            assert error.why
+        written = b"".join(restream([piece], given.wire, given.target))
+        if given.target != given.wire and written:
+            fold(written, given.target)
+
+
+def _bytes_of(given: Input) -> bytes:
+    frame = _spec(given.wire)
+    return b"".join(frame(event) for event in events_of(given) if isinstance(event, dict))
+
+
+STREAM_ORACLES: dict[str, Oracle] = {
+    oracle.__name__: oracle
+    for oracle in (
+        stream_raises_only_documented_errors,
+        stream_to_its_own_wire_is_unchanged,
+        stream_may_break_off,
+        bytes_may_be_cut_anywhere,
+        stream_commutes,
+    )
+}
+ORACLES = {**BODY_ORACLES, **STREAM_ORACLES}
