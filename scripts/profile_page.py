@@ -35,6 +35,13 @@ VALUES = {
         "text": "the content beside calls must be a string, not a list",
         "some": "the content beside calls must not be null",
     },
+    "empty_content": {
+        "null": "the content of a message without calls must not be null",
+        "reply": "an assistant message must have content or calls",
+        "message": "a message must not be empty",
+        "part": "a message must have parts, and a part must have a field",
+        "text": "a message must have parts, and a text must not be empty",
+    },
     "reasoning_to_return": {
         "reasoning_content": "the reasoning text must be sent back with a call",
         "thinking": "the signed thinking block must be sent back with a call",

@@ -97,6 +97,11 @@ class Profile(Struct, frozen=True):
     """True if the deprecated `function_call` and the role `function` are accepted."""
     rejects_blank_text: bool = False
     """True if blank texts and blank error results are rejected."""
+    empty_content: Literal["", "null", "reply", "message", "part", "text"] = ""
+    """What is rejected without `rejects_blank_text`: `null` as the content of a message without
+    calls; a `reply`, an assistant message with neither content nor calls; a `message` of any role
+    without content; a `part` without any field, and a message without parts; with these an empty
+    `text`."""
     rejects_lone_surrogates: bool = True
     """True if half a surrogate pair in a text is rejected as invalid JSON: claude-code#1709,
     opencode#14630, oai-compatible-copilot#271."""

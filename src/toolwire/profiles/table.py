@@ -64,6 +64,7 @@ _PROFILES = (
     Profile(
         "openai-chat",
         "openai-chat",
+        empty_content="null",
         web_search_models="-search",
         takes_extra_settings=True,
         cache_breakpoint_models=_BREAKPOINTS_SINCE,
@@ -76,6 +77,7 @@ _PROFILES = (
         arguments_format="text",
         rejects_empty_tool_calls=True,
         source=(
+            "null content: docker-agent#63, llama_index#17555; "
             "empty list of calls: openai-node#1341; 40 characters at older servers, 64 at newer:"
             " litellm#11392, llm-rosetta#596; names: OpenAPI description; results contiguous:"
             " copilot-sdk#1922, goose#11893; one each: agno#5116; images in results refused:"
@@ -85,6 +87,7 @@ _PROFILES = (
     Profile(
         "openai-chat-legacy",
         "openai-chat",
+        empty_content="null",
         text_result_models=_ANY_MODEL,
         id_rule=IdRule(longest=40),
         name_rule=_NAME,
@@ -93,6 +96,7 @@ _PROFILES = (
         arguments_format="text",
         rejects_empty_tool_calls=True,
         source=(
+            "null content: docker-agent#63, llama_index#17555; "
             "servers that still cap ids at 40: litellm#12941, autogen#6377, pydantic-ai#4389; "
             "empty list of calls: openai-node#1341"
         ),
@@ -100,6 +104,7 @@ _PROFILES = (
     Profile(
         "azure-openai",
         "openai-chat",
+        empty_content="null",
         takes_extra_settings=True,
         cache_breakpoint_models=_BREAKPOINTS_SINCE,
         text_result_models=_ANY_MODEL,
@@ -112,6 +117,7 @@ _PROFILES = (
         arguments_format="text",
         rejects_empty_tool_calls=True,
         source=(
+            "null content: docker-agent#63, llama_index#17555; "
             "as OpenAI's chat, also in refusing an empty list of calls; older deployments say 40:"
             " litellm#12941, semantic-kernel#12708"
         ),
@@ -137,6 +143,7 @@ _PROFILES = (
     Profile(
         "kimi",
         "openai-chat",
+        empty_content="message",
         id_rule=_ANY,
         name_rule=IdRule(_WORD, 64, first="[a-zA-Z_]"),
         ids_unique_in_request=True,
@@ -147,6 +154,7 @@ _PROFILES = (
         reasoning_models=r"kimi-k2-thinking|kimi-k2\.[5-9]",
         reasoning_needed_in_every_turn=True,
         source=(
+            "empty messages: AstrBot#7200, anything-analyzer#32; "
             "K2 tool_call_guidance, openclaw#70030 (own ids unchanged), openclaw#51593 (no id"
             " twice), kimi-cli#1977, smg#2104 (K3: name_n); reasoning_content: new-api#4577"
         ),
@@ -518,6 +526,7 @@ _PROFILES = (
     Profile(
         "gemini",
         "gemini",
+        empty_content="part",
         rejects_lone_surrogates=False,  # opencode#14630
         web_search_models="",
         sometimes_accepted=("calls-split", "result-with-extra"),
@@ -537,6 +546,7 @@ _PROFILES = (
         rejects_duplicate_tool_names=True,
         accepted_names=_DOTTED,
         source=(
+            "parts without data: CLIProxyAPI#1292, FLIT#70, agno#2649; "
             "ids optional and opaque; names: CLIProxyAPI#218, with a colon since 2025-09:"
             " gemini-cli#9535, ccs#219; names twice: Open-WebUI-Functions#135; counts and turns:"
             " gemini-cli#4217, gemini-cli#11814; name of the call: CLIProxyAPI#5098; only"
@@ -546,6 +556,7 @@ _PROFILES = (
     Profile(
         "vertex-gemini",
         "gemini",
+        empty_content="text",
         rejects_lone_surrogates=False,  # opencode#14630
         web_search_models="",
         sometimes_accepted=("calls-split", "result-with-extra"),
@@ -567,6 +578,7 @@ _PROFILES = (
         rejects_duplicate_tool_names=True,
         accepted_names=_DOTTED,
         source=(
+            "empty texts: generative-ai-js#361, autogen#5762; "
             "takes the field at v1beta1, which SDKs use, and refuses it at v1: pydantic-ai#5493;"
             " else as gemini"
         ),
@@ -574,6 +586,7 @@ _PROFILES = (
     Profile(
         "vertex-gemini-v1",
         "gemini",
+        empty_content="text",
         rejects_lone_surrogates=False,  # opencode#14630
         web_search_models="",
         sometimes_accepted=("calls-split", "result-with-extra"),
@@ -595,6 +608,7 @@ _PROFILES = (
         rejects_duplicate_tool_names=True,
         accepted_names=_DOTTED,
         source=(
+            "empty texts: generative-ai-js#361, autogen#5762; "
             "refuses the field: langchainjs#11209, vercel/ai#15891, fantasy#265, pydantic-ai#5081;"
             " else as gemini"
         ),
@@ -621,6 +635,7 @@ _PROFILES = (
     Profile(
         "mistral",
         "mistral",
+        empty_content="reply",
         system_comes_first=True,
         id_rule=IdRule("a-zA-Z0-9", 9, exact=True),
         name_rule=_NAME,
@@ -628,6 +643,7 @@ _PROFILES = (
         result_placement="next",
         must_end_with_user_or_tool=True,
         source=(
+            "empty replies: solbrowse#16; "
             "error 3280, exactly nine letters or digits: magentic#276, vllm#9019; error 3230,"
             " counts and roles: client-python#234, pydantic-ai#3733; no system message after an"
             " assistant's: swarmauri-sdk#162, SillyTavern#1558"
@@ -636,6 +652,7 @@ _PROFILES = (
     Profile(
         "mistral-legacy",
         "mistral",
+        empty_content="reply",
         system_comes_first=True,
         id_rule=IdRule("a-zA-Z0-9", 9, exact=True),
         name_rule=_NAME,
@@ -645,6 +662,7 @@ _PROFILES = (
         must_end_with_user_or_tool=True,
         no_user_after_tool=True,
         source=(
+            "empty replies: solbrowse#16; "
             "models that refuse a user after a tool: onyx#6458, pydantic-ai#3733; newer ones"
             " take it"
         ),

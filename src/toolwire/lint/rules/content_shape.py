@@ -2,27 +2,38 @@
 
 Chat servers differ in the content that they accept beside calls: some accept only plain text, not a
 list of blocks ("content must be a string"), and some refuse null ("'NoneType' object is not
-iterable"). Block servers refuse blank text ("text content blocks must be non-empty", "the text
-field is blank") and error results without content.
+iterable"). Many refuse a message without any content: null ("expected a string, got null"), an
+empty reply ("Assistant message must have either content or tool_calls"), an empty message of any
+role ("must not be empty"). Block servers refuse blank text ("text content blocks must be
+non-empty", "the text field is blank", "it has an empty text parameter"), also in the list of a
+result, and error results without content.
 
 The fix writes the same content in an accepted shape: it joins a list of texts into one text,
-replaces null with an empty string, and removes blank text beside other content. An error result
-without content gets a marked text. A message that contains only blank text cannot be sent; the fix
-replaces its content with a marked text. A block that is not text, in a list that has to become
-text, is quoted in a marked text.
+replaces null with an empty string, and removes blank text beside other content and from results.
+An error result without content gets a marked text. A message that contains only blank text cannot
+be sent; the fix replaces its content with a marked text. A block that is not text, in a list that
+has to become text, is quoted in a marked text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, put
+from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Message, Part, Result, Text
+from toolwire.conversation.parts import Message, Opaque, Part, Result, Text
+from toolwire.lint.examples.blocks import (
+    HI,
+    call_part,
+    contents_example,
+    model_parts,
+    response_part,
+    user_parts,
+)
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -47,7 +58,7 @@ _NOTHING_BLANK = Observation.NO_BLANK_TEXT | Observation.NO_ERROR_RESULTS
 class _Fault(Struct, frozen=True):
     """A refused shape and its fix.
 
-    The fix sets `value` at `path`, removes `blank_text`, or rewrites `error_result` or
+    The fix sets `value` at `path`, removes what is there, or rewrites `error_result` or
     `blank_message`.
     """
 
@@ -55,7 +66,10 @@ class _Fault(Struct, frozen=True):
     message: str
     change: str = ""
     value: JSON = None
+    removed: bool = False
+    """True if the fix removes what is at `path`."""
     blank_text: Part | None = None
+    """The part that is removed."""
     error_result: Result | None = None
     blank_message: Message | None = None
 
@@ -70,20 +84,37 @@ def _faults(facts: Facts) -> Iterator[_Fault]:
     if profile.content_is_text and facts.own_wire:
         for message in facts.messages:
             yield from _content_as_text(message)
-    if profile.rejects_blank_text and not facts.observations.holds(_NOTHING_BLANK):
-        last = len(facts.messages) - 1
-        for index, message in enumerate(facts.messages):
-            is_last_reply = index == last and message.role == "assistant"
-            if message.role in ("user", "assistant") and not is_last_reply:
-                yield from _blank_text(message, own_wire=facts.own_wire)
-        for result in facts.results:
-            if result.error and result.executor == "client" and not _has_content(result):
-                yield _Fault(
-                    result.path,
-                    f"the result for {result.call_id} is an error without content",
-                    change="added a marked text to the error result",
-                    error_result=result,
-                )
+    if profile.empty_content == "null" and facts.own_wire:
+        for message in facts.messages:
+            yield from _null_content(message)
+    elif profile.empty_content and (
+        facts.own_wire or not facts.observations.holds(Observation.NO_BLANK_TEXT)
+    ):
+        for message in facts.messages:
+            yield from _empty_content(facts, message)
+    if profile.rejects_blank_text:
+        if not facts.observations.holds(_NOTHING_BLANK):
+            yield from _blank_content(facts)
+        if facts.own_wire:
+            for result in facts.results:
+                yield from _blank_text_in_result(result)
+
+
+def _blank_content(facts: Facts) -> Iterator[_Fault]:
+    """Check for blank texts and error results without content."""
+    last = len(facts.messages) - 1
+    for index, message in enumerate(facts.messages):
+        is_last_reply = index == last and message.role == "assistant"
+        if message.role in ("user", "assistant") and not is_last_reply:
+            yield from _blank_text(message, _is_blank, own_wire=facts.own_wire)
+    for result in facts.results:
+        if result.error and result.executor == "client" and not _has_content(result):
+            yield _Fault(
+                result.path,
+                f"the result for {result.call_id} is an error without content",
+                change="added a marked text to the error result",
+                error_result=result,
+            )
 
 
 def _content_beside_calls(facts: Facts, message: Message) -> Iterator[_Fault]:
@@ -125,16 +156,85 @@ def _content_as_text(message: Message) -> Iterator[_Fault]:
     )
 
 
-def _blank_text(message: Message, *, own_wire: bool) -> Iterator[_Fault]:
+_CONTENT_FIELDS = ("content", "tool_calls", "function_call", "refusal", "audio")
+
+
+def _null_content(message: Message) -> Iterator[_Fault]:
+    """Check for a message that is no result and has neither content nor what may replace it."""
+    raw = message.raw
+    if message.role == "tool" or not isinstance(raw, dict) or "role" not in raw:
+        return
+    if all(raw.get(field) is None for field in _CONTENT_FIELDS):
+        yield _Fault(
+            (*message.path, "content"),
+            f"the content of the {message.role} message is null",
+            change="replaced null with an empty string",
+            value="",
+        )
+
+
+def _empty_content(facts: Facts, message: Message) -> Iterator[_Fault]:
+    """Check for empty texts, or for a message without content, as the profile says."""
+    refused = facts.profile.empty_content
+    if refused in ("part", "text"):
+        is_refused = _is_empty if refused == "text" else _has_no_field
+        if message.role != "system":
+            yield from _blank_text(message, is_refused, own_wire=facts.own_wire)
+        return
+    concerned = message.role == "assistant" or (refused == "message" and message.role != "tool")
+    if concerned and all(map(_is_empty, message.parts)):
+        yield from _blank_text(message, _is_empty, own_wire=facts.own_wire)
+
+
+def _is_blank(part: Part) -> bool:
+    return part.__class__ is Text and not part.text.strip()
+
+
+def _is_empty(part: Part) -> bool:
+    """True for an empty text without a signature, and for a block without any field."""
+    if part.__class__ is Text:
+        return not part.text and not part.signature
+    return _has_no_field(part)
+
+
+def _has_no_field(part: Part) -> bool:
+    return part.__class__ is Opaque and part.raw == {}
+
+
+def _blank_text_in_result(result: Result) -> Iterator[_Fault]:
+    """Check for blank texts in the list of a result, which may be wrapped in a field."""
+    fields, path = result.raw, result.path
+    if isinstance(fields, dict) and "content" not in fields and len(fields) == 1:
+        ((name, fields),) = fields.items()
+        path = (*path, name)
+    blocks = fields.get("content") if isinstance(fields, dict) else None
+    for index, block in enumerate(blocks if isinstance(blocks, list) else ()):
+        text = block.get("text") if isinstance(block, dict) else None
+        if isinstance(text, str) and not text.strip():
+            yield _Fault(
+                (*path, "content", index),
+                f"a text of the result for {result.call_id} is blank",
+                change="removed the blank text",
+                removed=True,
+            )
+
+
+def _blank_text(
+    message: Message, is_blank: Callable[[Part], bool], *, own_wire: bool
+) -> Iterator[_Fault]:
     """Check for blank texts beside other parts, and for a message without any content.
 
     A message without parts is not written to another wire.
     """
-    texts = [part for part in message.parts if part.__class__ is Text and not part.text.strip()]
+    texts = [part for part in message.parts if is_blank(part)]
     if texts and len(texts) < len(message.parts):
         for text in texts:
             yield _Fault(
-                text.path, "the text is blank", change="removed the blank text", blank_text=text
+                text.path,
+                "the text is blank",
+                change="removed the blank text",
+                removed=True,
+                blank_text=text,
             )
     elif texts or (own_wire and not message.parts):
         yield _Fault(
@@ -177,9 +277,9 @@ def _fix_paths(facts: Facts, faults: list[_Fault]) -> FixedConversation | FixedB
         return FixedConversation(remove_parts(facts.conversation, blank_texts), changes)
     body = facts.body
     for fault in faults:
-        if fault.blank_text is None:
+        if not fault.removed:
             body = put(body, fault.path, fault.value)
-    paths = [fault.path for fault in faults if fault.blank_text is not None]
+    paths = [fault.path for fault in faults if fault.removed]
     return FixedBody(remove_paths(body, paths), changes)
 
 
@@ -208,7 +308,8 @@ _TEXTS: JSON = [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}]
 _USE: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
 _BLANK_BLOCK: JSON = {"type": "text", "text": " "}
 _EMPTY_ERROR: JSON = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": ""}
-_EMPTY_RESULT: JSON = {"type": "tool_result", "tool_use_id": "t1", "content": ""}
+_EMPTY_RESULT: Object = {"type": "tool_result", "tool_use_id": "t1", "content": ""}
+_RESPONSE = response_part("f")
 RULE = Rule(
     "TW063",
     "content-shape",
@@ -236,6 +337,18 @@ RULE = Rule(
             {"role": "user", "content": [_EMPTY_ERROR]},
         ),
         blocks_example({"role": "user", "content": ""}),
+        blocks_example(
+            USER,
+            {"role": "assistant", "content": [_USE]},
+            {"role": "user", "content": [{**_EMPTY_RESULT, "content": [_BLANK_BLOCK]}]},
+        ),
+        chat_example(USER, {"role": "assistant", "content": None}, USER),
+        chat_example(USER, {"role": "assistant", "content": ""}, USER, target="kimi"),
+        chat_example({"role": "system", "content": ""}, USER, target="kimi"),
+        Example("mistral", "mistral", {"messages": [USER, {"role": "assistant"}, USER]}),
+        contents_example(HI, model_parts(), HI),
+        contents_example(HI, model_parts({}, call_part("f")), user_parts(_RESPONSE)),
+        contents_example(HI, model_parts({"text": ""}), HI, target="vertex-gemini"),
         Example(
             "bedrock",
             "bedrock",
@@ -260,5 +373,11 @@ RULE = Rule(
             {"role": "user", "content": [_EMPTY_RESULT]},
         ),
         blocks_example(USER, {"role": "assistant", "content": ""}),
+        chat_example(USER, {"role": "assistant", "content": ""}, USER),
+        chat_example(USER, {"role": "assistant", "content": None, "refusal": "no"}, USER),
+        contents_example(HI, model_parts({"text": ""}, call_part("f")), user_parts(_RESPONSE)),
+        contents_example(
+            HI, model_parts({"text": "", "thoughtSignature": "c2ln"}), HI, target="vertex-gemini"
+        ),
     ),
 )
