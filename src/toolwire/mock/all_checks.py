@@ -1,5 +1,5 @@
 """All checks of a strict mock, in the order in which servers make them: single fields, types,
-settings, then pairs and turns."""
+ranges, settings, then pairs and turns."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from toolwire.conversation.model import Finding
 from toolwire.lint.facts import Facts
 from toolwire.mock.error_bodies import ErrorResponse
 from toolwire.mock.history_checks import check_history
+from toolwire.mock.limits import check_limits
 from toolwire.mock.request_checks import check_turns
 from toolwire.mock.schema_errors import check_schema
 from toolwire.mock.setting_checks import check_settings
@@ -29,6 +30,7 @@ def check_request(
     refusal = (
         (history.refusal if history.about_field else None)
         or schema
+        or check_limits(body, view.profile)
         or check_settings(body, view.profile, model)
         or history.refusal
         or check_turns(body, view.profile)

@@ -135,7 +135,7 @@ def _mistral(no: ErrorResponse) -> JSON:
                     "type": no.code or "missing",
                     "loc": ["body", *(no.path or (no.param or "",))],
                     "msg": no.message,
-                    "input": no.value or {},
+                    "input": {} if no.value is None else no.value,
                 }
             ]
         }

@@ -130,7 +130,7 @@ NEEDS: dict[str, tuple[FieldCheck, ...]] = {
     "azure-foundry": (FieldCheck("model", str, _missing("model"), filled=True),),
     "anthropic": (
         FieldCheck("model", str, _field_required("model"), filled=True),
-        FieldCheck("max_tokens", int, _field_required("max_tokens"), filled=True),
+        FieldCheck("max_tokens", int, _field_required("max_tokens")),
         FieldCheck("messages", list, _field_required("messages")),
         FieldCheck(
             "messages",

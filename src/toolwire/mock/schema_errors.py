@@ -211,8 +211,8 @@ def _openai(violation: Violation) -> ErrorResponse:
             param=at,
             code="invalid_value",
         )
-    kinds = [_ARTICLES.get(one, "a string") for one in dict.fromkeys(violation.expected)]
-    wanted = kinds[0] if len(kinds) == 1 else f"one of {_openai_kinds(violation.expected)}"
+    kinds = _openai_kinds(violation.expected)
+    wanted = kinds[0] if len(kinds) == 1 else f"one of {' or '.join(kinds)}"
     got = _ARTICLES.get(type_name(violation.value), "null")
     return ErrorResponse(
         f"Invalid type for '{at}': expected {wanted}, but got {got} instead.",
@@ -221,12 +221,12 @@ def _openai(violation: Violation) -> ErrorResponse:
     )
 
 
-def _openai_kinds(expected: tuple[str, ...]) -> str:
-    said = [
-        "array of objects" if one == "list" else _ARTICLES.get(one, "a string")
-        for one in dict.fromkeys(expected)
-    ]
-    return " or ".join(said)
+def _openai_kinds(expected: tuple[str, ...]) -> list[str]:
+    """What may be there, as the server calls it; among others, a list is one of objects."""
+    kinds = list(dict.fromkeys(_ARTICLES.get(one, "a string") for one in expected))
+    if len(kinds) == 1:
+        return kinds
+    return ["array of objects" if kind == _ARTICLES["list"] else kind for kind in kinds]
 
 
 def _chat(violation: Violation) -> ErrorResponse:

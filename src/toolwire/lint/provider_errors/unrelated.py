@@ -91,7 +91,10 @@ UNRELATED_ERRORS = (
         r"|set without function_declarations|blocks with cache_control"
         r"|function_response\.parts is not supported|does not match any of the expected tags"
         r"|invalid (?:type|value)\b|input should be|field required|missing required parameter"
-        r"|failed to satisfy constraint|can ?not be converted|cannot unmarshal",
+        r"|failed to satisfy constraint|can ?not be converted|cannot unmarshal"
+        r"|is deprecated for this model|(?:above max|below min)imum value|too many properties"
+        r"|(?:array|string) too long|: range: |must be (?:positive|in the range|between|one of)\b"
+        r"|must have at most",
         "a setting of the request is not accepted by this model or provider",
     ),
     UnrelatedError(
