@@ -18,14 +18,17 @@ SAMPLING = BY_NAME["anthropic"].sampling_fields
 CHAT: Object = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
 
 
-def translate_settings(settings: Object) -> tuple[Object, list[str]]:
+def translate_settings(settings: Object, model: str) -> tuple[Object, list[str]]:
     """What Anthropic gets of the settings of a chat request, and what is reported as lost."""
     translator = Translator(
-        BY_WIRE["openai-chat"], "anthropic", model="m", sampling_fields=SAMPLING
+        BY_WIRE["openai-chat"], "anthropic", model=model, sampling_fields=SAMPLING
     )
     request = translator.request(dump({**CHAT, **settings}))
     fields = {name: request.body[name] for name in SAMPLING if name in request.body}
     return fields, [loss.pointer for loss in request.losses]
+
+
+BOTH: Object = {"temperature": 0.2, "top_p": 0.9}
 
 
 @pytest.mark.parametrize(
@@ -33,7 +36,6 @@ def translate_settings(settings: Object) -> tuple[Object, list[str]]:
     [
         ({"temperature": 0.2}, {"temperature": 0.2}, []),
         ({"top_p": 0.9}, {"top_p": 0.9}, []),
-        ({"temperature": 0.2, "top_p": 0.9}, {"temperature": 0.2}, ["/top_p"]),
         ({"temperature": 1.7}, {"temperature": 1}, ["/temperature"]),
         ({}, {}, []),
     ],
@@ -41,7 +43,31 @@ def translate_settings(settings: Object) -> tuple[Object, list[str]]:
 def test_sampling_settings_reach_anthropic(
     settings: Object, fields: Object, lost: list[str]
 ) -> None:
-    assert translate_settings(settings) == (fields, lost)
+    assert translate_settings(settings, "claude-sonnet-4-5") == (fields, lost)
+
+
+@pytest.mark.parametrize(
+    "model, fields, lost",
+    [
+        ("claude-3-7-sonnet-20250219", BOTH, []),
+        ("claude-opus-4-20250514", BOTH, []),
+        ("claude-sonnet-4-0", BOTH, []),
+        ("claude-opus-4-1-20250805", {"temperature": 0.2}, ["/top_p"]),
+        ("claude-haiku-4-5", {"temperature": 0.2}, ["/top_p"]),
+        ("claude-opus-4-6", {"temperature": 0.2}, ["/top_p"]),
+        ("claude-opus-4-7", {}, ["/temperature", "/top_p"]),
+        ("claude-opus-5", {}, ["/temperature", "/top_p"]),
+        ("claude-sonnet-5-5", {}, ["/temperature", "/top_p"]),
+    ],
+)
+def test_a_claude_gets_the_sampling_settings_that_it_takes(
+    model: str, fields: Object, lost: list[str]
+) -> None:
+    assert translate_settings(BOTH, model) == (fields, lost)
+
+
+def test_leaving_out_a_default_is_no_loss() -> None:
+    assert translate_settings({"temperature": 1, "top_p": 1}, "claude-opus-5") == ({}, [])
 
 
 def test_the_version_that_a_client_names_goes_to_a_model_of_the_same_wire() -> None:

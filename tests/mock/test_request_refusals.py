@@ -291,6 +291,28 @@ CASES: dict[str, Case] = {
         "`temperature` and `top_p` cannot both be specified for this model. Please use only one.",
         source="opencode#28930",
     ),
+    "anthropic: temperature of a model that takes none": Case(
+        "anthropic",
+        {**CHAT, "model": "claude-opus-5", "temperature": 0},
+        "`temperature` is deprecated for this model.",
+        source="pi#7961",
+    ),
+    "anthropic: top_k of a model that takes none": Case(
+        "anthropic",
+        {**CHAT, "model": "claude-opus-4-8", "top_k": 5},
+        "`top_k` is deprecated for this model.",
+    ),
+    "bedrock: temperature and top_p": Case(
+        "bedrock",
+        {
+            **BLOCKS,
+            "model": "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
+            "inferenceConfig": {"temperature": 0.2, "topP": 0.4},
+        },
+        "The model returned the following errors: `temperature` and `top_p` cannot both be"
+        " specified for this model. Please use only one.",
+        source="mem0#4147",
+    ),
     "anthropic: temperature with thinking": Case(
         "anthropic",
         {**CHAT, "model": "claude-sonnet-4-5", "temperature": 0.2, "thinking": THINKING},
@@ -482,7 +504,21 @@ TAKEN: dict[str, tuple[str, Object, dict[str, str]]] = {
         {**CHAT, "context_management": {"edits": []}},
         {"anthropic-beta": "context-management-2025-06-27"},
     ),
-    "anthropic: temperature of an older version": ("anthropic", {**CHAT, "temperature": 0.5}, {}),
+    "anthropic: temperature of an older version": (
+        "anthropic",
+        {**CHAT, "model": "claude-sonnet-4-6", "temperature": 0.5},
+        {},
+    ),
+    "anthropic: both sampling settings of an older model": (
+        "anthropic",
+        {**CHAT, "model": "claude-sonnet-4-20250514", "temperature": 0.5, "top_p": 0.9},
+        {},
+    ),
+    "anthropic: the defaults of a model without sampling": (
+        "anthropic",
+        {**CHAT, "model": "claude-opus-5", "temperature": 1, "top_p": 1},
+        {},
+    ),
     "anthropic: a system message in a beta": (
         "anthropic",
         {"messages": [USER, {"role": "system", "content": "x"}], "model": "claude-sonnet-4-5"},

@@ -5,13 +5,14 @@ Each check is one function; `CHECKS` says whose it is. The texts are those that 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from msgspec import UnsetType
 
-from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.json import JSON, Object, get, snake
 from toolwire.mock.error_bodies import ErrorResponse
 from toolwire.profiles.table import Profile
 
@@ -88,21 +89,6 @@ def _reasoning_models_of_chat(body: Object, model: str) -> ErrorResponse | None:
     return _unsupported(given[0]) if given else None
 
 
-_MIN_TOKENS = 16
-
-
-def _few_tokens_of_responses(body: Object, model: str) -> ErrorResponse | None:
-    most = body.get("max_output_tokens")
-    if not isinstance(most, int) or most >= _MIN_TOKENS:
-        return None
-    return ErrorResponse(
-        "Invalid 'max_output_tokens': integer below minimum value. Expected a value >="
-        f" {_MIN_TOKENS}, but got {most} instead.",
-        param="max_output_tokens",
-        code="integer_below_min_value",
-    )
-
-
 def _reasoning_models_of_responses(body: Object, model: str) -> ErrorResponse | None:
     effort = get(body, ("reasoning", "effort"))
     if _NEVER_REASONS.match(model) and isinstance(effort, str):
@@ -116,10 +102,15 @@ def _reasoning_models_of_responses(body: Object, model: str) -> ErrorResponse | 
 # --- Anthropic ------------------------------------------------------------------------------------
 
 _BREAKPOINTS = 4
-_ONE_OF_TWO = re.compile(
-    r"claude-(?:opus-4-[1-9](?!\d)|(?:sonnet|haiku)-4-[5-9](?!\d)|\w+-[5-9](?!\d))"
-)
-"""Models that take `temperature` or `top_p`: otoroshi-llm-extension#140, opencode#28930."""
+_ONE_OF_TWO = re.compile(r"claude-(?:opus-4-[1-6]|(?:sonnet|haiku)-4-[5-9])(?!\d)")
+"""Models that take `temperature` or `top_p`, not both: otoroshi-llm-extension#140, opencode#28930,
+opik#3728."""
+_WITHOUT_SAMPLING = re.compile(r"claude-(?:opus-4-[7-9]|[a-z]+-[5-9])(?!\d)")
+"""Models released after Claude Opus 4.6 take no sampling settings, in no version of the API:
+pi#7961, sim#5328, pr-agent#2456. The published API description says which values they still
+take."""
+_STILL_TAKEN = (1, 0.99, math.inf)
+"""The least temperature, `top_p` and `top_k` that these models take."""
 _FORCED = "Thinking may not be enabled when tool_choice forces tool use."
 
 
@@ -149,13 +140,22 @@ def _thinking(body: Object, model: str) -> ErrorResponse | None:
     )
 
 
-def _temperature_or_top_p(body: Object, model: str) -> ErrorResponse | None:
-    if (
-        _ONE_OF_TWO.match(model)
-        and body.get("temperature") is not None
-        and body.get("top_p") is not None
-    ):
-        return ErrorResponse(
+def _sampling(body: Object, model: str) -> ErrorResponse | None:
+    text = _refused_sampling(body, model, ("temperature", "top_p", "top_k"))
+    return None if text is None else ErrorResponse(text)
+
+
+def _refused_sampling(settings: Object, model: str, names: tuple[str, str, str]) -> str | None:
+    """Why a model does not take sampling settings, which are called differently on each wire."""
+    temperature, top_p, _ = names
+    if _WITHOUT_SAMPLING.search(model):
+        for name, least in zip(names, _STILL_TAKEN, strict=True):
+            value = settings.get(name)
+            if isinstance(value, int | float) and value < least:
+                return f"`{snake(name)}` is deprecated for this model."
+    given = [name for name in (temperature, top_p) if settings.get(name) is not None]
+    if len(given) == 2 and _ONE_OF_TWO.search(model):
+        return (
             "`temperature` and `top_p` cannot both be specified for this model. Please use only"
             " one."
         )
@@ -184,13 +184,27 @@ def _marked(value: JSON) -> Iterator[JSON]:
 # --- others ---------------------------------------------------------------------------------------
 
 
+_RELAYED = "The model returned the following errors:"
+
+
 def _thinking_of_bedrock(body: Object, model: str) -> ErrorResponse | None:
     thinking = get(body, ("additionalModelRequestFields", "thinking", "type"))
     choice = get(body, ("toolConfig", "toolChoice"))
     forced = isinstance(choice, dict) and bool(choice.keys() & {"any", "tool"})
     if thinking in ("enabled", "adaptive") and forced:
-        return ErrorResponse(f"The model returned the following errors: {_FORCED}")
+        return ErrorResponse(f"{_RELAYED} {_FORCED}")
     return None
+
+
+def _sampling_of_bedrock(body: Object, model: str) -> ErrorResponse | None:
+    config = body.get("inferenceConfig")
+    more = body.get("additionalModelRequestFields")
+    settings = {
+        **(config if isinstance(config, dict) else {}),
+        **(more if isinstance(more, dict) else {}),
+    }
+    text = _refused_sampling(settings, model, ("temperature", "topP", "top_k"))
+    return None if text is None else ErrorResponse(f"{_RELAYED} {text}")
 
 
 _BEFORE_GEMINI_3 = re.compile(r"^(?:models/)?gemini-[12]\b")
@@ -209,14 +223,14 @@ def _choice_without_functions(body: Object, model: str) -> ErrorResponse | None:
 
 
 _CHAT_CHECKS = (_tools_of_chat, _reasoning_models_of_chat)
-_MESSAGES_CHECKS = (_choice_without_tools, _thinking, _temperature_or_top_p, _breakpoints)
+_MESSAGES_CHECKS = (_choice_without_tools, _thinking, _sampling, _breakpoints)
 CHECKS: dict[str, tuple[Check, ...]] = {
     "openai-chat": _CHAT_CHECKS,
     "azure-openai": _CHAT_CHECKS,
-    "openai-responses": (_reasoning_models_of_responses, _few_tokens_of_responses),
+    "openai-responses": (_reasoning_models_of_responses,),
     "anthropic": _MESSAGES_CHECKS,
     "vertex-anthropic": _MESSAGES_CHECKS,
-    "bedrock": (_thinking_of_bedrock,),
+    "bedrock": (_thinking_of_bedrock, _sampling_of_bedrock),
     "gemini": (_choice_without_functions,),
 }
 """A profile and what its server checks. Vertex takes a choice without functions:

@@ -23,6 +23,10 @@ class RefusedSettings(Struct, frozen=True):
     settings: tuple[str, ...]
     while_reasoning: bool = False
     """True if they are refused only beside an effort other than `none`."""
+    beside: str = ""
+    """The setting beside which alone they are refused."""
+    takes_defaults: bool = True
+    """False if they are refused with their default values too."""
     source: str = ""
 
 
@@ -44,15 +48,49 @@ _RESPONSES = (
     RefusedSettings(_BY_EFFORT, _SAMPLING, while_reasoning=True, source=_SOURCE),
     RefusedSettings(_NEVER, ("effort",), source="langchain_dart#712"),
 )
+_CLAUDE = (
+    RefusedSettings(
+        r"claude-(?:opus-4-[7-9]|[a-z]+-[5-9])(?!\d)",
+        ("temperature", "top_p", "top_k"),
+        takes_defaults=False,
+        source="pi#7961, sim#5328, pr-agent#2456, dust#28308",
+    ),
+    RefusedSettings(
+        r"claude-(?:opus-4-[1-6]|(?:sonnet|haiku)-4-[5-9])(?!\d)",
+        ("top_p",),
+        beside="temperature",
+        takes_defaults=False,
+        source="otoroshi-llm-extension#140, opencode#28930, opik#3728, gemini-cli-pro#38",
+    ),
+)
 REFUSED: dict[str, tuple[RefusedSettings, ...]] = {
     "openai-chat": _CHAT,
     "azure-openai": _CHAT,
     "openai-responses": _RESPONSES,
+    "anthropic": _CLAUDE,
+    "vertex-anthropic": _CLAUDE,
+    "bedrock": _CLAUDE,
 }
 """A profile and what its models refuse."""
 NO_BUDGET_BESIDE_FORCED_CALLS = frozenset({"anthropic", "vertex-anthropic", "bedrock"})
 """Profiles that refuse a thinking budget if a tool must be called: "Thinking may not be enabled
 when tool_choice forces tool use.": oh-my-pi#341, mastra#7507."""
+_UP_TO_ONE = {"temperature": (0.0, 1.0)}
+RANGES: dict[str, dict[str, tuple[float, float]]] = {
+    "anthropic": _UP_TO_ONE,
+    "vertex-anthropic": _UP_TO_ONE,
+    "minimax-anthropic": _UP_TO_ONE,
+    "bedrock": _UP_TO_ONE,
+    "mistral": {"temperature": (0, 1.5)},
+    "cohere": {
+        "temperature": (0, 1),
+        "top_p": (0.01, 0.99),
+        "presence_penalty": (0, 1),
+        "frequency_penalty": (0, 1),
+    },
+}
+"""Profiles and settings whose range is smaller than on other wires: stdapi.ai#224,
+SillyTavern#4856, https://docs.cohere.com/reference/chat."""
 LEAST_TOKENS = {"openai-responses": 16}
 """Profiles that refuse a limit of fewer tokens. Clients that look whether a model is there ask for
 one: pi#6265, cc-switch#7287."""
@@ -62,24 +100,48 @@ REFUSED_FIELDS: dict[str, tuple[str, ...]] = {
 }
 """Profiles and fields that they refuse although other servers of their wire have them: "Unknown
 parameter: 'reasoning'."; OpenRouter, vLLM and others take the effort from there."""
-_DEFAULTS: dict[str, Setting] = {"temperature": 1, "top_p": 1}
+DEFAULTS: dict[str, Setting] = {"temperature": 1, "top_p": 1}
 
 
 def refused_settings(profile: Profile, settings: Mapping[str, Setting]) -> dict[str, str]:
     """The settings that the model of a request refuses, and why."""
-    model, effort = settings.get("model"), settings.get("effort")
+    model = settings.get("model")
     refused: dict[str, str] = {}
     for row in REFUSED.get(profile.name, ()) if isinstance(model, str) else ():
-        reasons = isinstance(effort, str) and effort != "none"
-        if (reasons or not row.while_reasoning) and re.search(row.models, str(model)):
-            given = (name for name in row.settings if name in settings)
+        if _applies(row, settings):
             refused |= {
                 name: f"{model} refuses this setting: {name}"
-                for name in given
-                if settings[name] != _DEFAULTS.get(name)
+                for name in row.settings
+                if name in settings
+                and not (row.takes_defaults and settings[name] == DEFAULTS.get(name))
             }
     choice = settings.get("choice")
     forced = isinstance(choice, Choice) and choice.mode not in ("auto", "none")
     if forced and "budget" in settings and profile.name in NO_BUDGET_BESIDE_FORCED_CALLS:
         refused["budget"] = "the provider refuses to reason where a tool must be called: budget"
     return refused
+
+
+def _applies(row: RefusedSettings, settings: Mapping[str, Setting]) -> bool:
+    effort = settings.get("effort")
+    reasons = isinstance(effort, str) and effort != "none"
+    return (
+        (reasons or not row.while_reasoning)
+        and (not row.beside or row.beside in settings)
+        and re.search(row.models, str(settings.get("model"))) is not None
+    )
+
+
+def fit_ranges(
+    profile: Profile, settings: Mapping[str, Setting]
+) -> tuple[dict[str, Setting], dict[str, str]]:
+    """The settings that are out of the range of a provider, each with the nearest value in it; and
+    why they change."""
+    fitted: dict[str, Setting] = {}
+    reasons: dict[str, str] = {}
+    for name, (least, most) in RANGES.get(profile.name, {}).items():
+        value = settings.get(name)
+        if isinstance(value, int | float) and not least <= value <= most:
+            fitted[name] = min(max(value, least), most)
+            reasons[name] = f"the provider takes values from {least:g} to {most:g}: {name}"
+    return fitted, reasons

@@ -13,15 +13,17 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object, dump, get, load
 from toolwire.conversation.model import Conversation, Loss, Setting
-from toolwire.profiles.model_settings import LEAST_TOKENS, REFUSED_FIELDS, refused_settings
+from toolwire.profiles.model_settings import (
+    DEFAULTS,
+    LEAST_TOKENS,
+    REFUSED_FIELDS,
+    fit_ranges,
+    refused_settings,
+)
 from toolwire.profiles.table import Profile
 
-_REACHES_TO = 1
-"""The highest temperature; on other wires it is 2."""
 _EFFORT, _EFFORT_OF_OTHERS = "reasoning_effort", ("reasoning", "effort")
 """Where chat requests say how much to reason: to OpenAI, and to others."""
-_EITHER = ("temperature", "top_p")
-"""Models take only one of these."""
 
 
 def sampling_settings(
@@ -30,13 +32,11 @@ def sampling_settings(
     """Return the sampling settings that a request may have; none beside a thinking budget."""
     if not fields or get(body, ("thinking", "type")) == "enabled":
         return {}
-    found: dict[str, JSON] = {}
-    for name in fields:
-        value = settings.get(name)
-        taken = name in _EITHER and any(other in found for other in _EITHER)
-        if isinstance(value, int | float) and not taken:
-            found[name] = min(value, _REACHES_TO) if name == "temperature" else value
-    return found
+    return {
+        name: value
+        for name, value in ((name, settings.get(name)) for name in fields)
+        if isinstance(value, int | float)
+    }
 
 
 def fit_settings(
@@ -45,15 +45,23 @@ def fit_settings(
     """Return the conversation with settings that its model takes, and what that changes."""
     settings, paths = dict(conversation.settings), conversation.source.setting_paths
     reasons = refused_settings(profile, settings)
+    defaults = {name for name in reasons if settings[name] == DEFAULTS.get(name)}
     for name in reasons:
         del settings[name]
+    fitted, changed = fit_ranges(profile, settings)
+    settings |= fitted
+    reasons |= changed
     most, least = settings.get("max_tokens"), LEAST_TOKENS.get(profile.name, 0)
     if isinstance(most, int) and 0 < most < least:
         settings["max_tokens"] = least
         reasons["max_tokens"] = f"the provider takes {least} tokens at least: max_tokens"
     if not reasons:
         return conversation, ()
-    losses = tuple(Loss(paths.get(name) or (name,), reason) for name, reason in reasons.items())
+    losses = tuple(
+        Loss(paths.get(name) or (name,), reason)
+        for name, reason in reasons.items()
+        if name not in defaults
+    )
     return replace(conversation, settings=settings), losses
 
 
