@@ -28,7 +28,7 @@ SOURCE = PROJECT / "src" / "toolwire"
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 LAYERS = (
-    ("errors", "lazy_imports", "conversation"),
+    ("errors", "extras", "lazy_imports", "conversation"),
     ("streaming.events", "streaming.framing", "streaming.accumulate"),
     ("profiles", "wires"),
     ("codec", "streaming", "lint", "translate", "history"),

@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
+from toolwire.extras import explain_missing_module
+
 
 def import_on_first_use(
     namespace: dict[str, object], modules: Mapping[str, str]
 ) -> Callable[[str], object]:
     """Return the `__getattr__` of a package, which imports a name and keeps it.
+
+    If an optional package is missing, the error names the extra that installs it.
 
     Args:
         namespace: the `globals()` of the package.
@@ -24,7 +28,13 @@ def import_on_first_use(
         if name not in homes:
             package = namespace["__name__"]
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value: object = getattr(import_module(homes[name]), name)
+        home = homes[name]
+        try:
+            value: object = getattr(import_module(home), name)
+        except ModuleNotFoundError as error:
+            raise explain_missing_module(
+                error, name=f"{namespace['__name__']}.{name}", home=home
+            ) from None
         namespace[name] = value
         return value
 

@@ -11,7 +11,7 @@ import pytest
 from cli.server_process import EXAMPLES
 from cli.shell import ROOT, environment
 
-from toolwire.cli.framework.extras import INDIRECT, MODULES, Extra
+from toolwire.extras import INDIRECT, MODULES, Extra
 
 EVERYTHING = [*(module for modules in MODULES.values() for module in modules), *INDIRECT]
 """What a plain `pip install toolwire` lacks."""
@@ -104,6 +104,34 @@ def test_without_any_extra_the_codec_commands_and_every_help_work(line: str) -> 
     done = run_without(EVERYTHING, line)
     assert done.returncode in (0, 1) and done.stdout + done.stderr
     assert "toolwire[" not in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "extra"),
+    [
+        ("Gateway", "server"),
+        ("ToolServer", "server"),
+        ("McpClient", "server"),
+        ("Agent", "tools"),
+        ("PostgresLedger", "postgres"),
+    ],
+)
+def test_a_name_that_needs_a_missing_package_names_the_extra(name: str, extra: str) -> None:
+    program = WITHOUT.replace(
+        "from toolwire.cli import main\nmain()", f"from toolwire import {name}"
+    )
+    modules = ["psycopg"] if extra == "postgres" else EVERYTHING
+    done = subprocess.run(
+        [sys.executable, "-c", program.format(modules=modules, line="")],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        check=False,
+        timeout=600,
+        cwd=ROOT,
+    )
+    assert f"toolwire.{name} needs the package " in done.stderr
+    assert done.stderr.endswith(f": run pip install 'toolwire[{extra}]'\n")
 
 
 def test_the_modules_of_an_extra_are_those_that_pyproject_installs() -> None:

@@ -3,26 +3,10 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Literal, TypeAlias
 
 from toolwire.cli.framework.errors import CommandError
+from toolwire.extras import MODULES, Extra, extra_of
 
-Extra: TypeAlias = Literal["tools", "server", "postgres", "temporal"]
-
-MODULES: dict[Extra, tuple[str, ...]] = {
-    "tools": ("jsonschema_rs", "httptools", "aiohappyeyeballs", "jwt", "opentelemetry"),
-    "server": ("uvicorn", "uvloop", "websockets", "mcp"),
-    "postgres": ("psycopg",),
-    "temporal": ("temporalio",),
-}
-"""The modules that each extra installs. `server` installs those of `tools` too."""
-INDIRECT: dict[str, Extra] = {
-    "mcp_types": "server",
-    "starlette": "server",
-    "httpx2": "server",
-    "anyio": "server",
-}
-"""Modules that are imported here and installed by a package of an extra."""
 OPTIONAL = {"uvloop"}
 """Modules that an extra does not install on every platform."""
 
@@ -42,10 +26,8 @@ def require_extra(extra: Extra) -> None:
 def error_for_missing_module(error: ModuleNotFoundError) -> CommandError | None:
     """Return an error that names the extra of a missing module; None if it belongs to none."""
     module = (error.name or "").split(".")[0]
-    for extra, modules in MODULES.items():
-        if module in modules:
-            return _missing(module, extra)
-    return _missing(module, INDIRECT[module]) if module in INDIRECT else None
+    extra = extra_of(module)
+    return None if extra is None else _missing(module, extra)
 
 
 def _missing(module: str, extra: Extra) -> CommandError:
