@@ -11,13 +11,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from cli.shell import PROGRAM, ROOT, environment, run_with_pipes
+from click.testing import CliRunner
 from ports import free_port
 
+from toolwire.cli import probe
 from toolwire.cli.up import LAST_LINE
 from toolwire.conversation.json import JSON, Object
 
@@ -53,7 +55,7 @@ def test_up_prints_a_screen_whose_command_shows_that_ids_hold() -> None:
             if LAST_LINE in line:
                 break
         (command,) = (line.strip() for line in screen if " probe " in line)
-        probe = subprocess.run(
+        done = subprocess.run(
             shlex.split(command), cwd=ROOT, capture_output=True, text=True, env=environment()
         )
     finally:
@@ -61,11 +63,11 @@ def test_up_prints_a_screen_whose_command_shows_that_ids_hold() -> None:
         _, errors = process.communicate(timeout=600)
     assert process.returncode == 0, errors
     assert max(map(len, screen)) <= 80
-    ids = dict.fromkeys(re.findall(r"call_\w+", probe.stdout))
-    output = probe.stdout
+    ids = dict.fromkeys(re.findall(r"call_\w+", done.stdout))
+    output = done.stdout
     for call_id, name in zip(ids, ("ID-A", "ID-B"), strict=True):
         output = output.replace(call_id, name)
-    assert (probe.returncode, output) == (0, PROBE_OUTPUT)
+    assert (done.returncode, output) == (0, PROBE_OUTPUT)
 
 
 @pytest.mark.parametrize(("level", "hint"), [(None, "--port {}"), ("1", "make run PORT={}")])
@@ -86,7 +88,7 @@ def test_a_port_in_use_gets_a_hint(
 
 
 @contextmanager
-def gateway_with_calls(calls: list[JSON]) -> Iterator[str]:
+def gateway_with_calls(calls: list[JSON], port: int = 0) -> Iterator[str]:
     """A gateway that makes these calls over OpenAI's API, and says "ok" over Anthropic's."""
     message: Object = {"role": "assistant", "content": None, "tool_calls": calls}
     answers: dict[str, Object] = {
@@ -96,6 +98,9 @@ def gateway_with_calls(calls: list[JSON]) -> Iterator[str]:
 
     class GatewayHandler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            if self.path not in answers:
+                self.send_error(404)
+                return
             self.rfile.read(int(self.headers["content-length"]))
             body = json.dumps(answers[self.path]).encode()
             self.send_response(200)
@@ -106,7 +111,7 @@ def gateway_with_calls(calls: list[JSON]) -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with HTTPServer(("127.0.0.1", 0), GatewayHandler) as server:
+    with HTTPServer(("127.0.0.1", port), GatewayHandler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -137,10 +142,49 @@ def test_the_probe_fails_if_ids_do_not_hold(calls: list[JSON]) -> None:
     assert "every result found its call" not in done.stdout.decode()
 
 
-def test_a_probe_of_nothing_says_how_to_start_a_gateway() -> None:
-    done = run_with_pipes("probe", f"http://127.0.0.1:{free_port()}")
+def test_a_probe_of_nothing_says_how_to_start_a_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "START_TIMEOUT", 0.0)
+    url = f"http://127.0.0.1:{free_port()}"
+    done = CliRunner().invoke(probe.command, [url])
+    assert done.exit_code == 2
+    assert done.stderr == (
+        f"toolwire: {url}/v1/chat/completions: nothing is listening there; start the gateway"
+        " (`toolwire gateway`), or correct the address\n"
+    )
+
+
+def test_a_probe_waits_for_a_gateway_that_is_starting(monkeypatch: pytest.MonkeyPatch) -> None:
+    port = free_port()
+    with ExitStack() as stack:
+
+        def start_gateway(seconds: float) -> None:
+            stack.enter_context(gateway_with_calls([], port=port))
+
+        monkeypatch.setattr(probe, "START_TIMEOUT", 600.0)
+        monkeypatch.setattr("toolwire.cli.probe.time.sleep", start_gateway)
+        done = CliRunner().invoke(probe.command, [f"http://127.0.0.1:{port}"])
+    assert "0 calls, 0 results" in done.stdout, done.output
+
+
+@pytest.mark.parametrize("url", ["localhost:8080", "gateway", "http://", "http://host:99999"])
+def test_a_probe_of_something_else_than_a_url_shows_an_example(url: str) -> None:
+    done = CliRunner().invoke(probe.command, [url])
+    assert done.exit_code == 2
+    assert done.stderr == f"toolwire: {url}: expected a URL such as http://127.0.0.1:8080\n"
+
+
+def test_a_probe_of_another_server_says_that_it_is_not_a_gateway() -> None:
+    with gateway_with_calls([]) as url:
+        done = CliRunner().invoke(probe.command, [f"{url}/elsewhere"])
+    assert done.exit_code == 2
+    assert done.stderr.endswith(": status 404: this is not a gateway\n")
+
+
+def test_one_port_for_both_servers_is_refused() -> None:
+    port = str(free_port())
+    done = run_with_pipes("up", "examples/tools.py", "--port", port, "--tools-port", port)
     assert done.returncode == 2
-    assert done.stderr.decode().endswith("is the gateway running? (toolwire up)\n")
+    assert done.stderr.decode().endswith(f"are both {port}: choose two different ports\n")
 
 
 def test_the_installation_shows_its_phases() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import urllib.error
 import urllib.request
 from http.client import HTTPException
+from urllib.parse import urlsplit
 
 import click
 from rich.text import Text
@@ -26,6 +28,12 @@ CALL_WIRE, CALL_PATH = "openai-chat", "/v1/chat/completions"
 RESULT_WIRE, RESULT_PATH = "anthropic", "/v1/messages"
 KEY = "TOOLWIRE_KEY"
 TIMEOUT = 120.0
+START_TIMEOUT = 5.0
+"""Seconds to wait for a gateway that was started just before."""
+POLL = 0.1
+_START = (
+    "nothing is listening there; start the gateway (`toolwire gateway`), or correct the address"
+)
 QUESTION = "What is the weather in Oslo, and the weather in Rome?"
 WEATHER = {"Oslo": "-3 degrees", "Rome": "24 degrees"}
 TOOL: Object = {
@@ -51,11 +59,12 @@ def command(ctx: click.Context, url: str, model: str) -> None:
     """Check that a gateway keeps the ids of two parallel tool calls.
 
     The model's calls arrive over OpenAI's API, and their results go back over Anthropic's, in
-    reverse order. URL is the gateway; TOOLWIRE_KEY can hold a key for it.
+    reverse order. URL is the gateway; TOOLWIRE_KEY can hold a key for it. The command waits 5
+    seconds for a gateway that is still starting.
 
     Exit codes: 0 every result found its call, 1 one did not, 2 no answer from the gateway.
     """
-    url = url.rstrip("/")
+    url = _parse_url(url)
     question: Object = {"role": "user", "content": QUESTION}
     request: Object = {"model": model, "messages": [question], "tools": [TOOL], "max_tokens": 1024}
     message = get(_post(url + CALL_PATH, request), ("choices", 0, "message"))
@@ -68,6 +77,18 @@ def command(ctx: click.Context, url: str, model: str) -> None:
     mixed_up = _mixed_up(sent)
     _show(sent, answer, mixed_up)
     ctx.exit(1 if mixed_up or len(sent.calls()) < len(WEATHER) else 0)
+
+
+def _parse_url(url: str) -> str:
+    """Return the address of a gateway without a slash at its end."""
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise CommandError(f"{url}: expected a URL such as http://127.0.0.1:8080")
+    return url.rstrip("/")
 
 
 def _results(message: Object) -> list[JSON]:
@@ -98,21 +119,48 @@ def _post(url: str, body: JSON) -> JSON:
     headers = {"content-type": "application/json"}
     if key := os.environ.get(KEY):
         headers["authorization"] = f"Bearer {key}"
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
     try:
-        request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
-            parsed: JSON = json.load(response)
-            return parsed
+        text = _send(request)
     except urllib.error.HTTPError as error:
-        text = to_printable(error.read(500).decode(errors="replace"))
-        raise CommandError(f"{url}: status {error.code}: {text}") from None
-    except (OSError, HTTPException, ValueError) as error:
-        why = error.reason if isinstance(error, urllib.error.URLError) else error
-        raise CommandError(f"{url}: {why}; is the gateway running? (toolwire up)") from None
+        text = error.read(500)
+        why = "this is not a gateway" if text.lstrip().startswith(b"<") else _printable(text)
+        raise CommandError(f"{url}: status {error.code}: {why}") from None
+    except (OSError, HTTPException) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        raise CommandError(f"{url}: {_START if _is_refused(error) else reason}") from None
+    try:
+        parsed: JSON = json.loads(text)
+    except ValueError:
+        raise CommandError(f"{url}: this is not a gateway: the response is not JSON") from None
+    return parsed
+
+
+def _send(request: urllib.request.Request) -> bytes:
+    """Send a request, again for some seconds while nothing is listening."""
+    deadline = time.monotonic() + START_TIMEOUT
+    while True:
+        try:
+            with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
+                return bytes(response.read())
+        except urllib.error.URLError as error:
+            if not _is_refused(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(POLL)
+
+
+def _is_refused(error: Exception) -> bool:
+    return isinstance(error, urllib.error.URLError) and isinstance(
+        error.reason, ConnectionRefusedError
+    )
+
+
+def _printable(text: bytes) -> str:
+    return to_printable(text.decode(errors="replace"))
 
 
 def _show(sent: Conversation, answer: Conversation, mixed_up: int) -> None:
-    """Draw the threads from the calls to their results, and print what the model says of them."""
+    """Draw the threads from the calls to their results, and print the answer of the model."""
     console = PipeSafeConsole(highlight=False)
     glyphs = UNICODE if console.encoding.lower().startswith("utf") else ASCII
     lines = [line for line in draw_threads(sent, glyphs) if line.thread is not None]
@@ -128,8 +176,8 @@ def _show(sent: Conversation, answer: Conversation, mixed_up: int) -> None:
         console.print(Text.assemble(row, (line.id, style)), soft_wrap=True)
     _print_heading(console, "the model answers", "")
     for part in answer.messages[-1].parts:
-        for said in part.text.splitlines() if isinstance(part, TextPart) else ():
-            console.print(Text(f"  {to_printable(said)}"), soft_wrap=True)
+        for text in part.text.splitlines() if isinstance(part, TextPart) else ():
+            console.print(Text(f"  {to_printable(text)}"), soft_wrap=True)
     verdict = f"{calls} calls, {len(sent.results())} results: "
     if mixed_up or calls < len(WEATHER):
         console.print(Text(f"{verdict}{mixed_up} of them mixed up", style="bold red"))

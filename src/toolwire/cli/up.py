@@ -49,6 +49,8 @@ def command(
     stops both.
     """
     require_extra("server")
+    if port == tools_port:
+        raise CommandError(f"--port and --tools-port are both {port}: choose two different ports")
     _require_free_port(port, "--port", "PORT")
     _require_free_port(tools_port, "--tools-port", "TOOLS_PORT")
     tool_server, gateway = f"http://{HOST}:{tools_port}", f"http://{HOST}:{port}"
