@@ -190,8 +190,7 @@ def test_a_folder_without_anything_to_look_at_is_misuse(tmp_path: Path) -> None:
     result = check(str(tmp_path))
     assert (result.exit_code, result.stdout) == (2, "")
     assert (
-        result.stderr
-        == f"toolwire: {tmp_path}: it has no files that end in .json, .jsonl, .ndjson,"
+        result.stderr == f"toolwire: {tmp_path}: no file in it ends in .json, .jsonl, .ndjson,"
         " .sse\n"
     )
 
@@ -292,6 +291,17 @@ def test_the_rules_are_those_of_the_target() -> None:
     other = check("--from", "openai-chat", "--to", "anthropic", stdin=shared)
     assert other.exit_code == 1
     assert "missing-result" in other.stdout
+
+
+def test_the_command_that_fixes_a_finding_runs(tmp_path: Path) -> None:
+    file = tmp_path / "history.json"
+    for target, word in ((None, "repair"), ("azure-openai", "repair"), ("anthropic", "translate")):
+        file.write_text(LONG)
+        to = [] if target is None else ["--to", target]
+        result = check("--from", "openai-chat", *to, str(file))
+        (command,) = re.findall(r"^fix with: toolwire (.+)$", result.stderr, re.MULTILINE)
+        assert command.startswith(f"{word} ")
+        assert CliRunner().invoke(commands, shlex.split(command)).exit_code == 0, command
 
 
 # --- formats --------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ from toolwire.cli.output.report import (
     LocatedFinding,
     UnreadableInput,
 )
+from toolwire.codec import resolve
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.model import Finding, Kind
 from toolwire.errors import InputError, UsageError
@@ -86,7 +87,7 @@ class CheckResult(Struct):
     "--to",
     "target",
     metavar="PROFILE",
-    help="Apply the rules of this profile of the same wire. Default: the wire itself.",
+    help="Apply the rules of this profile, or of another wire. Default: the wire itself.",
 )
 @click.option(
     "--kind",
@@ -307,13 +308,21 @@ def _summarize(result: CheckResult) -> str:
 
 def _fix_commands(result: CheckResult, options: CheckOptions) -> list[str]:
     """Return the commands that apply safe fixes, one for each file."""
-    target = f" --to {options.target}" if options.target else ""
     commands = [
-        f"fix with: toolwire repair {file} --from {wire}{target} --in-place"
+        f"fix with: toolwire {_fix_command(file, wire, options.target)}"
         for file, wire in result.repairable.items()
     ]
     more = len(commands) - MAX_COMMANDS
     return [*commands[:MAX_COMMANDS], *([f"and {more} more"] if more > 0 else [])]
+
+
+def _fix_command(file: str, wire: str, target: str | None) -> str:
+    """Return the command that fixes a file: a repair, or a translation to another wire."""
+    if target is None:
+        return f"repair {file} --from {wire} --in-place"
+    if resolve(target)[0].name == resolve(wire)[0].name:
+        return f"repair {file} --from {wire} --to {target} --in-place"
+    return f"translate {file} --from {wire} --to {target}"
 
 
 def _progress(inputs: Sequence[InputFile]) -> AbstractContextManager[Callable[[int], None]]:

@@ -141,7 +141,8 @@ def _own_profile(wire: str, target: str | None) -> Profile:
     target_wire, profile = resolve(target)
     if target_wire.name != source_wire.name:
         reason = (
-            f"a body of {source_wire.name} is repaired for that wire; use translate for {target}"
+            f"this is not a profile of {source_wire.name}; a repair keeps the wire of the body,"
+            " `translate` writes another one"
         )
         raise UsageError(reason, wire=target)
     return profile

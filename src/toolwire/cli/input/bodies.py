@@ -76,7 +76,7 @@ def list_files(arguments: tuple[str, ...]) -> list[InputFile]:
             if _is_input(one, path)
         ]
         if not inside:
-            raise CommandError(f"{name}: it has no files that end in {', '.join(SUFFIXES)}")
+            raise CommandError(f"{name}: no file in it ends in {', '.join(SUFFIXES)}")
         files += inside
     return files
 
