@@ -10,6 +10,7 @@ import pytest
 from cli.shell import at_terminal
 from click.testing import CliRunner, Result
 
+from toolwire.cli.explain import NO_EXPLANATION
 from toolwire.cli.framework.group import commands
 from toolwire.conversation.json import Object
 
@@ -70,7 +71,7 @@ def test_at_a_terminal_it_is_for_people(tmp_path: Path) -> None:
     assert (code, seen.splitlines()[0]) == (0, "TW021 missing-result at /messages/1/tool_calls/0")
     command = f"  toolwire repair {tmp_path / 'a.json'} --from openai-chat"
     assert seen.splitlines()[-1] == command
-    assert at_terminal("explain", "the moon is full") == (1, "no explanation is known\n")
+    assert at_terminal("explain", "the moon is full") == (1, NO_EXPLANATION + "\n")
 
 
 def test_the_command_can_be_pasted_whatever_the_name_of_the_file(tmp_path: Path) -> None:

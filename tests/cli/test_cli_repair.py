@@ -207,13 +207,16 @@ def test_a_file_that_somebody_else_changed_meanwhile_is_left_alone(tmp_path: Pat
         (["--in-place"], BAD, "toolwire: --in-place needs the name of a file\n"),
         (["--in-place", "-"], BAD, "toolwire: --in-place needs the name of a file\n"),
         (["none.json"], "", "toolwire: none.json: no such file or directory\n"),
-        ([], f"{BAD}\n{BAD}", "toolwire: a body on each of 2 lines; `line` chooses one\n"),
+        (
+            [],
+            f"{BAD}\n{BAD}",
+            "toolwire: each of 2 lines holds a body; choose one: line=N, or --line N\n",
+        ),
         ([], "data: {}\n\n", "toolwire: stdin: expected a body or a session, not a stream\n"),
         (
             ["--from", "openai-chat"],
             "{",
-            "toolwire: openai-chat: broken JSON: expecting property name enclosed in double quotes"
-            " at line 1, column 2\n",
+            "toolwire: openai-chat: broken JSON: the input ends too early, at line 1\n",
         ),
     ],
 )

@@ -71,7 +71,8 @@ def test_bodies_on_lines_are_chosen_by_their_line() -> None:
     clean: Object = {"model": "m", "messages": [*STUCK[:2], chat_result("call_1")]}
     data = jsonl([{"custom_id": "1", "body": clean}, {"custom_id": "2", "body": BODY}])
     with pytest.raises(
-        DecodeError, match=r"log\.jsonl: a body on each of 2 lines; `line` chooses one"
+        DecodeError,
+        match=r"log\.jsonl: each of 2 lines holds a body; choose one: line=N, or --line N",
     ):
         Session(data, "log.jsonl")
     opened = Session(data, "log.jsonl", line=2)

@@ -19,6 +19,10 @@ from toolwire.errors import DecodeError, UsageError
 from toolwire.lint.explain import UNRELATED_CODE, Explanation, explain
 from toolwire.sessions.session import Session
 
+NO_EXPLANATION = (
+    "no explanation is known; `toolwire check FILE` finds what a provider would refuse in a history"
+)
+
 MIN_WIDTH, MAX_WIDTH = 20, 100
 
 
@@ -59,7 +63,7 @@ def command(
     if as_json or not sys.stdout.isatty():
         click.echo(dump([_row(explanation, file) for explanation in explanations]))
     else:
-        click.echo("\n\n".join(_format_all(explanations, file)) or "no explanation is known")
+        click.echo("\n\n".join(_format_all(explanations, file)) or NO_EXPLANATION)
     ctx.exit(0 if any(one.code != UNRELATED_CODE for one in explanations) else 1)
 
 

@@ -258,7 +258,7 @@ def _print_models(loaded: LoadedConfig, file: Path | None) -> None:
             for target in loaded.models.find(name)
         )
         click.echo(f"{name}: {targets}")
-    keys = "no key is required" if loaded.keys is None else count(len(loaded.keys), "key", "keys")
+    keys = "clients need no key" if loaded.keys is None else count(len(loaded.keys), "key", "keys")
     source = to_printable(str(file or "the environment"))
     click.echo(f"{source} is valid: {count(len(models), 'model', 'models')}, {keys}")
 

@@ -258,6 +258,8 @@ def _parse_error(body: bytes, error: Exception) -> str:
     except UnicodeDecodeError as why:
         return f"broken JSON: byte {why.start} is not UTF-8"
     except json.JSONDecodeError as why:
+        if why.pos >= len(why.doc.rstrip()):
+            return f"broken JSON: the input ends too early, at line {why.lineno}"
         return f"broken JSON: {why.msg.lower()} at line {why.lineno}, column {why.colno}"
     except RecursionError:
         return "broken JSON: nested too deeply"

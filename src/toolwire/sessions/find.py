@@ -81,7 +81,9 @@ def _find_in_lines(
     if line is None and len(filled) > 1:
         if not any(_holds_history(data, one, source) for one in filled):
             raise UsageError(f"{_at(name)}none of {len(filled)} lines is a body of a known wire")
-        raise DecodeError(f"{_at(name)}a body on each of {len(filled)} lines; `line` chooses one")
+        raise DecodeError(
+            f"{_at(name)}each of {len(filled)} lines holds a body; choose one: line=N, or --line N"
+        )
     chosen = next((one for one in filled if line in (None, one.number)), None)
     if chosen is None:
         raise UsageError(f"{_at(name)}there is no body on line {line}")

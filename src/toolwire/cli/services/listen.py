@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import signal
 import socket
 from collections.abc import Callable
@@ -64,7 +65,8 @@ def listen_error(error: OSError, host: str, port: int) -> CommandError:
     """Return an error that says why a server cannot listen, and which option to change."""
     if isinstance(error, socket.gaierror):
         return CommandError(f"--host {host}: no such host")
-    why = describe_os_error(error)
+    # asyncio puts the address into the text as well.
+    why = os.strerror(error.errno).lower() if error.errno else describe_os_error(error)
     if error.errno == errno.EADDRINUSE:
         return CommandError(f"{host}:{port}: {why}; choose another port with --port (0: any)")
     if error.errno == errno.EACCES:
