@@ -1,9 +1,10 @@
 """Errors as people pasted them into public issues: each one leads to its rule, or to its kind.
 
 `error_texts.jsonl` has a text per line, with the issue it is from and the rules that are right as
-the first explanation; for an error that is not about tool calls, its kind. About a
-third of the texts, drawn at random, is held out: patterns are written for the others, and these
-show how well they generalize. Do not read them when you change a pattern.
+the first explanation; for an error that is not about tool calls, its kind. A part of the texts is
+held out: patterns are written for the others, and these show how well they generalize. Do not read
+them when you change a pattern. `set` names the collection of a text: each one was labelled before
+`explain` saw it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pytest
 
 from toolwire.lint import all_rules
 from toolwire.lint.explain import UNRELATED_CODE, explain
-from toolwire.lint.provider_errors import UNRELATED_ERRORS
+from toolwire.lint.provider_errors import OTHER_ERROR, UNRELATED_ERRORS
 
 MIN_RATE = 0.95
 """The share of the held-out texts whose first explanation has to be right."""
@@ -48,14 +49,15 @@ LEARNED = [one for one in TEXTS if not one.held_out]
 def test_there_are_enough_texts_of_both_parts() -> None:
     assert len([one for one in TEXTS if one.rules]) >= 250
     assert len([one for one in TEXTS if one.kind]) >= 60
-    assert len(HELD_OUT) >= 0.3 * len(TEXTS)
+    assert len(HELD_OUT) >= 160
     assert len({one.text for one in TEXTS}) == len(TEXTS)
 
 
 def test_every_rule_and_kind_of_a_text_exists() -> None:
     names = {rule.name for rule in all_rules()}
     assert {name for one in TEXTS for name in one.rules} <= names
-    assert {one.kind for one in TEXTS} - {""} <= {error.kind for error in UNRELATED_ERRORS}
+    kinds = {error.kind for error in (*UNRELATED_ERRORS, OTHER_ERROR)}
+    assert {one.kind for one in TEXTS} - {""} <= kinds
 
 
 @pytest.mark.parametrize("error", LEARNED, ids=lambda one: f"{one.source}-{one.text[:24].strip()}")

@@ -21,8 +21,10 @@ from toolwire.lint.provider_errors.providers import PROVIDER_PATTERNS
 from toolwire.lint.provider_errors.reasoning import REASONING_PATTERNS
 from toolwire.lint.provider_errors.text import References, read_references, searchable_forms
 from toolwire.lint.provider_errors.unrelated import (
+    OTHER_ERROR,
     UNRELATED_ERRORS,
     UnrelatedError,
+    match_certain,
     match_unrelated,
 )
 
@@ -30,6 +32,7 @@ __all__ = (
     "ERROR_CLASSES",
     "ERROR_PATTERNS",
     "GENERAL_PATTERNS",
+    "OTHER_ERROR",
     "PROVIDER_PATTERNS",
     "UNRELATED_ERRORS",
     "ErrorMatch",
@@ -63,7 +66,9 @@ class ErrorMatch(Struct, frozen=True):
 def match_error(text: str) -> ErrorMatch:
     """The patterns that a text matches, in order; else its kind, if it is not about tool calls."""
     forms = searchable_forms(text)
-    patterns = _match_patterns(ERROR_PATTERNS, forms) or _match_patterns(GENERAL_PATTERNS, forms)
+    patterns = _match_patterns(ERROR_PATTERNS, forms)
+    if not patterns and match_certain(forms) is None:
+        patterns = _match_patterns(GENERAL_PATTERNS, forms)
     return ErrorMatch(patterns) if patterns else ErrorMatch(unrelated=match_unrelated(forms))
 
 

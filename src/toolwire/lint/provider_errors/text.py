@@ -7,6 +7,7 @@ or inside one. This module knows neither rules nor providers.
 from __future__ import annotations
 
 import re
+from html import unescape as unescape_html
 from unicodedata import normalize
 
 from msgspec import Struct
@@ -29,12 +30,18 @@ class References(Struct, frozen=True):
 _MAX_TEXT = 50_000
 """Only this many characters are read: a longer text is a log. The patterns are bounded too, so that
 no text takes long."""
-_ESCAPED_QUOTE = re.compile(r"\\{1,8}([\"'/`])")
+_ESCAPED_QUOTE = re.compile(r"\\{1,8}([\"'/`_\[\]*])")
 _ESCAPED_BREAK = re.compile(r"\\{1,8}[nrt](?![a-z])|\\{1,8}[nr]")
 _ESCAPED_CODE = re.compile(r"\\{1,8}u00([0-9a-f]{2})", re.IGNORECASE)
 _BLANKS = re.compile(r"[ \t]+")
 _LINE_BREAK = re.compile(r"( ?)(?:[│┃|] ?)?\r?\n[\s│┃|>⎿]*")
 """The end of a line, and what a terminal, a box or a quote puts before the next one."""
+_STACK_FRAME = re.compile(
+    r"^[ \t│]*(?:File \"[^\"\n]{1,300}\", line \d+.*(?:\n[ \t│]+(?!\w*(?:Error|Exception)).*)?"
+    r"|at \S.{0,300}:\d+(?::\d+)?\)?|-+> \d.*|[\^~ ]+)$",
+    re.MULTILINE,
+)
+"""Lines of a traceback: the names in them have nothing to do with the error."""
 _SPACES = re.compile(r"\s+")
 _QUOTES = re.compile("[\"'`´‘’“”]")
 _STEP = r"\.?\[[0-9]{1,9}\]|\.[0-9]{1,9}\b"
@@ -46,7 +53,8 @@ _MAX_LENGTH = re.compile(r"\bmax(?:imum)?(?: length)?(?: of)? ([0-9]{1,9})\b", r
 _ID_PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        r"(?<![\w.:|\[-])((?:call|toolu|tooluse|srvtoolu|mcptoolu|fc|rs|msg|ws|ctc|adk|tool|chatcmpl-tool|functions)[_.-][\w.:|-]{0,300}\d[\w:|-]{0,300})",
+        r"(?<![\w.:|\[-])((?:call|toolu|tooluse|srvtoolu|mcptoolu|fc|rs|msg|ws|ctc|adk|tool"
+        r"|chatcmpl-tool|functions)[_.-][\w.:|-]{0,300}\d[\w:|-]{0,300})",
         r"(?:tool_call_id|tool_use_id|call_id)['\"`]? of ['\"`]([^'\"`]{1,300})['\"`]",
         r"tool id\(([^()]{1,300})\)",
         r"tool call id (?:was )?([^\s'\"`,;]{1,300}) (?:but|in|is)\b",
@@ -61,7 +69,7 @@ _ID_LIST = re.compile(r"\b(?:following )?ids?: ([\w.:|-]+(?:, ?[\w.:|-]+)*)", re
 
 def unescape(text: str) -> str:
     """The text without JSON escapes, also nested ones, if it was copied from JSON."""
-    text = _ESCAPED_QUOTE.sub(r"\1", normalize("NFKC", text[:_MAX_TEXT]))
+    text = _ESCAPED_QUOTE.sub(r"\1", unescape_html(normalize("NFKC", text[:_MAX_TEXT])))
     text = _ESCAPED_CODE.sub(lambda match: chr(int(match[1], 16)), text)
     return _ESCAPED_BREAK.sub(" ", text)
 
@@ -70,7 +78,8 @@ def searchable_forms(text: str) -> tuple[str, ...]:
     """A text on one line in lower case without quotes and escapes, for lines that were broken
     between words, and for lines that were broken inside words.
     """
-    text = _BLANKS.sub(" ", text[:_MAX_TEXT])
+    text = text[:_MAX_TEXT]
+    text = _BLANKS.sub(" ", _STACK_FRAME.sub("", text).strip() or text)
     forms = tuple(
         _SPACES.sub(" ", _QUOTES.sub("", unescape(_LINE_BREAK.sub(space, text)))).lower()
         for space in (" ", r"\1")
