@@ -112,6 +112,7 @@ def check_sentence(name: str, value: object, meaning: str) -> str:
 PATTERNS = {
     "own_id_pattern": "ids that its models generate, {}, must be returned unchanged",
     "reasoning_models": "the models that need their reasoning back are {}",
+    "no_prefill_models": "a request must not end with an assistant message for the models {}",
     "signing_models": "reasoning is signed for one model of those named {}",
     "skips_others": "the models that skip reasoning of another model are {}",
     "every_turn_models": "the models that need the reasoning of every turn back are {}",

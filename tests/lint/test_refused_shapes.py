@@ -9,6 +9,7 @@ from msgspec import UnsetType
 
 from toolwire import check, decode, repair, translate
 from toolwire.conversation.json import JSON, JsonPath, get, put
+from toolwire.conversation.parts import Text
 
 ID = "aaaaaaaa1"
 
@@ -198,3 +199,21 @@ def test_a_user_who_writes_twice_writes_one_message_where_roles_alternate() -> N
     assert [change.name for change in repaired.changes] == ["same-role-twice"] * 2
     for text in ("one", "two", "three", "four", "five"):
         assert text in json.dumps(repaired.body)
+
+
+@pytest.mark.parametrize("source", ["openai-chat", "anthropic"])
+@pytest.mark.parametrize("target", ["anthropic", "bedrock"])
+def test_a_reply_to_continue_ends_without_white_space(source: str, target: str) -> None:
+    body: JSON = {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 9,
+        "messages": [
+            {"role": "user", "content": "Write JSON. "},
+            {"role": "assistant", "content": "{ "},
+        ],
+    }
+    sent = translate(body, source, target)
+    last = decode(sent.body, target).messages[-1]
+    assert [part.text for part in last.parts if isinstance(part, Text)] == ["{"]
+    assert _errors(sent.body, target) == []
+    assert [change.name for change in sent.changes] == ["content-shape"]

@@ -49,7 +49,8 @@ class Observation:
     NO_ERROR_RESULTS = 1 << 7
     """No result is an error."""
     NO_BLANK_TEXT = 1 << 8
-    """Every text has a character that is not white space, and no message is empty."""
+    """Every text has a character that is not white space, no message is empty, and the last text of
+    an assistant who has the last word does not end with white space."""
     NO_REASONING = 1 << 9
     """There is no reasoning, and the settings ask for none."""
     NO_SERVER_TOOLS = 1 << 10
@@ -208,7 +209,8 @@ def observe(conversation: Conversation, target: str) -> Observations:
             missing |= Observation.PLAIN
             if pending:
                 missing |= Observation.RESULTS_IN_PLACE
-    if "" in texts or any(map(str.isspace, texts)):
+    last_word = texts[-1] if texts and conversation.messages[-1].role == "assistant" else ""
+    if last_word[-1:].isspace() or "" in texts or any(map(str.isspace, texts)):
         missing |= Observation.NO_BLANK_TEXT
     if calls or results:
         missing |= _observe_calls(conversation, target, observations)

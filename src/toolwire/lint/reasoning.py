@@ -13,6 +13,7 @@ from functools import lru_cache
 from toolwire.conversation.json import get
 from toolwire.conversation.parts import Result
 from toolwire.lint.facts import Facts
+from toolwire.lint.model_names import is_named_by
 from toolwire.wires.engine.cache_breakpoints import is_cache_mark
 
 _SWITCH_PATHS = (
@@ -41,27 +42,13 @@ def thinking_path(facts: Facts) -> tuple[str, ...]:
 
 def is_reasoning_model(facts: Facts) -> bool:
     """True if the model of the request must get its reasoning back."""
-    model = facts.conversation.settings.get("model")
-    return (
-        bool(facts.profile.reasoning_models)
-        and isinstance(model, str)
-        and _names_model(facts.profile.reasoning_models, model)
-    )
+    return is_named_by(facts, facts.profile.reasoning_models)
 
 
 def needs_every_turn(facts: Facts) -> bool:
     """True if the model of the request must get the reasoning of every turn back."""
-    profile, model = facts.profile, facts.conversation.settings.get("model")
-    if profile.reasoning_needed_in_every_turn:
-        return True
-    pattern = profile.every_turn_models
-    return bool(pattern) and isinstance(model, str) and _names_model(pattern, model)
-
-
-@lru_cache(maxsize=256)
-def _names_model(pattern: str, model: str) -> bool:
-    """True if a pattern matches the name of a model; a program uses few models."""
-    return re.search(pattern, model) is not None
+    profile = facts.profile
+    return profile.reasoning_needed_in_every_turn or is_named_by(facts, profile.every_turn_models)
 
 
 def may_be_reasoning_model(facts: Facts) -> bool:

@@ -66,6 +66,8 @@ class Profile(Struct, frozen=True):
     """True if a user message directly after a result is rejected."""
     must_end_with_user_or_tool: bool = False
     """True if a request must end with a user message or a result."""
+    no_prefill_models: str = ""
+    """The pattern of the models that reject a request that ends with an assistant message."""
     calls_need_tool_definitions: bool = False
     """True if a request whose history has calls must define tools."""
     arguments_format: Literal["", "text", "json", "object"] = ""

@@ -33,6 +33,9 @@ _SKIPS_OTHERS = (
 """https://platform.claude.com/docs/en/build-with-claude/preserved-thinking: "If the current model
 can't read a block, the API drops it from that request without an error"."""
 
+_NO_PREFILL = r"claude-[a-z]+-(?:4[.-][6-9]|[5-9])(?!\d)"
+"""copilot-api#261 (4.6 and later, not 4.5), conductor#1115, opencode#22404, magic-context#511."""
+
 
 _GEMINI_BEFORE_3 = r"gemini-[12][.-]"
 """gemini-cli#19436: "`function_response.parts` is not supported for this model"; bifrost#4202,
@@ -414,6 +417,7 @@ _PROFILES = (
         "anthropic",
         web_search_models="",
         sometimes_accepted=("id-reused-across-turns",),
+        no_prefill_models=_NO_PREFILL,
         signing_models=_SIGNING_MODELS,
         skips_others=_SKIPS_OTHERS,
         cache_breakpoint_models=".*",
@@ -445,6 +449,7 @@ _PROFILES = (
         "anthropic",
         web_search_models="",
         sometimes_accepted=("id-reused-across-turns",),
+        no_prefill_models=_NO_PREFILL,
         signing_models=_SIGNING_MODELS,
         skips_others=_SKIPS_OTHERS,
         cache_breakpoint_models=".*",
@@ -484,6 +489,7 @@ _PROFILES = (
     Profile(
         "bedrock",
         "bedrock",
+        no_prefill_models=_NO_PREFILL,
         signing_models=_SIGNING_MODELS,
         skips_others=_SKIPS_OTHERS,
         cache_breakpoint_models="claude|nova",

@@ -6,7 +6,8 @@ iterable"). Many refuse a message without any content: null ("expected a string,
 empty reply ("Assistant message must have either content or tool_calls"), an empty message of any
 role ("must not be empty"). Block servers refuse blank text ("text content blocks must be
 non-empty", "the text field is blank", "it has an empty text parameter"), also in the list of a
-result, and error results without content.
+result, error results without content, and a reply to continue that ends with white space ("final
+assistant content cannot end with trailing whitespace").
 
 The fix writes the same content in an accepted shape: it joins a list of texts into one text,
 replaces null with an empty string, and removes blank text beside other content and from results.
@@ -46,6 +47,7 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.block_text import text_of_block
 from toolwire.lint.fixes.json_remove import remove_paths
 from toolwire.lint.fixes.transforms import MARK, remove_parts, replace_parts
+from toolwire.lint.model_names import refuses_assistant_at_end
 from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
 
 _BLANK_MESSAGE_TEXT = f"{MARK} an empty message"
@@ -58,8 +60,8 @@ _NOTHING_BLANK = Observation.NO_BLANK_TEXT | Observation.NO_ERROR_RESULTS
 class _Fault(Struct, frozen=True):
     """A refused shape and its fix.
 
-    The fix sets `value` at `path`, removes what is there, or rewrites `error_result` or
-    `blank_message`.
+    The fix sets `value` at `path`, removes what is there, or rewrites `text_to_trim`,
+    `error_result` or `blank_message`.
     """
 
     path: JsonPath
@@ -70,6 +72,7 @@ class _Fault(Struct, frozen=True):
     """True if the fix removes what is at `path`."""
     blank_text: Part | None = None
     """The part that is removed."""
+    text_to_trim: Text | None = None
     error_result: Result | None = None
     blank_message: Message | None = None
 
@@ -98,6 +101,22 @@ def _faults(facts: Facts) -> Iterator[_Fault]:
         if facts.own_wire:
             for result in facts.results:
                 yield from _blank_text_in_result(result)
+        yield from _space_at_end(facts)
+
+
+def _space_at_end(facts: Facts) -> Iterator[_Fault]:
+    """Check whether a request ends with text of the assistant and white space after it."""
+    last = facts.messages[-1] if facts.messages else None
+    if last is None or last.role != "assistant" or refuses_assistant_at_end(facts):
+        return
+    text = last.parts[-1] if last.parts else None
+    if text.__class__ is Text and text.text.strip() and text.text[-1:].isspace():
+        yield _Fault(
+            text.path,
+            "the text of the assistant at the end of the request ends with white space",
+            change="removed the white space at the end",
+            text_to_trim=text,
+        )
 
 
 def _blank_content(facts: Facts) -> Iterator[_Fault]:
@@ -262,7 +281,9 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     # Paths are valid only until the body is written again, so faults that need a rewritten part or
     # message wait for the next round.
     path_faults = [
-        fault for fault in faults if fault.error_result is None and fault.blank_message is None
+        fault
+        for fault in faults
+        if fault.error_result is None and fault.blank_message is None and fault.text_to_trim is None
     ]
     if path_faults:
         return _fix_paths(facts, path_faults)
@@ -284,14 +305,19 @@ def _fix_paths(facts: Facts, faults: list[_Fault]) -> FixedConversation | FixedB
 
 
 def _fix_parts(facts: Facts, faults: list[_Fault]) -> FixedConversation:
-    """Write marked texts into error results and blank messages."""
+    """Trim texts, and write marked texts into error results and blank messages."""
     changes = tuple((fault.path, fault.change) for fault in faults)
-    results: PartMap[Part, Part] = PartMap(
+    parts: PartMap[Part, Part] = PartMap(
         (fault.error_result, replace(fault.error_result, output=_EMPTY_ERROR_TEXT))
         for fault in faults
         if fault.error_result is not None
     )
-    conversation = replace_parts(facts.conversation, results)
+    for fault in faults:
+        if fault.text_to_trim is not None:
+            parts[fault.text_to_trim] = replace(
+                fault.text_to_trim, text=fault.text_to_trim.text.rstrip()
+            )
+    conversation = replace_parts(facts.conversation, parts)
     blank = PartSet(fault.blank_message for fault in faults if fault.blank_message is not None)
     if not blank:
         return FixedConversation(conversation, changes)

@@ -1,19 +1,24 @@
-"""A reasoning item is not followed by the item that it belongs to.
+"""Reasoning is not followed by what it led to.
 
 A stored reasoning item is accepted only together with the item that it led to: "Item 'rs_…' of type
 'reasoning' was provided without its required following item." It happens when a response was cut
-off after the reasoning, or when the call or the text after it was removed.
+off after the reasoning, or when the call or the text after it was removed, or replaced by a plain
+message that does not have the id of the item. An assistant message of blocks must not end with
+thinking for the same reason: "The final block in an assistant message cannot be `thinking`."
 
-The fix removes the reasoning item: no other form of it is accepted. Its readable text, if there is
-any, becomes a marked message of the assistant.
+The fix removes the reasoning: no other form of it is accepted. Its readable text, if there is any,
+becomes a marked message or block of the assistant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import Object
-from toolwire.lint.examples.chat import USER
+from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.observations import Observation
+from toolwire.conversation.parts import Part, Reasoning
+from toolwire.lint.examples.blocks import assistant_blocks, text_block
+from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.examples.items import (
     function_call,
     function_call_output,
@@ -21,8 +26,9 @@ from toolwire.lint.examples.items import (
     reasoning_item,
 )
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.thinking import thinking_as_text
 from toolwire.lint.items import input_items, is_model_item, reasoning_as_text, with_items
-from toolwire.lint.rule import FixedBody, Problem, Rule
+from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 
 
 def _dangling_items(facts: Facts) -> list[tuple[int, Object]]:
@@ -37,17 +43,49 @@ def _dangling_items(facts: Facts) -> list[tuple[int, Object]]:
         elif pending:
             if not is_model_item(kind, item):
                 dangling += pending
+            elif kind == "message" and not item.get("id"):
+                dangling += [entry for entry in pending if _is_stored(entry[1])]
             pending = []
     return [(index, item) for index, item in dangling + pending if isinstance(item.get("id"), str)]
 
 
+def _is_stored(item: Object) -> bool:
+    """True if the item itself does not hold the reasoning: the server looks it up by its id."""
+    return not any(item.get(field) for field in ("encrypted_content", "content"))
+
+
+def _final_thinking(facts: Facts) -> list[Part]:
+    """The thinking blocks at the end of assistant messages, of which several in a row are one."""
+    profile, messages = facts.profile, facts.messages
+    if (
+        profile.reasoning_to_return != "thinking"
+        or facts.conversation.kind != "request"
+        or facts.observations.holds(Observation.NO_REASONING)
+    ):
+        return []
+    found: list[Part] = []
+    for index, message in enumerate(messages):
+        follower = messages[index + 1].role if index + 1 < len(messages) else ""
+        if message.role == "assistant" and follower != "assistant":
+            for part in reversed(message.parts):
+                if part.__class__ is not Reasoning:
+                    break
+                found.append(part)
+    return found
+
+
 def _check(facts: Facts) -> Iterable[Problem]:
+    for part in _final_thinking(facts):
+        yield part.path, "the assistant message ends with thinking", "safe"
     for index, item in _dangling_items(facts):
         message = f"the reasoning item {item['id']} is not followed by text or a call of the model"
         yield ("input", index), message, "safe"
 
 
-def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | FixedConversation | None:
+    thinking = _final_thinking(facts)
+    if thinking:
+        return thinking_as_text(facts.conversation, thinking, "that nothing follows")
     removals = _dangling_items(facts)
     if not removals:
         return None
@@ -59,26 +97,33 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     return FixedBody(with_items(facts, texts), changes)
 
 
+_THINKING: JSON = {"type": "thinking", "thinking": "hm", "signature": "ErUBCkYICxIM"}
+_REPLY: Object = {"role": "assistant", "content": "hello"}
 RULE = Rule(
     "TW048",
     "reasoning-dangling",
-    title="a reasoning item is not followed by the item that it belongs to",
+    title="reasoning is not followed by what it led to",
     cost="lossy",
     check=_check,
     fix=_fix,
     order=60,
-    concerns=lambda profile: profile.reasoning_to_return == "reasoning",
+    concerns=lambda profile: profile.reasoning_to_return in ("reasoning", "thinking"),
     scope="body",
     bad=(
         items_example(reasoning_item()),
         items_example(reasoning_item("rs_1", "hm"), USER),
         items_example(function_call(), reasoning_item(), function_call_output()),
+        items_example(reasoning_item(), _REPLY),
+        blocks_example(USER, assistant_blocks(_THINKING), USER),
+        blocks_example(USER, assistant_blocks(text_block("so"), _THINKING), USER),
     ),
     good=(
         items_example(reasoning_item(), function_call("call_1", "fc_1"), function_call_output()),
         items_example(
-            reasoning_item(), reasoning_item("rs_2"), {"role": "assistant", "content": "hello"}
+            reasoning_item(), reasoning_item("rs_2"), {**_REPLY, "id": "msg_1", "type": "message"}
         ),
+        items_example(reasoning_item(encrypted_content="gAAAAA"), _REPLY),
+        blocks_example(USER, assistant_blocks(_THINKING, text_block("so")), USER),
         items_example(reasoning_item(None, encrypted_content="gAAAAA")),
         items_example(reasoning_item(), target="deepseek-responses"),
     ),

@@ -1,9 +1,12 @@
 """A request ends with an assistant message.
 
 Some providers require that the last message is of a user or a tool: "Expected last role to be one
-of: [tool, user]". It happens when a response is stored and the next request is sent before the user
-has written. Two cases are no violation: a message that is marked as the beginning of the response
-(`prefix`), and calls at the end, which wait for their results.
+of: [tool, user]". Newer models of others do not continue a reply either: "This model does not
+support assistant message prefill. The conversation must end with a user message." It happens when
+a response is stored and the next request is sent before the user has written.
+
+Three cases are no violation: a message that is marked as the beginning of the response (`prefix`),
+calls at the end, which wait for their results, and a paused turn of the provider's own tools.
 
 The fix adds a short marked user message that asks the model to continue. A real message of
 the user is better.
@@ -15,23 +18,23 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Call, Message
+from toolwire.lint.examples.chat import blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import user_note, with_messages
+from toolwire.lint.model_names import refuses_assistant_at_end
 from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 
 def _trailing_message(facts: Facts) -> Message | None:
     """The last message, if it is text of the assistant that the target refuses there."""
     if (
-        not facts.profile.must_end_with_user_or_tool
-        or facts.conversation.kind != "request"
+        facts.conversation.kind != "request"
+        or not refuses_assistant_at_end(facts)
         or not facts.visible_indexes
     ):
         return None
     last = facts.messages[facts.visible_indexes[-1]]
-    if last.role != "assistant" or any(
-        isinstance(part, Call) and part.executor == "client" for part in last.parts
-    ):
+    if last.role != "assistant" or any(isinstance(part, Call) for part in last.parts):
         return None
     is_prefix = isinstance(last.raw, dict) and last.raw.get("prefix")
     return None if is_prefix else last
@@ -66,11 +69,17 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=48,
-    concerns=lambda profile: profile.must_end_with_user_or_tool,
-    bad=(Example("mistral", "mistral", {"messages": [_USER, _REPLY]}),),
+    concerns=lambda profile: profile.must_end_with_user_or_tool or bool(profile.no_prefill_models),
+    bad=(
+        Example("mistral", "mistral", {"messages": [_USER, _REPLY]}),
+        blocks_example(_USER, _REPLY, model="claude-opus-4-6"),
+        blocks_example(_USER, _REPLY, model="anthropic/claude-sonnet-5"),
+    ),
     good=(
         Example("mistral", "mistral", {"messages": [_USER, _REPLY, _USER]}),
         Example("mistral", "mistral", {"messages": [_USER, {**_REPLY, "prefix": True}]}),
         Example("openai-chat", "openai-chat", {"messages": [_USER, _REPLY]}),
+        blocks_example(_USER, _REPLY, model="claude-opus-4-5-20251101"),
+        blocks_example(_USER, _REPLY, model="claude-opus-4-20250514"),
     ),
 )

@@ -1,0 +1,29 @@
+"""What a provider refuses for some of its models only, which their names show.
+
+This module knows no rule and no wire.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from toolwire.lint.facts import Facts
+
+
+def refuses_assistant_at_end(facts: Facts) -> bool:
+    """True if a request for this model must not end with an assistant message."""
+    profile = facts.profile
+    return profile.must_end_with_user_or_tool or is_named_by(facts, profile.no_prefill_models)
+
+
+def is_named_by(facts: Facts, pattern: str) -> bool:
+    """True if the request names a model that a pattern matches."""
+    model = facts.conversation.settings.get("model")
+    return bool(pattern) and isinstance(model, str) and names_model(pattern, model)
+
+
+@lru_cache(maxsize=256)
+def names_model(pattern: str, model: str) -> bool:
+    """True if a pattern matches the name of a model; a program uses few models."""
+    return re.search(pattern, model) is not None
