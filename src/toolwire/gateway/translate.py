@@ -53,7 +53,7 @@ async def translate(request: GatewayRequest) -> None:
         place = f"{error.pointer}: " if error.pointer else ""
         raise RequestRejected(f"{place}{error.why}") from None
     upstream_request = request.upstream_request
-    if not upstream_request.passthrough and request.tool_loop is None:
+    if request.tool_loop is None:
         info = request.record.info(upstream_request.client_body)
         upstream_request = request.upstream_request = replace(upstream_request, info=info)
     _note_changes(request, upstream_request)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from toolwire.conversation.json import Object
-from toolwire.gateway.client_apis.api import ApiPath, ClientApi
+from toolwire.conversation.json import JsonPath, Object
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity
 from toolwire.streaming.events import Chunk
 
 
@@ -35,8 +35,15 @@ def _shift_block(chunk: Chunk, count: int) -> Chunk:
     return {**chunk, "index": index + count} if isinstance(index, int) else chunk
 
 
+def _find_message(body: Object) -> JsonPath | None:
+    if body.get("type") == "message_start" and isinstance(body.get("message"), dict):
+        return ("message",)
+    return () if body.get("type") == "message" else None
+
+
 API = ClientApi(
     wire="anthropic",
+    identity=ResponseIdentity(id_prefix="msg_", find=_find_message),
     ping={"type": "ping"},
     add_token=_add_token,
     add_token_chunks=_add_token_chunks,

@@ -74,6 +74,26 @@ class ResponseState(Struct, frozen=True, kw_only=True):
     """The answer to the deletion of a response."""
 
 
+class ResponseIdentity(Struct, frozen=True, kw_only=True):
+    """The fields of a response that identify it; an empty name is a field that the API lacks."""
+
+    find: Callable[[Object], JsonPath | None]
+    """The path of the response in a body or an event; None if it has none."""
+    id: str = "id"
+    id_prefix: str = ""
+    model: str = "model"
+    time: str = ""
+    time_is_text: bool = False
+    """True if the time is a text, not seconds."""
+    content: str = ""
+    """The list that is empty in an event before the response, which may lack its id."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the fields that the API has."""
+        return tuple(name for name in (self.id, self.model, self.time) if name)
+
+
 class ClientApi(Struct, frozen=True, kw_only=True):
     """One API that clients speak."""
 
@@ -88,6 +108,8 @@ class ClientApi(Struct, frozen=True, kw_only=True):
     """True if a body asks for a stream, where the path does not decide."""
     sse_query: bytes = b""
     """The query parameter that asks for server-sent events; without it a stream is a JSON array."""
+    identity: ResponseIdentity | None = None
+    """What identifies a response; None if nothing does."""
     call_paths: Callable[[Object], list[JsonPath]] = lambda body: []
     """Where the calls of a response, or of a chunk, are, if a call may lack its `id`."""
     call_marks: tuple[bytes, ...] = ()

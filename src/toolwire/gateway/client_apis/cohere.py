@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from toolwire.conversation.json import JSON, Object
-from toolwire.gateway.client_apis.api import ApiPath, ClientApi
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity
 from toolwire.streaming.events import Chunk
 
 
@@ -32,8 +32,13 @@ def _add_token_chunks(last: list[Chunk], token: str, blocks: int) -> list[Chunk]
     return [*last[:index], start, {"type": "content-end", "index": blocks}, *last[index:]]
 
 
+def _find_message(body: Object) -> JsonPath | None:
+    return () if body.get("type") == "message-start" or "message" in body else None
+
+
 API = ClientApi(
     wire="cohere",
+    identity=ResponseIdentity(model="", find=_find_message),
     add_token=_add_token,
     add_token_chunks=_add_token_chunks,
     counted_chunk="content-start",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 from toolwire.conversation.json import JsonPath, Object, get
-from toolwire.gateway.client_apis.api import ApiPath, ClientApi
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity
 from toolwire.streaming.events import Chunk
 
 _MODEL_PATH = r"(?:/gemini)?/v1(?:beta|alpha)?\d?/(?:models|tunedModels)/(?P<model>.+)"
@@ -53,8 +53,13 @@ def _call_paths(body: Object) -> list[JsonPath]:
     return paths
 
 
+def _find_response(body: Object) -> JsonPath | None:
+    return () if "candidates" in body else None
+
+
 API = ClientApi(
     wire="gemini",
+    identity=ResponseIdentity(id="responseId", model="modelVersion", find=_find_response),
     call_paths=_call_paths,
     call_marks=tuple(field.encode() for field in _CALL_FIELDS),
     add_token=_add_token,

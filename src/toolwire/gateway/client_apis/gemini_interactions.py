@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from base64 import b64encode
 
-from toolwire.conversation.json import JSON, Object
-from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseState
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity, ResponseState
 from toolwire.streaming.events import Chunk
 
 _PATH = r"(?:/gemini)?/v1(?:beta|alpha)?\d?/interactions"
@@ -84,8 +84,19 @@ STATE = ResponseState(
     noun="Interaction",
     not_found_code="not_found",
 )
+
+
+def _find_interaction(body: Object) -> JsonPath | None:
+    if isinstance(body.get("interaction"), dict):
+        return ("interaction",)
+    return () if "steps" in body else None
+
+
 API = ClientApi(
     wire="gemini-interactions",
+    identity=ResponseIdentity(
+        id_prefix="v1_", time="created", time_is_text=True, find=_find_interaction
+    ),
     state=STATE,
     add_token=_add_token,
     add_token_chunks=_add_token_chunks,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from toolwire.conversation.json import JSON, Object
-from toolwire.gateway.client_apis.api import ApiPath, ClientApi
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity
 from toolwire.streaming.events import Chunk
 
 TOKEN_FIELD = "reasoning_details"
@@ -54,8 +54,15 @@ def _edit_last_chunks(last: list[Chunk], body: Object) -> list[Chunk]:
     return [chunk for chunk in last if chunk.get("choices") != []]
 
 
+def _find_response(body: Object) -> JsonPath | None:
+    return () if "choices" in body else None
+
+
 API = ClientApi(
     wire="openai-chat",
+    identity=ResponseIdentity(
+        id_prefix="chatcmpl-", time="created", find=_find_response, content="choices"
+    ),
     add_token=_add_token,
     add_token_chunks=_add_token_chunks,
     edit_last_chunks=_edit_last_chunks,

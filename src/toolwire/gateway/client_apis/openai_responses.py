@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from toolwire.conversation.ids import digest
-from toolwire.conversation.json import JSON, Object
-from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseState
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity, ResponseState
 from toolwire.streaming.events import Chunk
 
 _RESPONSE_PATH = r"(?:/v1|/openai/v1)?/responses/(?P<response>[^/]+)"
@@ -81,8 +81,17 @@ STATE = ResponseState(
     final_events=_LAST_EVENTS,
     deleted=lambda response_id: {"id": response_id, "object": "response", "deleted": True},
 )
+
+
+def _find_response(body: Object) -> JsonPath | None:
+    if isinstance(body.get("response"), dict):
+        return ("response",)
+    return () if body.get("object") == "response" else None
+
+
 API = ClientApi(
     wire="openai-responses",
+    identity=ResponseIdentity(id_prefix="resp_", time="created_at", find=_find_response),
     websocket=True,
     state=STATE,
     add_token=_add_token,

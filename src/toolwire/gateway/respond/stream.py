@@ -21,6 +21,7 @@ from toolwire.gateway.translation.outcome import (
     find_fault,
     read_outcome,
 )
+from toolwire.gateway.translation.response_identity import IdentityFiller
 from toolwire.gateway.translation.response_stream import ResponseStream
 from toolwire.providers.http.response import LARGEST_BODY, Response
 from toolwire.providers.http.upstream import CONNECTION_ERRORS
@@ -192,6 +193,7 @@ class _PassthroughStream:
         self.pending: Awaitable[None] | None = None
         self._incomplete = b""
         self._renamed = False
+        self._identity = IdentityFiller(self._translator.api, request.upstream_request)
         self._call_ids: CallIds | None = None
         if self._translator.api.call_marks:
             self._call_ids = CallIds(self._translator.api, request.upstream_request)
@@ -245,16 +247,19 @@ class _PassthroughStream:
             return True
         if not self._writer.started:
             self._check_start(data)
-        if not self._renamed or self._call_ids is not None:
+        if not self._renamed or not self._identity.settled or self._call_ids is not None:
             data = self._edit(data)
         self.pending = self._writer.send_soon(data)
         return self.pending is None
 
     def _edit(self, data: bytes) -> bytes:
-        """Bytes under the model name of the client, and with an id on every call."""
+        """Bytes under the model name of the client, with the identity of the response and an id on
+        every call."""
         if not self._renamed:
             upstream_request = self._request.upstream_request
             data, self._renamed = self._translator.rename_model(data, upstream_request)
+        if not self._identity.settled and not self._is_binary:
+            data = self._identity.fill_lines(data)
         return data if self._call_ids is None else self._call_ids.add_to_lines(data)
 
     def _check_start(self, data: bytes, *, complete: bool = False) -> None:

@@ -43,13 +43,24 @@ def usage_of(response: Conversation) -> Usage | None:
     return usage if isinstance(usage, Usage) else None
 
 
-def read_outcome(data: bytes, wire: str) -> Outcome:
-    """The outcome of a whole response; nothing of one that cannot be read."""
+def read_response(data: bytes, wire: str) -> Conversation | None:
+    """A whole response; None if it cannot be read."""
     try:
-        response = decode(data, wire, "response")
+        return decode(data, wire, "response")
     except InputError:
+        return None
+
+
+def outcome_of(response: Conversation | None) -> Outcome:
+    """The outcome of a response; nothing of one that cannot be read."""
+    if response is None:
         return None, None
     return usage_of(response), response.messages[0].stop if response.messages else None
+
+
+def read_outcome(data: bytes, wire: str) -> Outcome:
+    """The outcome of a whole response."""
+    return outcome_of(read_response(data, wire))
 
 
 def read_input_tokens(data: bytes) -> Usage | None:

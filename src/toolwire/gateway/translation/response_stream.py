@@ -11,6 +11,7 @@ from toolwire.conversation.parts import Call, Message, Reasoning
 from toolwire.errors import DecodeError, UsageError
 from toolwire.gateway.translation.client_edits import ClientEdits
 from toolwire.gateway.translation.continuation_tokens import MAX_TOKEN_BYTES
+from toolwire.gateway.translation.response_identity import IdentityFiller
 from toolwire.gateway.translation.translator import NO_MESSAGE, Translator
 from toolwire.gateway.translation.upstream_request import UpstreamRequest, losses_without_token
 from toolwire.streaming.accumulate import conversation_events
@@ -153,6 +154,7 @@ class ResponseEdits(ClientEdits):
     def __init__(self, translator: Translator, request: UpstreamRequest) -> None:
         super().__init__(translator.api, request)
         self._translator = translator
+        self._identity = IdentityFiller(translator.api, request)
         self.keeps_bytes = not translator.same_wire
         """True while the bytes of the model are kept for a continuation token: not if they are too
         many for one."""
@@ -172,6 +174,8 @@ class ResponseEdits(ClientEdits):
 
     def edit_chunks(self, chunks: list[Chunk]) -> list[Chunk]:
         """Add ids, and count blocks."""
+        if self._request.passthrough:
+            chunks = list(map(self._identity.fill, chunks))
         return super().edit_chunks(self.add_call_ids(chunks))
 
     def edit_last_chunks(self, chunks: list[Chunk]) -> list[Chunk]:

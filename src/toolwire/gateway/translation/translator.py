@@ -26,7 +26,8 @@ from toolwire.gateway.translation.continuation_tokens import (
     encode_token,
     needs_token,
 )
-from toolwire.gateway.translation.outcome import read_outcome, usage_of
+from toolwire.gateway.translation.outcome import outcome_of, read_response, usage_of
+from toolwire.gateway.translation.response_identity import IdentityFiller
 from toolwire.gateway.translation.restore_history import restore_history
 from toolwire.gateway.translation.same_wire import forward_unchanged, rename_model
 from toolwire.gateway.translation.sampling import (
@@ -283,9 +284,12 @@ class Translator:
             DecodeError: it is not a response of the model's wire.
         """
         if request.passthrough:
+            response = read_response(data, self.wire)
             body, _ = self.rename_model(data, request)
             body = CallIds(self.api, request).add_to_bytes(body)
-            return TranslatedResponse(body, (), *read_outcome(data, self.wire))
+            if response is not None:
+                body = IdentityFiller(self.api, request).fill_bytes(body, response.source.body)
+            return TranslatedResponse(body, (), *outcome_of(response))
         response = decode(data, self.wire, "response")
         if not response.messages:
             raise DecodeError(NO_MESSAGE, wire=self.wire)

@@ -19,7 +19,7 @@ from toolwire.conversation.ids import MINTED, digest, is_minted
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.model import Setting
 from toolwire.conversation.parts import Call, Reasoning, Text
-from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.encode_context import EncodeContext, RequestInfo
 from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.engine.stream import copy_json
 
@@ -117,9 +117,14 @@ def id_setting(field: str = "id", prefix: str = "") -> SettingSpec:
 # --- model and time -------------------------------------------------------------------------------
 
 
+def answer_name(request: RequestInfo) -> JSON:
+    """Return the model name of a response whose source has none: the one that was asked for."""
+    return request.body.get("model") or UNKNOWN_MODEL
+
+
 def answer_model(context: EncodeContext) -> JSON:
-    """Make the model name: the one that was asked for."""
-    return context.request.body.get("model") or UNKNOWN_MODEL
+    """Make the model name."""
+    return answer_name(context.request)
 
 
 def model_setting(field: str = "model") -> SettingSpec:
