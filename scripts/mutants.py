@@ -246,8 +246,8 @@ MUTANTS = [
     ),
     Mutant(
         "conversation/pairing.py",
-        "elif self.ordered and self.turn_calls:",
-        "elif self.turn_calls:",
+        "elif self.ordered:\n            self._wait(result)",
+        "else:\n            self._wait(result)",
         "test_pairing.py",
     ),
     Mutant(
@@ -258,8 +258,8 @@ MUTANTS = [
     ),
     Mutant(
         "conversation/pairing.py",
+        "if len(calls) != len(results) or not calls or self._stands_before(results, calls):",
         "if len(calls) != len(results) or not calls:",
-        "if not calls or not results:",
         "test_pairing.py",
     ),
     Mutant(
@@ -316,10 +316,11 @@ MUTANTS = [
         "pass",
         "test_pairing.py",
     ),
+    Mutant("conversation/pairing.py", 'elif call.origin == "minted":', "else:", "test_pairing.py"),
     Mutant(
         "conversation/pairing.py",
-        'if call.executor == "provider" and call.origin == "minted":',
-        'if call.executor == "provider":',
+        "if call.executor == result.executor:",
+        "if call.executor != result.executor:",
         "test_pairing.py",
     ),
     # --- lowering ---

@@ -9,9 +9,10 @@ only. The request is accepted, but the model continues without its earlier reaso
 that a gateway for another wire appended to the id of a call is removed first. It is reported
 only if the request names a model that is known to require signatures.
 
-Claude requires the signature of every thinking block while thinking is enabled: "Invalid
-`signature` in `thinking` block". Clients that keep only the text of a block lose it. The fix
-replaces such a block by its text, with a mark.
+Claude requires the signature of every thinking block: "signature: Field required", and while
+thinking is enabled "Invalid `signature` in `thinking` block" for an empty one. Clients that keep
+only the text of a block lose it; streams that were cut off and models of other makers have none.
+The fix replaces such a block by its text, with a mark.
 """
 
 from __future__ import annotations
@@ -78,23 +79,32 @@ def _calls_with_signature_in_id(facts: Facts) -> PartMap[Call, str]:
 
 
 def _unsigned_thinking(facts: Facts) -> list[Part]:
-    """Thinking blocks without a signature, if thinking is enabled. A translation leaves them out,
-    so this is about the body of the target's own wire."""
+    """Thinking blocks without a signature; those with an empty one only if thinking is enabled. A
+    translation leaves them out, so this is about the body of the target's own wire."""
     if (
         facts.profile.reasoning_to_return != "thinking"
         or facts.observations.holds(Observation.NO_REASONING)
         or facts.conversation.kind != "request"
         or not facts.own_wire
-        or thinking_switch(facts) not in ("enabled", "adaptive")
     ):
         return []
+    is_enabled = thinking_switch(facts) in ("enabled", "adaptive")
     return [
         part
         for message in facts.messages
         if message.role == "assistant"
         for part in message.parts
-        if isinstance(part, Reasoning) and not part.signature and part.hidden is None
+        if isinstance(part, Reasoning)
+        and not part.signature
+        and part.hidden is None
+        and (is_enabled or _lacks_field(part))
     ]
+
+
+def _lacks_field(part: Reasoning) -> bool:
+    """True for a thinking block without the field, which is required whatever it holds."""
+    raw = part.raw
+    return isinstance(raw, dict) and "thinking" in raw and raw.get("signature") is None
 
 
 def _is_function_call(call: Call) -> bool:
@@ -103,7 +113,7 @@ def _is_function_call(call: Call) -> bool:
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for part in _unsigned_thinking(facts):
-        yield part.path, "this thinking block has no signature, and thinking is enabled", "safe"
+        yield part.path, "this thinking block has no signature", "safe"
     if not may_be_reasoning_model(facts):
         return
     hidden = _calls_with_signature_in_id(facts)
@@ -184,7 +194,7 @@ def _calls_example(
     return Example("gemini", target, {"contents": messages, **({"model": model} if model else {})})
 
 
-def _thinking_example(signature: str, *, enabled: bool) -> Example:
+def _thinking_example(signature: str | None, *, enabled: bool) -> Example:
     block: JSON = {"type": "thinking", "thinking": "hm", "signature": signature}
     use: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
     result: JSON = {"type": "tool_result", "tool_use_id": "t1", "content": "1"}
@@ -212,6 +222,7 @@ RULE = Rule(
         _calls_example("", ""),
         _calls_example("", target="vertex-gemini"),
         _thinking_example("", enabled=True),
+        _thinking_example(None, enabled=False),
     ),
     good=(
         _calls_example("CiQB"),
