@@ -71,15 +71,13 @@ _CHAT = {
     "reasoning": "The `reasoning_content` in the thinking mode must be passed back to the API.",
     "unsigned": "Function call is missing a thought_signature in functionCall parts.",
 }
+_NO_CALL_FOUND = "No tool call found for function call output with call_id {id}."
+_NO_OUTPUT_FOUND = "No tool output found for function call {id}."
 _ITEMS = {
     **_CHAT,
     "no-id:result": _CHAT["no-id"],
-    "unasked": "No tool call found for function call output with call_id {id}.",
-    "stranger": "No tool call found for function call output with call_id {id}.",
-    "unanswered": "No tool output found for function call {id}.",
-    "parted": "No tool output found for function call {id}.",
-    "twice": "No tool output found for function call {id}.",
-    "dup-result": "No tool call found for function call output with call_id {id}.",
+    **dict.fromkeys(("unasked", "stranger", "dup-result"), _NO_CALL_FOUND),
+    **dict.fromkeys(("unanswered", "parted", "twice"), _NO_OUTPUT_FOUND),
     "item": "Invalid '{path}': '{item}'. Expected an ID that begins with '{prefix}'.",
     "odd-item": (
         "Invalid '{path}': '{item}'. Expected an ID that contains letters, numbers, underscores, or"
@@ -118,6 +116,11 @@ _ITEMS = {
     "long-name": f"Invalid '{{where}}.name': {_LONG}",
 }
 _BLOCKS = {
+    "last": (
+        "This model does not support assistant message prefill. The conversation must end with a"
+        " user message."
+    ),
+    "dangling": "messages.{index}: The final block in an assistant message cannot be `thinking`.",
     "role:user": "messages.{index}: `tool_use` blocks can only be in `assistant` messages",
     "role": "messages.{index}: `tool_result` blocks can only be in `user` messages",
     "no-id": "{field}: Field required",

@@ -246,7 +246,7 @@ _ABOUT_REASONING = (
     ErrorPattern(
         rf"final block .{{0,60}}cannot be thinking|both content and {REASONING}"
         rf"|{REASONING} (?:\w+ ){{0,4}}(?:last|final) block",
-        rules=("content-shape", "reasoning-dangling"),
+        rules=("reasoning-dangling", "content-shape"),
         meaning="reasoning stands where this provider does not accept it",
         example="messages.1: The final block in an assistant message cannot be `thinking`.",
     ),
