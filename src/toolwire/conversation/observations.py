@@ -8,6 +8,7 @@ a well-formed history pays for this pass only. This module knows no rule and no 
 
 from __future__ import annotations
 
+from toolwire.conversation.json import SurrogateBytes
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import (
@@ -73,16 +74,18 @@ class Observation:
     WIRE_IDS = 1 << 18
     """Every call and result has a call id from its wire that is not a number, and no call has the
     id of an item beside it."""
-    ACCEPTED_IDS = 1 << 19
+    WHOLE_CHARACTERS = 1 << 19
+    """The body was read by a parser that refuses half a character, and was not edited since."""
+    ACCEPTED_IDS = 1 << 20
     """The target accepts the id of every call and result. This and what follows depends on the
     target, and is only known on its own wire."""
-    ACCEPTED_NAMES = 1 << 20
+    ACCEPTED_NAMES = 1 << 21
     """The target accepts the name of every tool."""
-    ACCEPTED_ARGUMENTS = 1 << 21
+    ACCEPTED_ARGUMENTS = 1 << 22
     """The arguments of every call have the form that the target expects."""
 
 
-ALL = (1 << 19) - 1
+ALL = (1 << 20) - 1
 """All properties that one pass sees."""
 SERVER_TOOL_IDS = ("srvtoolu_", "mcptoolu_")
 """Prefixes of ids that a provider gives to calls that it runs itself."""
@@ -133,14 +136,17 @@ def observe(conversation: Conversation, target: str) -> Observations:
     is_start = True
     """True until a message comes that is not a system message."""
     for message in conversation.messages:
-        role, parts, raw = message.role, message.parts, message.source.raw
-        is_foreign = message.wire != target
-        if not is_foreign:
+        role, parts, source = message.role, message.parts, message.source
+        raw = source.raw
+        if message.wire == target:
+            is_foreign = False
             missing |= Observation.OTHER_WIRE
-        elif raw.__class__ is dict:
-            spec = message.source.spec
+        else:
+            is_foreign = True
+            spec = source.spec
             if (
-                spec is not None
+                type(raw) is dict
+                and spec is not None
                 and (spec.inner or not spec.keys.issuperset(raw))
                 and not spec.clean(raw)
             ):
@@ -154,13 +160,13 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 missing |= Observation.STARTS_WITH_USER
         has_calls = has_results = False
         for part in parts:
-            if part.__class__ is Text:
+            if type(part) is Text:
                 texts.append(part.text)
                 if has_calls or part.refusal:
                     missing |= Observation.PLAIN
                 if pending:
                     missing |= Observation.RESULTS_IN_PLACE
-            elif part.__class__ is Result:
+            elif type(part) is Result:
                 results.append(part)
                 has_results = True
                 if role == "assistant":
@@ -169,26 +175,27 @@ def observe(conversation: Conversation, target: str) -> Observations:
                     missing |= Observation.RESULTS_IN_PLACE
                 if part.error:
                     missing |= Observation.NO_ERROR_RESULTS
-                if part.output.__class__ is tuple:
+                if type(part.output) is tuple:
                     missing |= Observation.PLAIN
                     if is_foreign:
                         leftovers += part.output
-            elif part.__class__ is Call:
+            elif type(part) is Call:
                 calls.append(part)
                 if pending and not has_calls:
                     missing |= Observation.RESULTS_IN_PLACE
                 pending.append(part.id)
                 has_calls = True
             else:
-                missing |= _OTHER_PARTS.get(part.__class__, Observation.PLAIN)
+                missing |= _OTHER_PARTS.get(type(part), Observation.PLAIN)
                 if pending:
                     missing |= Observation.RESULTS_IN_PLACE
             if is_foreign:
-                block = part.source.raw
+                part_source = part.source
+                block = part_source.raw
                 if part.signature is not None:
                     leftovers.append(part)
-                elif block.__class__ is dict and block is not raw:
-                    spec = part.source.spec
+                elif type(block) is dict and block is not raw:
+                    spec = part_source.spec
                     if (
                         spec is not None
                         and (spec.inner or not spec.keys.issuperset(block))
@@ -215,6 +222,9 @@ def observe(conversation: Conversation, target: str) -> Observations:
     if calls or results:
         missing |= _observe_calls(conversation, target, observations)
     missing |= _observe_settings(conversation, target, observations)
+    body_bytes = conversation.source.raw
+    if body_bytes is None or type(body_bytes) is SurrogateBytes or not conversation.pristine:
+        missing |= Observation.WHOLE_CHARACTERS
     observations.flags = ALL & ~missing
     return observations
 
@@ -302,9 +312,10 @@ def _observe_settings(conversation: Conversation, target: str, observations: Obs
     for tool in tools:
         if tool.kind != "function" or not tool.name or tool.strict is not None:
             missing |= Observation.PLAIN_TOOLS
-        raw, spec = tool.source.raw, tool.source.spec
-        if is_foreign and raw.__class__ is dict and spec is not None and not spec.clean(raw):
-            observations.leftovers.append(tool)
+        if is_foreign:
+            raw, spec = tool.source.raw, tool.source.spec
+            if type(raw) is dict and spec is not None and not spec.clean(raw):
+                observations.leftovers.append(tool)
     if not tools and (observations.calls or observations.results):
         missing |= Observation.CALLS_DEFINED
     if not conversation.settings.keys().isdisjoint(REASONING_SETTINGS):

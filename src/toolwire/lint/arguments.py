@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from json import JSONDecodeError, JSONDecoder
+from json import JSONDecoder
 from typing import Literal, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
@@ -283,8 +283,9 @@ def _split_objects(text: str) -> tuple[Object, ...]:
     position = 0
     while position < len(text):
         try:
-            value, position = decoder.raw_decode(text, position)
-        except (JSONDecodeError, RecursionError):
+            start, (_, position) = position, decoder.raw_decode(text, position)
+            value = parse(text[start:position])
+        except (ValueError, RecursionError):
             return ()
         if not isinstance(value, dict):
             return ()

@@ -18,11 +18,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.codec import encode_in_full, read_body
-from toolwire.conversation.id_map import IdMap
+from toolwire.conversation.id_map import NO_MAP, IdMap
 from toolwire.conversation.ids import give_results_ids
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Change, Conversation, Finding, Kind, Tool
-from toolwire.conversation.observations import Observations
+from toolwire.conversation.observations import Observation, Observations
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
 from toolwire.lint.registry import fixable_rules, rules_for_translation, rules_to_check
@@ -49,8 +49,10 @@ def repair_for_translation(
     conversation: Conversation, profile: Profile, observations: Observations
 ) -> RepairedConversation:
     """Apply safe fixes for a target on another wire."""
-    facts = Facts(conversation, profile, observations)
-    return _repair(facts, rules_for_translation(profile, observations.flags), unsafe=False)
+    rules = rules_for_translation(profile, observations.flags)
+    if not rules:
+        return RepairedConversation(conversation, [], [], NO_MAP, observations)
+    return _repair(Facts(conversation, profile, observations), rules, unsafe=False)
 
 
 def repair_on_own_wire(
@@ -148,6 +150,8 @@ class Repair:
         if fixed is None or conversation is None:
             return None
         facts = Facts(conversation, self._facts.profile)
+        # No fix adds half a character, so a history that had none needs no further look.
+        facts.observations.flags |= self._facts.observations.flags & Observation.WHOLE_CHARACTERS
         rules = frozenset(rules_to_check(facts))
         left = list(rule.check(facts)) if rule in rules else []
         if left and _messages(left) >= _messages(problems):

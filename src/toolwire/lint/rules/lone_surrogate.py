@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from toolwire.conversation.json import (
     JSON,
     JsonPath,
-    SurrogateBytes,
     find_lone_surrogates,
     has_lone_surrogate,
     load,
     replace_lone_surrogates,
 )
 from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
 from toolwire.errors import DecodeError
@@ -43,11 +43,7 @@ _CHANGE = "replaced half a character, which is not valid JSON"
 
 
 def _may_hold_surrogates(facts: Facts) -> bool:
-    """False if the body was parsed by a parser that refuses them."""
-    if not facts.profile.rejects_lone_surrogates or facts.conversation.kind != "request":
-        return False
-    raw = facts.conversation.source.raw
-    return raw is None or isinstance(raw, SurrogateBytes) or not facts.conversation.pristine
+    return facts.profile.rejects_lone_surrogates and facts.conversation.kind == "request"
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -141,6 +137,7 @@ RULE = Rule(
     fix=_fix,
     order=7,
     concerns=lambda profile: profile.rejects_lone_surrogates,
+    ruled_out_by=(Observation.WHOLE_CHARACTERS,),
     bad=(
         chat_example(USER, assistant(tool_call("c1")), tool_message("c1", _HALF)),
         blocks_example({"role": "user", "content": _HALF}),
