@@ -57,10 +57,10 @@ def assign_ids(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tu
     has_item_ids = False
     for message in messages:
         for part in message.parts:
-            if part.__class__ is Call:
+            if type(part) is Call:
                 call_ids.append(part.id)
                 has_item_ids = has_item_ids or part.item is not None
-            elif part.__class__ is Result:
+            elif type(part) is Result:
                 result_ids.append(part.call_id)
     if "" in call_ids or "" in result_ids:
         return _assign_missing(messages, seed, ordered)

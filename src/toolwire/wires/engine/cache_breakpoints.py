@@ -106,7 +106,7 @@ def _lifetime(part: Traceable) -> bool | None:
 
 def _mark_lifetime(raw: JSON | UnsetType) -> bool | None:
     """The same of a block or body."""
-    if not isinstance(raw, dict):
+    if not isinstance(raw, dict) or BREAKPOINT_FIELDS.isdisjoint(raw):
         return None
     marks = [mark for field in BREAKPOINT_FIELDS if isinstance(mark := raw.get(field), dict)]
     return any(mark.get("ttl") in _LONG for mark in marks) if marks else None

@@ -57,7 +57,7 @@ class RequestInfo(Struct, frozen=True):
 
 NO_REQUEST = RequestInfo()
 
-BREAKPOINT_FIELDS = ("cache_control", "cachePoint", "prompt_cache_breakpoint")
+BREAKPOINT_FIELDS = frozenset({"cache_control", "cachePoint", "prompt_cache_breakpoint"})
 """The fields of a block that mark it as the end of a prefix to cache; clients of several wires send
 them. They change no answer, so that no loss is reported."""
 Breakpoints: TypeAlias = PartMap[Traceable, bool]

@@ -125,35 +125,38 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         prompt, position = _NO_PROMPT, 0
         """The system prompt of this wire, and the number of system blocks before it."""
         turn = _Turn()
+        name, alone, write_text = self.name, self.alone, self.text
         write_result = self.foreign[Result]
+        marks_nothing = context.breakpoints is None
         previous_role, role = "", ""
         for message in conversation.messages:
             previous_role, role, parts = role, message.role, message.parts
             if role == "assistant":
-                self._write_results(turn, out)
-                if self.alone:
+                if turn.results:
+                    self._write_results(turn, out)
+                if alone:
                     turn.add_caller(parts, same_turn=previous_role == "assistant")
-            if message.wire == self.name:
+            if message.wire == name:
                 patched = patch_message(message, context, self.read)
                 if not isinstance(patched, UnsetType):
                     self._write_results(turn, out)
                     if written.add_native(message, patched, context):
                         prompt, position = message, len(system)
                     continue
-            elif len(parts) == 1 and role != "system" and context.breakpoints is None:
+            elif marks_nothing and len(parts) == 1 and role != "system":
                 only = parts[0]
-                if only.__class__ is Text and only.text and not only.refusal:
+                if type(only) is Text and only.text and not only.refusal:
                     if turn.results:
                         self._write_results(turn, out)
-                    out.append(self.text(role, only.text))
+                    out.append(write_text(role, only.text))
                     continue
-                if only.__class__ is Result and role != "assistant":
+                if type(only) is Result and role != "assistant":
                     turn.results.append((only.call_id, write_result(only, context)))
                     continue
             blocks = self._write_in_turn(message, turn, context)
             if role == "system" and not out:
                 system += blocks
-            elif blocks and turn.results and not self.alone and any(map(_is_result, parts)):
+            elif blocks and turn.results and not alone and any(map(_is_result, parts)):
                 self._write_results(turn, out, following=blocks)
             elif blocks:
                 self._write_results(turn, out)
@@ -218,7 +221,10 @@ class _Turn(Struct, eq=False):
     def add_caller(self, parts: tuple[Part, ...], *, same_turn: bool) -> None:
         """Add the calls of a message. Those of consecutive messages are one turn: its results
         follow all of them."""
-        self.callers = [*self.callers, parts] if same_turn else [parts]
+        if same_turn:
+            self.callers.append(parts)
+        else:
+            self.callers = [parts]
 
     def call_ids(self) -> list[str]:
         """The ids of the calls, in order."""

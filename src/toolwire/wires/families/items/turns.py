@@ -119,7 +119,9 @@ class ItemReader(Struct, frozen=True, eq=False):
 
     def defines_tools(self, item: Object, key: str) -> bool:
         """True if an item of the list `key` defines tools."""
-        return key == "input" and tools_in_item(item) is not None
+        if key != "input" or item.get("type") != TOOLS_ITEM.name:
+            return False
+        return tools_in_item(item) is not None
 
     # --- items ---
 
@@ -134,14 +136,14 @@ class ItemReader(Struct, frozen=True, eq=False):
             path: JsonPath = (key, i)
             if not isinstance(item, dict):
                 raise_unexpected(self.name, path, "an object", item)
-            if self.defines_tools(item, key):
-                index.unknown_fields += _unknown_fields(item, path, TOOLS_ITEM)
-                yield None, ()
-                continue
             if self.is_message(item):
                 role, parts = self.read_message(item, path)
                 if role == "assistant":
                     index.unknown_fields += _unknown_fields(item, path, self.message_spec(item))
+            elif self.defines_tools(item, key):
+                index.unknown_fields += _unknown_fields(item, path, TOOLS_ITEM)
+                yield None, ()
+                continue
             else:
                 parts = self._read_item(item, path, index)
                 role = _role_of(parts[0])
