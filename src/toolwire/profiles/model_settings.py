@@ -108,7 +108,7 @@ def refused_settings(profile: Profile, settings: Mapping[str, Setting]) -> dict[
     model = settings.get("model")
     refused: dict[str, str] = {}
     for row in REFUSED.get(profile.name, ()) if isinstance(model, str) else ():
-        if _applies(row, settings):
+        if not settings.keys().isdisjoint(row.settings) and _applies(row, settings):
             refused |= {
                 name: f"{model} refuses this setting: {name}"
                 for name in row.settings

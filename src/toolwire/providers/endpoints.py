@@ -44,12 +44,11 @@ class ModelEndpoint(Struct, frozen=True, kw_only=True, eq=False):
     def body(self, body: Object, *, stream: bool) -> Object:
         """Return a request with the fields that ask for a stream, or for none."""
         provider = self.provider
-        kept = {
-            key: value
-            for key, value in body.items()
-            if key not in provider.path_fields and key != "stream"
-        }
-        return {**kept, **dict(provider.stream_fields if stream else provider.whole_fields)}
+        complete = dict(body)
+        for name in (*provider.path_fields, "stream"):
+            complete.pop(name, None)
+        complete.update(provider.stream_fields if stream else provider.whole_fields)
+        return complete
 
     def __repr__(self) -> str:
         """Without the key, and without a password in the address: this text reaches logs."""

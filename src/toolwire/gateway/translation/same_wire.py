@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from msgspec import Raw, Struct
+from msgspec import Struct
 from msgspec.json import Decoder
 
 from toolwire.codec import decode_in_full, resolve
-from toolwire.conversation.json import JSON, Object, dump, load, parse, put
+from toolwire.conversation.json import JSON, Object, dump, load, put
 from toolwire.errors import DecodeError
 from toolwire.gateway.translation.call_ids import StrippedRequest
 from toolwire.gateway.translation.upstream_request import UpstreamRequest, replaces_functions
@@ -18,8 +18,8 @@ _MODEL_FIELD = re.compile(rb'("model"\s*:\s*)"(?:[^"\\]|\\.)*"')
 
 
 class _RoutingFields(Struct):
-    model: Raw = Raw(b"null")
-    stream: Raw = Raw(b"null")
+    model: str | None = None
+    stream: bool | None = None
 
 
 _decode_routing_fields = Decoder(_RoutingFields).decode
@@ -33,9 +33,9 @@ def read_routing_fields(raw: bytes, wire: str) -> Object:
     """
     try:
         fields = _decode_routing_fields(raw)
-        return {"model": parse(bytes(fields.model)), "stream": parse(bytes(fields.stream))}
+        return {"model": fields.model, "stream": fields.stream}
     except (ValueError, RecursionError):
-        value, _ = load(raw, wire)  # it reports the reason, and accepts unusual spellings
+        value, _ = load(raw, wire)  # it reports the reason, and accepts unusual spellings and types
     if not isinstance(value, dict):
         raise DecodeError("a request is a JSON object", wire=wire)
     return value

@@ -30,7 +30,7 @@ def sampling_settings(
     settings: Mapping[str, Setting], fields: Sequence[str], body: Object
 ) -> dict[str, JSON]:
     """Return the sampling settings that a request may have; none beside a thinking budget."""
-    if not fields or get(body, ("thinking", "type")) == "enabled":
+    if settings.keys().isdisjoint(fields) or get(body, ("thinking", "type")) == "enabled":
         return {}
     return {
         name: value
@@ -43,26 +43,25 @@ def fit_settings(
     conversation: Conversation, profile: Profile
 ) -> tuple[Conversation, tuple[Loss, ...]]:
     """Return the conversation with settings that its model takes, and what that changes."""
-    settings, paths = dict(conversation.settings), conversation.source.setting_paths
+    settings, paths = conversation.settings, conversation.source.setting_paths
     reasons = refused_settings(profile, settings)
     defaults = {name for name in reasons if settings[name] == DEFAULTS.get(name)}
-    for name in reasons:
-        del settings[name]
+    if reasons:
+        settings = {name: value for name, value in settings.items() if name not in reasons}
     fitted, changed = fit_ranges(profile, settings)
-    settings |= fitted
-    reasons |= changed
     most, least = settings.get("max_tokens"), LEAST_TOKENS.get(profile.name, 0)
     if isinstance(most, int) and 0 < most < least:
-        settings["max_tokens"] = least
-        reasons["max_tokens"] = f"the provider takes {least} tokens at least: max_tokens"
-    if not reasons:
+        fitted["max_tokens"] = least
+        changed["max_tokens"] = f"the provider takes {least} tokens at least: max_tokens"
+    if not reasons and not changed:
         return conversation, ()
+    reasons |= changed
     losses = tuple(
         Loss(paths.get(name) or (name,), reason)
         for name, reason in reasons.items()
         if name not in defaults
     )
-    return replace(conversation, settings=settings), losses
+    return replace(conversation, settings={**settings, **fitted}), losses
 
 
 def remove_refused_fields(raw: bytes, profile: Profile) -> tuple[bytes, tuple[Loss, ...]]:

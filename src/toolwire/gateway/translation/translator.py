@@ -236,7 +236,8 @@ class Translator:
         else:
             settings = conversation.settings
             sampling = sampling_settings(settings, self.sampling_fields, body)
-            losses = losses_without(losses, sampling, settings) if sampling else losses
+            if sampling:
+                losses = losses_without(losses, sampling, settings)
             body = {**body, **self._reasoning_fields(body), **sampling}
             custom_tools = frozenset(
                 [tool.name for tool in original.tools if tool.kind == "custom"]
