@@ -68,8 +68,10 @@ class ConnectionPool:
         """
         connection = self._take_idle(route.key)
         if connection is not None:
+            response = connection.send(head, body, timeouts.idle)
             try:
-                return await _exchange(connection, head, body, timeouts.idle)
+                await response.wait_for_head()
+                return response
             except StaleConnection:
                 pass
         try:
@@ -82,7 +84,9 @@ class ConnectionPool:
         except (OSError, RuntimeError) as error:
             # uvloop raises RuntimeError for an address that cannot be used
             raise connect_error(error, route.server.origin) from error
-        return await _exchange(connection, head, body, timeouts.idle)
+        response = connection.send(head, body, timeouts.idle)
+        await response.wait_for_head()
+        return response
 
     def close(self) -> None:
         """Close all connections. Requests in progress fail."""
@@ -202,13 +206,3 @@ class ConnectionPool:
             found = await self.loop.getaddrinfo(host, port, type=SOCK_STREAM)
             known = self._addresses[host, port] = now + DNS_TTL, [*found]
         return known[1]
-
-
-async def _exchange(connection: Connection, head: bytes, body: bytes, idle: float) -> Response:
-    response = connection.send(head, body, idle)
-    try:
-        await response.wait_for_head()
-    except BaseException:
-        response.close()
-        raise
-    return response

@@ -98,13 +98,20 @@ class Response:
         """Whether the last byte has arrived."""
 
     async def wait_for_head(self) -> None:
-        """Wait until status and headers are there. Raises OSError."""
-        while not self.started:
-            if self._error is not None:
-                raise self._error
-            await self._wait()
-        if "content-encoding" in self.headers:
-            self._decompressor = decompressor_for(self.headers["content-encoding"])
+        """Wait until status and headers are there; close the response if they do not arrive.
+
+        Raises OSError.
+        """
+        try:
+            while not self.started:
+                if self._error is not None:
+                    raise self._error
+                await self._next_arrival()
+            if "content-encoding" in self.headers:
+                self._decompressor = decompressor_for(self.headers["content-encoding"])
+        except BaseException:
+            self.close()
+            raise
 
     def read(self) -> Coroutine[None, None, bytes]:
         """Return what arrived since the last read; empty at the end. Raises OSError."""
@@ -119,6 +126,8 @@ class Response:
             ValueError: The body is larger than `largest` bytes.
             OSError: The connection broke.
         """
+        if self.ended and self._buffered <= largest and self._decompressor is None:
+            return self._take_pieces()  # it arrived together with its head, as most do
         pieces: list[bytes] = []
         size = 0
         while data := await self.read():
@@ -134,7 +143,7 @@ class Response:
                 raise self._error
             if self.ended:
                 return b""
-            await self._wait()
+            await self._next_arrival()
         return self._take_pieces()
 
     async def pump(self, consumer: Callable[[bytes], bool]) -> None:
@@ -155,7 +164,7 @@ class Response:
                 continue
             self._consumer, self._consumer_paused = consumer, False
             try:
-                await self._wait()
+                await self._next_arrival()
             finally:
                 self._consumer = None
             if self._consumer_error is not None:
@@ -185,15 +194,12 @@ class Response:
         self._buffered = 0
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    async def _wait(self) -> None:
-        owner = self._owner
-        if owner is None:
+    def _next_arrival(self) -> asyncio.Future[None]:
+        """Return what is done when something arrives, or the response ends or fails."""
+        if self._owner is None:
             raise ProtocolError("the response is closed")
-        self._waiter = owner.loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
+        self._waiter = self._owner.loop.create_future()
+        return self._waiter
 
     def close(self) -> None:
         """Release the connection. It is used again if the response had ended."""
@@ -237,4 +243,5 @@ class Response:
             wants_more = bool(self._pieces) and self._feed_consumer(consumer)
             if wants_more and not self.ended and self._error is None:
                 return
+        self._waiter = None
         waiter.set_result(None)
