@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
-from toolwire.codec import decode
-from toolwire.conversation.json import load, parse
+from toolwire.codec import decode, resolve
+from toolwire.conversation.json import Object, load, parse
 from toolwire.conversation.model import Conversation, Usage
 from toolwire.errors import DecodeError, InputError
 from toolwire.streaming.events import (
@@ -22,6 +22,7 @@ from toolwire.streaming.events import (
 )
 from toolwire.streaming.framing.aws import AwsEvents
 from toolwire.streaming.stream_input import EventInput, resolve_stream
+from toolwire.wires.engine.specs import Outcome
 from toolwire.wires.engine.stream import StreamSpec
 
 _FIRST_EVENT_BYTES = 16 * 1024
@@ -33,9 +34,6 @@ _LAST_EVENTS = 8
 _CONTENT = (PartStart, PartDelta, PartComplete)
 """The events of a stream that are an answer."""
 
-Outcome = tuple[Usage | None, str | None]
-"""The token usage, and the neutral finish reason."""
-
 
 def usage_of(response: Conversation) -> Usage | None:
     """The token usage of a response."""
@@ -43,24 +41,33 @@ def usage_of(response: Conversation) -> Usage | None:
     return usage if isinstance(usage, Usage) else None
 
 
-def read_response(data: bytes, wire: str) -> Conversation | None:
-    """A whole response; None if it cannot be read."""
+def parse_response(data: bytes, wire: str) -> Object | None:
+    """The JSON of a whole response; None if it is no object."""
     try:
-        return decode(data, wire, "response")
+        body, _ = load(data, wire)
     except InputError:
         return None
+    return body if isinstance(body, dict) else None
 
 
-def outcome_of(response: Conversation | None) -> Outcome:
-    """The outcome of a response; nothing of one that cannot be read."""
-    if response is None:
+def outcome_of(body: Object | None, wire: str) -> Outcome:
+    """The outcome of a whole response; nothing of one that cannot be read."""
+    if body is None:
+        return None, None
+    read_fields = resolve(wire)[0].read_outcome
+    outcome = None if read_fields is None else read_fields(body)
+    if outcome is not None:
+        return outcome
+    try:
+        response = decode(body, wire, "response")
+    except InputError:
         return None, None
     return usage_of(response), response.messages[0].stop if response.messages else None
 
 
 def read_outcome(data: bytes, wire: str) -> Outcome:
-    """The outcome of a whole response."""
-    return outcome_of(read_response(data, wire))
+    """The outcome of a whole response as bytes."""
+    return outcome_of(parse_response(data, wire), wire)
 
 
 def read_input_tokens(data: bytes) -> Usage | None:

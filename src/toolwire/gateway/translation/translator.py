@@ -26,7 +26,7 @@ from toolwire.gateway.translation.continuation_tokens import (
     encode_token,
     needs_token,
 )
-from toolwire.gateway.translation.outcome import outcome_of, read_response, usage_of
+from toolwire.gateway.translation.outcome import outcome_of, parse_response, usage_of
 from toolwire.gateway.translation.response_identity import IdentityFiller
 from toolwire.gateway.translation.restore_history import restore_history
 from toolwire.gateway.translation.same_wire import forward_unchanged, rename_model
@@ -285,12 +285,12 @@ class Translator:
             DecodeError: it is not a response of the model's wire.
         """
         if request.passthrough:
-            response = read_response(data, self.wire)
+            parsed = parse_response(data, self.wire)
             body, _ = self.rename_model(data, request)
             body = CallIds(self.api, request).add_to_bytes(body)
-            if response is not None:
-                body = IdentityFiller(self.api, request).fill_bytes(body, response.source.body)
-            return TranslatedResponse(body, (), *outcome_of(response))
+            if parsed is not None:
+                body = IdentityFiller(self.api, request).fill_bytes(body, parsed)
+            return TranslatedResponse(body, (), *outcome_of(parsed, self.wire))
         response = decode(data, self.wire, "response")
         if not response.messages:
             raise DecodeError(NO_MESSAGE, wire=self.wire)

@@ -32,10 +32,12 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import (
     put_tools,
     read_settings,
+    read_usage,
     write_finish_reason,
     write_settings,
 )
 from toolwire.wires.engine.specs import (
+    Outcome,
     keys,
     list_at,
     patch_message,
@@ -135,16 +137,16 @@ def read(body: JSON, kind: Kind) -> Conversation:
 
 
 _RESPONSE_KEYS = keys("type", "role", "content", "stop_reason")
+_TEXT = keys("text")
 
 
 def _read_response(body: Object) -> Conversation:
     content = list_at(NAME, body, ("content",))
     settings = read_settings(RESPONSE, body, _RESPONSE_KEYS)
-    reason = body.get("stop_reason")
     message = Message(
         "assistant",
         _read_content(content, ("content",)),
-        FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None,
+        _read_finish_reason(body),
         NAME,
         source=Source(raw={"role": "assistant", "content": content}, spec=MESSAGE),
     )
@@ -152,6 +154,19 @@ def _read_response(body: Object) -> Conversation:
     return build_conversation(
         NAME, "response", body, messages=(message,), settings=settings, seed=seed
     )
+
+
+def _read_finish_reason(body: Object) -> str | None:
+    reason = body.get("stop_reason")
+    return FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
+
+
+def read_outcome(body: Object) -> Outcome | None:
+    """The outcome of a response; None if its content decides: a turn may end with calls."""
+    content, stop = body.get("content"), _read_finish_reason(body)
+    if not isinstance(content, list) or (stop == "stop" and not types_in(content) <= _TEXT):
+        return None
+    return read_usage(RESPONSE, body), stop
 
 
 def write(conversation: Conversation, context: EncodeContext) -> JSON:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec import UNSET, Struct, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
-from toolwire.conversation.model import Conversation, Setting
+from toolwire.conversation.model import Conversation, Setting, Usage
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Message
 from toolwire.wires.engine.encode_context import BREAKPOINT_FIELDS, EncodeContext
@@ -156,6 +156,19 @@ def read_settings(
         ):
             unknown.append((key,))
     return SettingsRead(values, places, tuple(unknown))
+
+
+def read_usage(fields: tuple[SettingSpec, ...], body: Object) -> Usage | None:
+    """Read the token usage of a response, and nothing else."""
+    spec = _index(fields).writers["usage"]
+    item = get(body, spec.path)
+    if not item or isinstance(item, UnsetType):
+        return None
+    try:
+        usage = spec.read(item)
+    except UNREADABLE:
+        return None
+    return usage if isinstance(usage, Usage) else None
 
 
 def _read_field(

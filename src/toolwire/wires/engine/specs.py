@@ -14,7 +14,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, kind_of, patch, put
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.model import Conversation, Kind, Tool
+from toolwire.conversation.model import Conversation, Kind, Tool, Usage
 from toolwire.conversation.parts import Call, Message, Opaque, Origin, Part, Source
 from toolwire.errors import DecodeError
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities
@@ -345,6 +345,10 @@ def types_in(content: JSON) -> set[str]:
     }
 
 
+Outcome: TypeAlias = tuple[Usage | None, str | None]
+"""The token usage of a response, and its neutral finish reason."""
+
+
 class Wire(Struct, frozen=True, eq=False):
     """A wire: its block specs, and how its bodies are recognized, read and written."""
 
@@ -367,6 +371,9 @@ class Wire(Struct, frozen=True, eq=False):
     for bodies that cannot be read as they are."""
     hosts: bool = False
     """True if its responses can hold calls that another provider ran, with their results."""
+    read_outcome: Callable[[Object], Outcome | None] | None = None
+    """Reads the outcome of a response without its content; returns None if only the content shows
+    why the model stopped. A wire without it reads the whole response."""
 
 
 def all_blocks(*groups: Mapping[str, Block] | Iterable[Block]) -> tuple[Block, ...]:

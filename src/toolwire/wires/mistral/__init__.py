@@ -52,4 +52,5 @@ WIRE = Wire(
         choice_names="one",
         usage_fields=frozenset({"cached"}),
     ),
+    read_outcome=BODIES.read_outcome,
 )

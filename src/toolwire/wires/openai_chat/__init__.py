@@ -68,4 +68,5 @@ WIRE = Wire(
         cache_breakpoints=CONTENT_BREAKPOINTS,
         web_search=WEB_SEARCH,
     ),
+    read_outcome=BODIES.read_outcome,
 )

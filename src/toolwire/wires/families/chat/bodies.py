@@ -22,12 +22,14 @@ from toolwire.wires.engine.settings import (
     SettingsRead,
     put_tools,
     read_settings,
+    read_usage,
     write_finish_reason,
     write_settings,
 )
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
+    Outcome,
     list_at,
     object_at,
     raise_unexpected,
@@ -40,6 +42,7 @@ from toolwire.wires.families.chat.settings import WriteTool, read_tool
 _REQUEST_FIELDS = frozenset({"messages", "tools"})
 _LEGACY_REQUEST_FIELDS = _REQUEST_FIELDS | {"functions"}
 _CHOICE_FIELDS = frozenset({"index", "message", "finish_reason"})
+_CALL_FIELDS = ("tool_calls", "function_call")
 
 
 class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
@@ -187,6 +190,21 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
                 if key not in _CHOICE_FIELDS and value is not None
             ]
         return messages, unknown
+
+    def read_outcome(self, body: Object) -> Outcome | None:
+        """The outcome of a response; None if its message decides, by its calls."""
+        choices = body.get("choices")
+        choice = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
+        message = choice.get("message") if isinstance(choice, dict) else None
+        if not isinstance(choice, dict) or not isinstance(message, dict):
+            return None
+        stop = self.read_finish_reason(choice)
+        is_text = isinstance(message.get("content"), str)
+        if any(message.get(field) for field in _CALL_FIELDS):
+            is_text = False
+        if stop is None or (stop == "stop" and not is_text):
+            return None
+        return read_usage(self.response, body), stop
 
     def read_finish_reason(self, frame: Object) -> str | None:
         """Why the model stopped, if a choice or a body says so."""
