@@ -35,13 +35,9 @@ class GatewayMetrics(MetricSet):
 
     def __init__(self, *, max_label_values: int = MAX_LABEL_VALUES) -> None:
         super().__init__("toolwire_gateway_", METRICS, max_label_values=max_label_values)
-        self._in_flight = self.cell("in_flight")
+        self.in_flight_cell = self.cell("in_flight")
 
     @property
     def in_flight(self) -> int:
         """The number of requests in progress."""
-        return int(self._in_flight[0])
-
-    @in_flight.setter
-    def in_flight(self, value: int) -> None:
-        self._in_flight[0] = value
+        return int(self.in_flight_cell[0])

@@ -117,10 +117,10 @@ class Observer:
         )
         if self._log_bodies or self._recorder is not None:
             record.capture = BodyCapture()
-        self.metrics.in_flight += 1
-        record.trace_headers = {
-            name: headers[key].decode("latin-1") for key, name in _TRACE_HEADERS if key in headers
-        }
+        self.metrics.in_flight_cell[0] += 1
+        for key, name in _TRACE_HEADERS:
+            if key in headers:
+                record.trace_headers[name] = headers[key].decode("latin-1")
         if self._traces or number == 1 or not number % _SDK_CHECK_INTERVAL:
             self._start_span(record)
         return record
@@ -167,7 +167,7 @@ class Observer:
 
     def _count(self, record: RequestRecord) -> None:
         metrics, upstream = self.metrics, record.upstream or "none"
-        metrics.in_flight -= 1
+        metrics.in_flight_cell[0] -= 1
         key = record.api, upstream, record.status
         requests, seconds, first_byte, input_tokens, output_tokens = self._cells.get(
             key

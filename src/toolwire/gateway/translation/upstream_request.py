@@ -52,9 +52,11 @@ class UpstreamRequest(Struct, frozen=True, eq=False, kw_only=True):
     def describe_pairs_by_order(self) -> tuple[str, ...]:
         """The place of each result that only its position assigns to a call, and of the call."""
         return tuple(
-            f"{pointer(pair.result.path)} for {pointer(pair.call.path)}"
-            for pair in self.paired_by_order
-            if pair.call is not None and pair.result is not None
+            [
+                f"{pointer(pair.result.path)} for {pointer(pair.call.path)}"
+                for pair in self.paired_by_order
+                if pair.call is not None and pair.result is not None
+            ]
         )
 
     def response_info(self) -> RequestInfo:
