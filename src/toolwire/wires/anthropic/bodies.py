@@ -44,6 +44,7 @@ from toolwire.wires.engine.specs import (
     raise_unexpected,
     read_block,
     read_result_id,
+    single_text,
     types_in,
 )
 from toolwire.wires.families.blocks.bodies import read_tools
@@ -96,10 +97,7 @@ def _read_tool_message(message: Object, path: JsonPath) -> Part:
 
 def _write_message(role: Role, blocks: list[JSON]) -> JSON:
     """A message of blocks; a single text without other fields is written as a string."""
-    only = blocks[0]
-    if len(blocks) == 1 and isinstance(only, dict) and len(only) == 2 and "text" in only:
-        return _with_content(role, only["text"])
-    return _with_content(role, blocks)
+    return _with_content(role, single_text(blocks))
 
 
 def _with_content(role: Role, content: JSON) -> JSON:

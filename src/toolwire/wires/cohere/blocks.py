@@ -24,6 +24,7 @@ from toolwire.wires.engine.specs import (
     keys,
     require_object,
     require_string,
+    single_text,
     text_or_none,
 )
 from toolwire.wires.families.chat.blocks import (
@@ -34,7 +35,7 @@ from toolwire.wires.families.chat.blocks import (
     name_in_text,
     text_block,
 )
-from toolwire.wires.families.chat.messages import Chat, has_calls, report_misplaced, single_text
+from toolwire.wires.families.chat.messages import Chat, has_calls, report_misplaced
 
 NAME = "cohere"
 

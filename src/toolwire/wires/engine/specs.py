@@ -189,6 +189,20 @@ def count_at(value: JSON, *path: str) -> int | None:
     return number if isinstance(number, int) else None
 
 
+_TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
+
+
+def single_text(content: list[JSON]) -> JSON:
+    """Content as the plain string that most servers expect if it is one text without other fields,
+    else as blocks."""
+    block = content[0] if len(content) == 1 else None
+    if isinstance(block, dict) and len(block) == 2 and block.get("type") in _TEXT_TYPES:
+        text = block.get("text")
+        if isinstance(text, str):
+            return text
+    return content
+
+
 def read_name(value: JSON) -> str:
     """Return a tool name; an empty one if the value is no string."""
     return value if isinstance(value, str) else ""

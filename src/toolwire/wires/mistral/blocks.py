@@ -17,6 +17,7 @@ from toolwire.wires.engine.specs import (
     keys,
     object_at,
     require_string,
+    single_text,
     text_or_none,
 )
 from toolwire.wires.families.chat.blocks import (
@@ -31,7 +32,7 @@ from toolwire.wires.families.chat.blocks import (
     write_image_url,
     write_tool_message,
 )
-from toolwire.wires.families.chat.messages import Chat, report_misplaced, single_text
+from toolwire.wires.families.chat.messages import Chat, report_misplaced
 
 NAME = "mistral"
 

@@ -23,7 +23,7 @@ from toolwire.conversation.parts import (
 )
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.part_lowering import REASONING_JOINED
-from toolwire.wires.engine.specs import patch_block, patch_parts
+from toolwire.wires.engine.specs import patch_block, patch_parts, single_text
 from toolwire.wires.families.chat.blocks import text_block
 from toolwire.wires.families.chat.message_reader import MessageReader
 
@@ -294,15 +294,6 @@ def report_misplaced(part: Part, role: str, context: EncodeContext) -> None:
     context.report_loss(
         part, f"{article} {role} message cannot hold this here: {describe(part)[:80]}"
     )
-
-
-def single_text(content: list[JSON]) -> JSON:
-    """Content as the plain string that most servers expect if it is one text, else as blocks."""
-    if len(content) == 1:
-        block = content[0]
-        if isinstance(block, dict) and len(block) == 2 and "text" in block:
-            return block["text"]
-    return content
 
 
 def _join(blocks: list[JSON]) -> JSON:

@@ -26,7 +26,7 @@ from toolwire.conversation.parts import (
 from toolwire.wires.engine.capabilities import Place
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.part_lowering import NO_ERROR_FLAG
-from toolwire.wires.engine.specs import Block, keys, read_id
+from toolwire.wires.engine.specs import Block, keys, read_id, single_text
 from toolwire.wires.families.items.content import CAPABILITIES, write_content
 from toolwire.wires.families.items.item_list import ItemListWriter
 from toolwire.wires.families.items.item_specs import ONLY_ITEM_ID
@@ -142,12 +142,8 @@ class ItemWriter(ItemListWriter):
 
     def write_content(self, content: list[JSON]) -> JSON:
         """The message item of some blocks; a single text becomes a plain string."""
-        plain: JSON = content
-        block = content[0]
-        if len(content) == 1 and isinstance(block, dict) and block.keys() == {"type", "text"}:
-            plain = block["text"]
         role = "system" if self.role == "system" else "user"
-        return {"role": role, "content": plain}
+        return {"role": role, "content": single_text(content)}
 
     def write_answer_part(self, part: Part) -> None:
         if isinstance(part, Text):
