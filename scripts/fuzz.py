@@ -206,7 +206,8 @@ class Mutator:
             case 3:
                 changed = [{"type": "text", "text": text}]
             case 4:
-                changed = self.chance.choice((None, cut, {"text": text}))
+                others: tuple[JSON, ...] = (None, cut, {"text": text})
+                changed = self.chance.choice(others)
             case _:
                 changed = self._mutate_inside(text)
         return set_at(body, path, changed)

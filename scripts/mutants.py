@@ -259,7 +259,19 @@ MUTANTS = [
     Mutant(
         "conversation/pairing.py",
         "if len(calls) != len(results) or not calls or self._stands_before(results, calls):",
-        "if len(calls) != len(results) or not calls:",
+        "if not calls or not results:",
+        "test_pairing.py",
+    ),
+    Mutant(
+        "conversation/pairing.py",
+        "self.calls_before[result] <= self.positions[call]",
+        "False",
+        "test_pairing.py",
+    ),
+    Mutant(
+        "conversation/pairing.py",
+        "if call.executor == result.executor:",
+        "if True:",
         "test_pairing.py",
     ),
     Mutant(
@@ -317,12 +329,6 @@ MUTANTS = [
         "test_pairing.py",
     ),
     Mutant("conversation/pairing.py", 'elif call.origin == "minted":', "else:", "test_pairing.py"),
-    Mutant(
-        "conversation/pairing.py",
-        "if call.executor == result.executor:",
-        "if call.executor != result.executor:",
-        "test_pairing.py",
-    ),
     # --- lowering ---
     Mutant(
         "wires/engine/lowering.py",

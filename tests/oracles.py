@@ -291,7 +291,9 @@ def translation_reports_what_it_loses(given: Input) -> None:
         _call_content(replace(call, name=names.get(call.name, call.name))) for call in after.calls()
     )
     texts = _joined_texts(after)
-    reported = [entry.path for entry in (*there.losses, *there.changes, *there.findings)]
+    reported = [loss.path for loss in there.losses]
+    reported += [change.path for change in there.changes]
+    reported += [finding.path for finding in there.findings]
     lost: list[str] = []
     for part in before.parts():
         if not isinstance(part, Call | Result) or part.executor != "client":

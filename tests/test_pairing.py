@@ -183,3 +183,5 @@ def test_the_result_of_the_side_that_ran_a_call_comes_before_one_of_the_other_si
         (None, "1", None),
     ]
     assert pair_texts(turn(call("a"), foreign)) == [("a", "1", "id")]
+    second = result("a", "2", executor="provider")
+    assert pair_texts(turn(call("a"), foreign, second)) == [("a", "1", "id"), (None, "2", None)]
