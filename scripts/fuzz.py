@@ -33,6 +33,7 @@ from cases import (  # noqa: E402  # after the path
     DELETE,
     NOISE,
     WIRES,
+    Case,
     load_recorded,
     load_recorded_streams,
     load_streams,
@@ -43,13 +44,15 @@ from cases import (  # noqa: E402  # after the path
 from oracles import BODY_ORACLES, Input, Oracle  # noqa: E402
 from stream_oracles import ORACLES, STREAM_ORACLES  # noqa: E402
 
-from toolwire import profiles  # noqa: E402
+from toolwire import ToolwireError, profiles, restream, translate  # noqa: E402
 from toolwire.codec import resolve  # noqa: E402
 from toolwire.conversation.json import JSON, JsonPath, get, text_of  # noqa: E402
 
 FINDS = ROOT / "tests" / "finds"
 LARGEST = 20_000
 """Characters of an input: larger ones find nothing that smaller ones do not, only later."""
+TRANSLATED = 20
+"""Bodies and streams of other wires that each wire gets beside its own."""
 SLOWEST = 10.0
 """Seconds of CPU time that an oracle may take for such an input; most take some milliseconds."""
 PROFILES = [name for name in profiles() if resolve(name)[0].name in WIRES]
@@ -68,16 +71,14 @@ class Mutator:
     def __init__(self, wire: str, chance: random.Random) -> None:
         self.wire = wire
         self.chance = chance
-        self.bodies = [
-            case
-            for case in (*(case for case in CASES if case.wire == wire), *load_recorded(wire))
-            if len(json.dumps(case.body)) < LARGEST
-        ]
+        own = (*(case for case in CASES if case.wire == wire), *load_recorded(wire))
+        self.bodies = [case for case in own if len(json.dumps(case.body)) < LARGEST]
+        self.bodies += _translated_bodies(wire, chance)
         self.streams: list[list[JSON]] = []
         if wire in streaming():
             every = (*load_streams(wire), *load_recorded_streams(wire))
             self.streams = [case.events for case in every if len(json.dumps(case.events)) < LARGEST]
-
+            self.streams += _translated_streams(wire, chance)
         self.profiles = [name for name in PROFILES if resolve(name)[0].name == wire]
 
     def draw(self) -> tuple[Input, dict[str, Oracle]]:
@@ -225,6 +226,28 @@ class Mutator:
 
     def _noise(self, body: JSON) -> JSON:
         return set_at(body, self.chance.choice(list(nodes(body))), self.chance.choice(NOISE))
+
+
+def _translated_bodies(wire: str, chance: random.Random) -> list[Case]:
+    """Some cases of other wires on this one: they have turns that its own cases lack."""
+    others = [case for case in CASES if case.wire != wire]
+    found: list[Case] = []
+    for case in chance.sample(others, min(TRANSLATED, len(others))):
+        try:
+            body = translate(case.body, case.wire, wire, case.kind).body
+        except ToolwireError:
+            continue
+        found.append(Case(case.name, wire, case.kind, body))
+    return found
+
+
+def _translated_streams(wire: str, chance: random.Random) -> list[list[JSON]]:
+    """Some streams of other wires on this one."""
+    others = [case for name in streaming() if name != wire for case in load_streams(name)]
+    return [
+        [*restream(case.events, case.wire, wire, framed=False)]
+        for case in chance.sample(others, min(TRANSLATED, len(others)))
+    ]
 
 
 def _field(path: JsonPath) -> str | int:
