@@ -77,6 +77,18 @@ def parse(text: bytes | str) -> JSON:
         raise ValueError(_TOO_DEEP) from None
 
 
+def parse_body(body: bytes) -> JSON:
+    """Return the value of a JSON text, also of one with half a surrogate pair, as `load` does.
+
+    Raises:
+        ValueError: The text is not JSON.
+    """
+    try:
+        return load(body, "")[0]
+    except DecodeError as error:
+        raise ValueError(error.why) from None
+
+
 def dump(value: JSON) -> bytes:
     """Return compact JSON. A lone surrogate, which UTF-8 cannot hold, is written as an escape."""
     try:

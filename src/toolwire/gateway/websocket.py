@@ -19,7 +19,7 @@ from uuid import uuid4
 from msgspec import Struct
 
 from toolwire.codec import encode
-from toolwire.conversation.json import JSON, Object, dump, parse
+from toolwire.conversation.json import JSON, Object, dump, parse_body
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Message as ConversationMessage
 from toolwire.gateway.client_apis.openai_responses import API, STATE
@@ -151,7 +151,7 @@ class ResponsesSocket:
 
     async def _answer(self, text: str, app: App) -> None:
         try:
-            message = parse(text.encode("utf-8", "replace"))
+            message = parse_body(text.encode("utf-8", "replace"))
         except ValueError:
             await self._send_error("The message is not JSON.")
             return
@@ -305,13 +305,13 @@ class _SocketResponse:
         if self._stream_id is None:
             await self._socket.send_text(data)
             return
-        event = parse(data)
+        event = parse_body(data)
         assert isinstance(event, dict)
         await self._socket.send_event(event, self._stream_id)
 
     async def _send_whole(self, data: bytes) -> None:
         """Send an error, or the response of a server that does not stream."""
-        body = parse(data)
+        body = parse_body(data)
         value = body if isinstance(body, dict) else {}
         if self._status == 200:
             self.final = value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import aclosing
 from time import perf_counter
 
-from toolwire.conversation.json import dump, parse
+from toolwire.conversation.json import dump, parse_body
 from toolwire.gateway.errors import UpstreamFailed, raw_headers, report_headers
 from toolwire.gateway.forward import forward_turn, headers_for_client
 from toolwire.gateway.model_list import model_body, model_details, model_list, server_version
@@ -99,7 +99,7 @@ async def _respond_with_whole(request: GatewayRequest) -> None:
 
 def _compact(response: bytes, request: GatewayRequest) -> bytes:
     """The compacted conversation, from the response with the summary."""
-    summary, body = parse(response), parse(request.raw)
+    summary, body = parse_body(response), parse_body(request.raw)
     assert isinstance(summary, dict) and isinstance(body, dict)
     return dump(compacted_response(summary, body))
 

@@ -12,7 +12,7 @@ import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from toolwire.conversation.ids import digest
-from toolwire.conversation.json import JSON, Object, dump, parse
+from toolwire.conversation.json import JSON, Object, dump, parse_body
 from toolwire.gateway.client_apis.openai_responses import input_items
 
 PREFIX = "twc1."
@@ -98,7 +98,7 @@ def may_contain_summary(raw: bytes) -> bool:
 def expand_summaries(raw: bytes) -> bytes:
     """A request body with messages in place of the items of `compacted_response`."""
     try:
-        body = parse(raw)
+        body = parse_body(raw)
     except ValueError:
         return raw
     if not isinstance(body, dict) or not isinstance(items := body.get("input"), list):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from toolwire.conversation.json import JSON, Object, dump, parse
+from toolwire.conversation.json import JSON, Object, dump, parse_body
 from toolwire.gateway.client_apis.api import ResponseState
 from toolwire.wires import wire
 from toolwire.wires.engine.stream import StreamReader
@@ -30,7 +30,7 @@ class ResponseHistory(Struct, frozen=True):
 
 def continue_response(body: Object, history: ResponseHistory, state: ResponseState) -> Object:
     """A request without the id of the response, whose input begins with the history."""
-    items = parse(history.items)
+    items = parse_body(history.items)
     assert isinstance(items, list)
     kept = {key: value for key, value in body.items() if key != state.previous_field}
     return {**kept, "input": [*items, *state.input_items(body.get("input"))]}
@@ -81,7 +81,7 @@ class FinalResponse:
         if not is_final and self._reader is None:
             return None
         try:
-            value = parse(event)
+            value = parse_body(event)
         except ValueError:
             return None
         if not isinstance(value, dict):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 
-from toolwire.conversation.json import Object, dump, parse
+from toolwire.conversation.json import Object, dump, parse_body
 from toolwire.gateway.client_apis.api import ResponseState
 from toolwire.gateway.errors import RequestRejected
 from toolwire.gateway.request import GatewayRequest
@@ -50,7 +50,7 @@ async def use_stored_responses(
 def _parse_object(raw: bytes) -> Object:
     """A body; an empty one if it is no object, which is reported later."""
     try:
-        value = parse(raw)
+        value = parse_body(raw)
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}

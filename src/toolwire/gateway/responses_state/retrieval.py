@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from urllib.parse import parse_qsl
 
 from toolwire.conversation.ids import digest
-from toolwire.conversation.json import JSON, Object, dump, parse
+from toolwire.conversation.json import JSON, Object, dump, parse_body
 from toolwire.gateway.client_apis.api import ResponseState
 from toolwire.gateway.errors import RequestRejected, raw_headers
 from toolwire.gateway.request import GatewayRequest
@@ -65,7 +65,7 @@ async def respond_with_stored(request: GatewayRequest) -> None:
     elif request.operation == "list_input_items":
         body = dump(_list_input_items(history, query, state))
     elif query.get("include_input") == "true":
-        response = parse(history.response)
+        response = parse_body(history.response)
         assert isinstance(response, dict)
         body = dump({**response, "input": _input_items(history, state)})
     request.record.status = 200
@@ -107,7 +107,7 @@ def _list_input_items(
 
 def _input_items(history: ResponseHistory, state: ResponseState) -> list[JSON]:
     """The items before the output of a response."""
-    items, response = parse(history.items), parse(history.response)
+    items, response = parse_body(history.items), parse_body(history.response)
     assert isinstance(items, list) and isinstance(response, dict)
     return items[: len(items) - len(output_items(response, state))]
 

@@ -10,7 +10,7 @@ from msgspec import Struct, UnsetType
 
 from toolwire.codec import decode
 from toolwire.conversation.ids import MINTED, is_minted, mint
-from toolwire.conversation.json import JSON, JsonPath, Object, dump, get, parse, put
+from toolwire.conversation.json import JSON, JsonPath, Object, dump, get, parse_body, put
 from toolwire.conversation.minted_ids import needs_minted_ids
 from toolwire.conversation.model import Conversation, Loss
 from toolwire.conversation.pairing import pairs_by_order
@@ -56,7 +56,7 @@ class CallIds:
         if not self._may_call(data):
             return data
         try:
-            body = parse(data)
+            body = parse_body(data)
         except ValueError:
             return data
         identified = self.add(body) if isinstance(body, dict) else body

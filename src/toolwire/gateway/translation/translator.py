@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.codec import decode, encode, resolve
-from toolwire.conversation.json import JSON, Object, dump, parse
+from toolwire.conversation.json import JSON, Object, dump, parse_body
 from toolwire.conversation.model import Conversation, Loss, Setting, Tool, Usage, real_losses
 from toolwire.conversation.parts import Message, Pair
 from toolwire.errors import DecodeError, UsageError
@@ -305,7 +305,7 @@ class Translator:
         if self.api.call_marks and isinstance(value, dict):
             value = CallIds(self.api, request).add(value)
         if isinstance(value, dict) and self.needs_token((turn,)):
-            copied = parse(dump(value))
+            copied = parse_body(dump(value))
             assert isinstance(copied, dict)
             self.api.add_token(copied, encode_token(self.wire, (turn,), self._digest(value)))
             value, losses = copied, losses_without_token(losses)
