@@ -55,8 +55,9 @@ def _check(facts: Facts) -> Iterable[Problem]:
     profile = facts.profile
     if not (facts.calls or facts.results) or facts.conversation.kind != "request":
         return
-    if not (profile.rejects_orphan_results or profile.rejects_missing_results):
-        return
+    refuses = profile.rejects_orphan_results or profile.rejects_missing_results
+    if facts.own_wire and not refuses:
+        return  # another wire may have no place for it in a message of this role
     for message in facts.messages:
         for part in _misplaced(message):
             if isinstance(part, Call):
