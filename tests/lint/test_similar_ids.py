@@ -16,6 +16,17 @@ DIFFERENT_CALLS = [
     ("call_11", "call_1.1"),
     ("call:2:31", "call231"),
     ("call_1", "call_12"),
+    ("call_1", "call_1 "),
+    ("call_1", "\tcall_1\n"),
+    (" call_1", "call_1"),
+    ("call_1", '"call_1"'),
+    ("call_1", "'call_1'"),
+    ("call_1", "CALL_1"),
+    ("call_1", "call1"),
+    ("call_1", "call-1"),
+    ("call_1", "fc_1"),
+    ("call_abc", "call_abc_1"),
+    ("functions.f:0", "f:0"),
 ]
 """The id of the only call that is left, and the id of a result of a call that was cut away."""
 

@@ -17,6 +17,8 @@ from toolwire.lint.memo import once_per_history
 
 _TEXT_CHARACTERS = re.compile(r"[\s{}\[\]\"<>]")
 """Characters of prose and JSON that ids do not have."""
+_AROUND_AN_ID = " \t\r\n\"'"
+"""White space and quotes that a client may have put around an id, which make it no output."""
 _MIN_PREFIX = 8
 """Shorter prefixes may be equal by chance."""
 _MAX_ID_LENGTH = 64
@@ -88,6 +90,6 @@ def _is_output_like(result: Result, *, single: bool) -> bool:
         return False
     return (
         is_output(call_id, result)
-        or _TEXT_CHARACTERS.search(call_id) is not None
+        or _TEXT_CHARACTERS.search(call_id.strip(_AROUND_AN_ID)) is not None
         or (single and len(call_id) > _MAX_ID_LENGTH)
     )

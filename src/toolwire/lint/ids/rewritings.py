@@ -21,8 +21,14 @@ from toolwire.profiles.table import PROFILES
 _NOT_WORD = re.compile(r"[^a-zA-Z0-9_-]")
 _NOT_ALPHANUMERIC = re.compile(r"[^a-zA-Z0-9]")
 _BETWEEN_DIGITS = re.compile(r"(?<=[0-9])[^a-zA-Z0-9]+(?=[0-9])")
+_ID_CHARACTERS = re.compile(r"[\w.:|/+=@#~-]+")
+"""What ids are made of. Bridges clean such ids; white space or quotes around an id are no known
+rewriting, and the id with them is another id."""
 _MIN_LENGTH = 4
 """Shorter ids may be equal by chance."""
+_MIN_LENGTH_WITHOUT_PUNCTUATION = 9
+"""The same for ids that lost their punctuation: `call1` may be of another series than `call_1`. The
+shortest ids for which bridges remove it have nine characters."""
 
 
 @once_per_history
@@ -81,12 +87,15 @@ def _candidates(
 
 def _rewritings(call_id: str) -> set[str]:
     """What known bridges turn an id into: one half of it, without a payload, or cleaned."""
-    plain = [call_half(call_id), without_payload(call_id), unit_of_repetition(call_id)]
-    cleaned = [_NOT_WORD.sub("_", call_id)]
-    if _BETWEEN_DIGITS.search(call_id) is None:  # `call_1.1` and `call_11` are two calls
-        cleaned += [_NOT_WORD.sub("", call_id), _NOT_ALPHANUMERIC.sub("", call_id)]
-    rewritten = {text for text in (*plain, *cleaned) if text}
-    return {text for text in rewritten if text != call_id and len(text) >= _MIN_LENGTH}
+    rewritten = {call_half(call_id), without_payload(call_id), unit_of_repetition(call_id)}
+    if _ID_CHARACTERS.fullmatch(call_id):
+        rewritten.add(_NOT_WORD.sub("_", call_id))
+        if _BETWEEN_DIGITS.search(call_id) is None:  # `call_1.1` and `call_11` are two calls
+            shortened = (_NOT_WORD.sub("", call_id), _NOT_ALPHANUMERIC.sub("", call_id))
+            rewritten |= {
+                text for text in shortened if len(text) >= _MIN_LENGTH_WITHOUT_PUNCTUATION
+            }
+    return {text for text in rewritten if text and text != call_id and len(text) >= _MIN_LENGTH}
 
 
 def _cut(call_id: str, lengths: set[int]) -> set[str]:
