@@ -19,8 +19,9 @@ from lint.turns import (
 )
 from rows import rows
 
+from toolwire import translate
 from toolwire.codec import decode
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.parts import Call
 from toolwire.lint import all_rules, check, repair
 from toolwire.lint.ambiguous_calls import ambiguous_calls
@@ -29,6 +30,38 @@ from toolwire.lint.facts import Facts
 from toolwire.profiles.table import profile
 
 # --- ids that repeat ------------------------------------------------------------------------------
+
+
+_OLDER = assistant(tool_call("c", arguments='{"n": 1}'))
+_NEWER = assistant(tool_call("c", arguments='{"n": 2}'))
+_LATE = [
+    [USER, _OLDER, USER, _NEWER, USER, tool_message("c", "for 1"), tool_message("c", "for 2")],
+    [USER, _OLDER, USER, _NEWER, tool_message("c", "for 1"), tool_message("c", "for 2")],
+    [USER, _OLDER, USER, _NEWER, USER, tool_message("c", "for 1")],
+    [USER, _OLDER, USER, _NEWER, USER, tool_message("c", "for 2")],
+]
+
+
+@pytest.mark.parametrize("target", ["minimax", "openai-chat", "kimi", "anthropic", "gemini"])
+@pytest.mark.parametrize("messages", _LATE)
+def test_results_under_an_id_of_two_open_calls_go_to_neither(
+    messages: list[JSON], target: str
+) -> None:
+    body: JSON = {"messages": [*messages, USER]}
+    sent = translate(body, "openai-chat", target)
+    wire = profile(target).wire
+    results = [pair.result.text for pair in decode(sent.body, wire).pairs() if pair.result]
+    assert not any(text.startswith("for") for text in results)
+    assert all(str(get(message, ("content",))) in str(sent.body) for message in messages[4:])
+    assert [finding.name for finding in check(body, "openai-chat", target=target)] == [
+        "ambiguous-same-name" for text in str(messages).split("'for ")[1:]
+    ]
+
+
+def test_a_result_directly_after_the_newer_of_two_open_calls_is_its_own() -> None:
+    body: JSON = {"messages": [USER, _OLDER, USER, _NEWER, tool_message("c", "for 2"), USER]}
+    pairs = decode(body, "openai-chat").pairs()
+    assert [pair.result and pair.result.text for pair in pairs] == [None, "for 2"]
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "bedrock", "openai-responses"])

@@ -42,6 +42,8 @@ def pairs(messages: Iterable[Message], *, ordered: bool) -> list[Pair]:
                 walk.add_call(part)
             elif isinstance(part, Result):
                 walk.add_result(part)
+            elif previous_role != "assistant":
+                walk.is_interrupted = True
     walk.start_turn()
     with_calls = [Pair(call, *walk.joined.get(call, (None, None))) for call in walk.calls]
     orphans = [result for result in walk.results if result not in walk.results_with_calls]
@@ -91,6 +93,11 @@ class _Walk:
         """Ids that open calls of several messages of this turn share."""
         self.results_of_shared_ids: dict[str, list[Result]] = {}
         """Results under such ids: they are assigned when the turn is complete."""
+        self.is_interrupted = False
+        """True if something other than a result came after the assistant's part of the turn."""
+        self.reopened: dict[str, Call | None] = {}
+        """Ids that a call of this turn shares with an older call that has no result, and the newer
+        call; None if it is uncertain to which of them the results under the id belong."""
         self.turn_calls: list[Call] = []
         """The client's calls of this turn."""
         self.called_names: set[str] = set()
@@ -111,6 +118,8 @@ class _Walk:
         if waiting:
             self._pair_waiting(waiting)
         self.shared_ids = {}
+        self.reopened = {}
+        self.is_interrupted = False
         self.turn_calls = []
         self.server_calls = {}
         self.turn += 1
@@ -150,6 +159,8 @@ class _Walk:
         self.calls.append(call)
         known = self.open_by_id.get(call.id)
         if known is None or known[0] != self.turn:
+            if known is not None and known[1]:
+                self.reopened[call.id] = call
             self.open_by_id[call.id] = (self.turn, _OpenCalls(call))
             if self.joined_across:
                 self.joined_across.pop(call.id, None)
@@ -187,6 +198,8 @@ class _Walk:
         known = self.open_by_id.get(result.call_id)
         if known is not None:
             calls = known[1]
+            if result.call_id in self.reopened and self._is_uncertain(result):
+                return
             if result.call_id in self.shared_ids and len(calls) > 1:
                 self.results_of_shared_ids.setdefault(result.call_id, []).append(result)
             elif calls:
@@ -215,6 +228,23 @@ class _Walk:
             del self.joined_across[result.call_id]
             self.results_with_calls.discard(self.joined[call][0])
             self._join(call, result, "id")
+
+    def _is_uncertain(self, result: Result) -> bool:
+        """True if a result may belong to an older call with the same id, too.
+
+        It is certain directly after the newer call. A second, different result there shows that the
+        older call may still have been answered, so the first one is uncertain as well.
+        """
+        call = self.reopened[result.call_id]
+        if call is None or self.is_interrupted:
+            return True
+        joined = self.joined.get(call)
+        if joined is None or joined[0].text == result.text:
+            return False
+        del self.joined[call]
+        self.results_with_calls.discard(joined[0])
+        self.reopened[result.call_id] = None
+        return True
 
     def _pair_shared_ids(self) -> None:
         """Pair results under an id that calls of several messages share.

@@ -32,6 +32,9 @@ class PartMap(Generic[P, V]):
     def __setitem__(self, part: P, value: V) -> None:
         self._entries[id(part)] = (part, value)
 
+    def __delitem__(self, part: P) -> None:
+        del self._entries[id(part)]
+
     def __len__(self) -> int:
         return len(self._entries)
 

@@ -97,8 +97,8 @@ class Facts(PairFacts):
 
     @lazy_property
     def ambiguous_groups(self) -> list[AmbiguousGroup]:
-        """Results without ids for which several open calls are possible, or that are more than the
-        open calls.
+        """Results for which several open calls are possible, or that are more than the open calls:
+        those without ids, and those under an id that open calls of several turns have.
         """
         results = [result for result in self.results_without_call if result.origin == "minted"]
         results_at: dict[int, list[Result]] = {}
@@ -108,7 +108,25 @@ class Facts(PairFacts):
         for turn in self.turns if results else ():
             followers = [results_at.get(n, ()) for n in turn.follower_indexes]
             groups += self._ambiguous_groups_in(turn, [*chain.from_iterable(followers)])
-        return groups
+        return groups + self._groups_of_shared_ids()
+
+    def _groups_of_shared_ids(self) -> list[AmbiguousGroup]:
+        """The unpaired results under an id that several open calls before them have."""
+        if not self.results_without_call or len(self.open_calls) < 2:
+            return []
+        calls_of: dict[str, list[Call]] = {}
+        for call in self.open_calls:
+            calls_of.setdefault(call.id, []).append(call)
+        results_of: dict[str, list[Result]] = {}
+        for result in self.results_without_call:
+            calls = calls_of.get(result.call_id, ()) if result.origin != "minted" else ()
+            index = self.message_index(result)
+            if sum(self.message_index(call) < index for call in calls) > 1:
+                results_of.setdefault(result.call_id, []).append(result)
+        return [
+            AmbiguousGroup(tuple(calls_of[call_id]), tuple(results))
+            for call_id, results in results_of.items()
+        ]
 
     def _ambiguous_groups_in(self, turn: ToolTurn, results: list[Result]) -> list[AmbiguousGroup]:
         """The groups of one turn, with the results without ids that follow its calls."""

@@ -125,7 +125,8 @@ def parts_with_id_problem(facts: Facts, kind: IdProblem) -> list[PairHalf]:
 def surplus_results(facts: Facts) -> PartMap[Result, Call]:
     """The call of each result that follows an earlier result of the same call of the client.
 
-    A result that names an earlier call is unpaired only if that call has a result already.
+    A result that names an earlier call is unpaired if that call has a result already, or if it may
+    belong to an older call with the same id.
     """
     if not facts.results_without_call:
         return PartMap()
@@ -139,7 +140,7 @@ def surplus_results(facts: Facts) -> PartMap[Result, Call]:
                     latest[part.id] = part
             elif isinstance(part, Result) and part in unpaired and part.origin != "minted":
                 call = latest.get(part.call_id)
-                if call is not None:
+                if call is not None and call in facts.result_of:
                     call_of[part] = call
     return call_of
 

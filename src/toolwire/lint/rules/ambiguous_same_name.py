@@ -1,8 +1,10 @@
-"""Results without ids could belong to several calls.
+"""Results could belong to several calls.
 
 Two calls to one tool are open, and their results have no ids, so the history does not show which
-result belongs to which call. The rule does not apply where the wire guarantees that results follow
-the order of their calls and there are as many results as calls: then they are paired by order.
+result belongs to which call. The same is true if ids restart in each turn and a call of an earlier
+turn is still open under the id of a newer one, unless a single result directly follows the newer
+call. The rule does not apply where the wire guarantees that results follow the order of their calls
+and there are as many results as calls: then they are paired by order.
 
 Pairing by guesswork can swap results silently, for example the temperatures of two cities. The fix
 pairs nothing: it rewrites the results as marked text of the user, which says that the call is not
@@ -37,8 +39,10 @@ def _check(facts: Facts) -> Iterable[Problem]:
     for group in _groups(facts):
         names = [f"{shorten(call.id)} ({shorten(call.name)})" for call in group.calls]
         calls = list_some(names, " or ")
-        message = f"the result has no id and could belong to the call {calls}"
         for result in group.results:
+            message = f"the result has no id and could belong to the call {calls}"
+            if result.origin != "minted":
+                message = f"several open calls have the id of the result: {calls}"
             yield result.path, f"{message}; write the id of its call into it", "safe"
 
 
@@ -61,10 +65,11 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
 
 
 _CALL_WITHOUT_ID: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
+_RESTARTED = assistant(tool_call("call_0"))
 RULE = Rule(
     "TW033",
     "ambiguous-same-name",
-    title="results without ids could belong to several calls",
+    title="results could belong to several calls",
     cost="lossy",
     check=_check,
     fix=_fix,
@@ -85,6 +90,10 @@ RULE = Rule(
         ),
         contents_example(
             HI, model_parts(call_part("f"), call_part("f")), user_parts(response_part("f")), HI
+        ),
+        chat_example(USER, _RESTARTED, USER, _RESTARTED, USER, tool_message("call_0"), USER),
+        chat_example(
+            USER, _RESTARTED, USER, _RESTARTED, tool_message("call_0"), tool_message("call_0", "2")
         ),
     ),
     good=(

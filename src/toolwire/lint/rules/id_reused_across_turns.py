@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.part_map import PartMap
+from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import (
     USER,
@@ -37,7 +37,13 @@ def _calls_with_reused_id(facts: Facts) -> list[tuple[Call, int]]:
     """Return the calls with a reused id, and the number of each among the calls with that id."""
     if not facts.profile.ids_unique_in_request:
         return []
-    return [(call, number) for call, number in calls_reusing_an_id(facts) if call.id != call.name]
+    # A new id would decide to which of several open calls an uncertain result belongs.
+    uncertain = PartSet(call for group in facts.ambiguous_groups for call in group.calls)
+    return [
+        (call, number)
+        for call, number in calls_reusing_an_id(facts)
+        if call.id != call.name and call not in uncertain
+    ]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
