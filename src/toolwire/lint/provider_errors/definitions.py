@@ -83,7 +83,8 @@ DEFINITION_PATTERNS = (
     ErrorPattern(
         r"tool choice .{0,200} not found in|not found in provided tools|not in request\.tools"
         r"|requested tool does not exist|parameter tool_choice specified in the request"
-        r"|unavailable tool|no ?such ?tool|unknown tool|unexpected_tool_call",
+        r"|unavailable tool|no ?such ?tool|unknown tool(?![ _-]?(?:calls?|uses?)\b)"
+        r"|unexpected_tool_call",
         rules=("name-unknown", "tools-undefined"),
         meaning="the tool choice, or the model, names a tool that is not defined",
         implies={"tool_choice_must_exist": True},

@@ -18,6 +18,7 @@ from toolwire.lint.provider_errors.vocabulary import (
     DEFINITION,
     DUPLICATE,
     EMPTY,
+    JSON_ERROR,
     LACKS,
     MESSAGE_PLACE,
     MISSING,
@@ -36,6 +37,11 @@ from toolwire.lint.provider_errors.vocabulary import (
 )
 
 _OF_A_CALL = r"tool|function|\bcall|工具|函数"
+_NO_TOOLS = (
+    r"(?:\bmust (?:define|include|have|provide) tools\b|\bno tools (?:are |were )?(?:defined"
+    r"|provided|specified|given|available)|\btools (?:is|are|was|were|must be|field is) (?:\w+ )?"
+    r"(?:missing|required|defined|provided|empty)|\bwithout (?:the |any |a )?tools\b)"
+)
 _BROKEN = r"(?:invalid|malformed|broken|unparsable|failed to parse)"
 _OTHER_FORMAT = rf"(?:{UNSUPPORTED}|supported values|expected tags|any variant)"
 _ARGUMENT_RULES = ("args-invalid-json", "args-empty-string", "args-wrong-type", "args-merged")
@@ -46,7 +52,10 @@ _ABOUT_MODEL_OUTPUT = (
         rf"|(?:model|llm|assistant) (?:\w+ ){{0,3}}(?:an? )?(?:invalid|malformed|broken) {CALL}"
         rf"|(?:could not|couldnt|failed to|cannot|error|unable to) (?:pars|extract|decod|read)\w*"
         rf" (?:an? |the )?(?:\w+ )?{CALL}(?! ?arg)|malformed[ _]?(?:function|tool)[ _]?call"
-        rf"|did not (?:return|call|produce|generate) (?:an?y? )?(?:valid )?(?:tool|function)",
+        r"|did not (?:return|call|produce|generate) (?:an?y? )?(?:valid )?(?:tool|function)"
+        r"|model (?:response|output|generation)s? (?:\w+ ){0,5}(?:format|parse)|unexpected tokens?"
+        r" \d"
+        r"|unexpected tokens remaining|while expecting start token",
         rules=("text-tool-call", *_ARGUMENT_RULES),
         meaning="the model wrote a call that could not be read; nothing is wrong with the request,"
         " so send it again, or simplify the schema of the tool",
@@ -116,7 +125,7 @@ _ABOUT_ARGUMENTS = (
         example="tool_calls[0].function.arguments: invalid type: map, expected a string",
     ),
     ErrorPattern(
-        near(ARGUMENTS, BROKEN_JSON) + rf"|{then(_BROKEN, CALL, 'json', gap=40)}",
+        near(ARGUMENTS, BROKEN_JSON) + rf"|{then(_BROKEN, CALL, 'json', gap=40)}|{JSON_ERROR}",
         also=_OF_A_CALL,
         rules=_ARGUMENT_RULES,
         meaning="the arguments of a call seem to be broken",
@@ -192,7 +201,8 @@ _ABOUT_PAIRS = (
     ErrorPattern(
         rf"{near(rf'(?:number|count)s? of {RESULT}', CALL)}"
         rf"|{near(rf'(?:number|count)s? of {CALL}', RESULT)}"
-        rf"|expected \d+ {RESULT}|same number of {CALL}",
+        rf"|expected \d+ {RESULT}|same number of {CALL}|(?:too many|too few|mismatched) {RESULT}"
+        rf"|invalid[ _]{RESULT}",
         rules=("count-mismatch", "partial-batch", "missing-result", "results-split", "dup-result"),
         meaning="a turn seems not to have as many results as calls",
         implies={"rejects_missing_results": True, "rejects_orphan_results": True},
@@ -217,7 +227,7 @@ _ABOUT_PAIRS = (
         rf"|{then(CALL, LACKS, RESULT)}|{then(CALL, 'not', r'(?:answered|resolved|executed)')}"
         rf"|{RESULT} (?:is |are |was |were )?(?:missing|expected|required|not found)"
         rf"|(?:missing|no|expected|awaiting|waiting for) (?:\w+ )?{RESULT}"
-        rf"|{RESULT} (?:\w+ ){{0,3}}(?:provided|given|sent) for (?:all|each|every)"
+        rf"|{RESULT} (?:\w+ ){{0,3}}(?:provided|given|sent) for (?:all|each|every)|缺少{RESULT}"
         rf"|missing required parameter: input\[\w+\]\.output",
         rules=MISSING_RESULT_RULES,
         meaning="a call seems to have no result",
@@ -245,8 +255,9 @@ _ABOUT_REASONING = (
     ),
     ErrorPattern(
         rf"final block .{{0,60}}cannot be thinking|both content and {REASONING}"
-        rf"|{REASONING} (?:\w+ ){{0,4}}(?:last|final) block",
-        rules=("reasoning-dangling", "content-shape"),
+        rf"|{REASONING} (?:\w+ ){{0,4}}(?:last|final) block"
+        r"|thinking blocks? (?:must|should|may|can) ?(?:not )?(?:contain|have|include|be)",
+        rules=("content-shape", "reasoning-dangling"),
         meaning="reasoning stands where this provider does not accept it",
         example="messages.1: The final block in an assistant message cannot be `thinking`.",
     ),
@@ -259,7 +270,7 @@ _ABOUT_REASONING = (
         example="thoughtSignature is required for function calls of this model",
     ),
     ErrorPattern(
-        near(SIGNATURE, rf"(?:{UNSUPPORTED}|corrupt|verif|decrypt|tampered|mismatch|not valid)"),
+        near(SIGNATURE, rf"(?:{UNSUPPORTED}|\binvalid|corrupt|verif|decrypt|mismatch|not valid)"),
         also=r"think|thought|reason|function|tool|encrypted|contents?\b",
         rules=("signature-foreign", "signature-of-other-model", "signature-missing"),
         meaning="a signature seems not to be of this endpoint",
@@ -354,7 +365,14 @@ _ABOUT_SHAPES = (
         example="the content of a tool must be a string",
     ),
     ErrorPattern(
-        rf"{near(MESSAGE_PLACE, _OTHER_FORMAT, gap=120)}"
+        near(MESSAGE_PLACE, WRONG_TYPE, gap=60),
+        rules=("content-shape", "output-not-string", "wrong-vocabulary"),
+        meaning="the content of a message seems to be of the wrong type",
+        implies={"assistant_content": "some"},
+        example="messages[2]: invalid type: sequence, expected a string at line 1 column 9340",
+    ),
+    ErrorPattern(
+        rf"{near(MESSAGE_PLACE, _OTHER_FORMAT, gap=120)}|supported values.{{0,200}}{MESSAGE_PLACE}"
         r"|must be an? (?:core|ui|model)message|cannot determine type of item"
         r"|unknown (?:message|content|item|block|part)s? types?|(?:message|content|item|block|part)"
         r"s? types? (?:\S{1,40} )?(?:is |are )?(?:not supported|unknown|invalid|unsupported)",
@@ -367,8 +385,9 @@ _ABOUT_SHAPES = (
         near(CONTENT, rf"(?:{WRONG_TYPE}|{EMPTY}|{MISSING})", gap=60)
         + r"|(?:message|part|text)s? (?:\S{1,20} ){0,6}must (?:not be empty|be non-?empty|have"
         r" (?:an? )?(?:content|text))"
-        r"|oneof field data|invalid message (?:content|format)|空消息",
-        also=rf"message|assistant|{MESSAGE_PLACE}|parts|消息",
+        r"|oneof field data|text parameter|has no attribute content|invalid message (?:content"
+        r"|format)|空消息",
+        also=rf"message|assistant|{MESSAGE_PLACE}|parts|消息|text parameter|has no attribute",
         rules=("content-shape", "output-not-string"),
         meaning="the content of a message seems to be missing, empty or of the wrong type",
         implies={"assistant_content": "some"},
@@ -376,6 +395,13 @@ _ABOUT_SHAPES = (
     ),
 )
 _ABOUT_DEFINITIONS = (
+    ErrorPattern(
+        near(rf"(?:{CALL}|{RESULT})", _NO_TOOLS),
+        rules=("tools-undefined", "name-unknown"),
+        meaning="the history seems to have calls, and the request to define no tools",
+        implies={"calls_need_tool_definitions": True},
+        example="Requests which include tool_use or tool_result blocks must define tools.",
+    ),
     ErrorPattern(
         rf"{near(DEFINITION, REFUSED, gap=100)}|generatecontentrequest\.tools\["
         rf"|unsupported tool (?:field|type)|(?:invalid|malformed|unsupported|unknown) tools?"

@@ -97,7 +97,8 @@ REASONING_PATTERNS = (
         ),
     ),
     ErrorPattern(
-        r"items are not persisted|\bitem with id \S{1,300} not found",
+        r"items are not persisted|\bitem with id \S{1,300} not found"
+        r"|previous[ _]response (?:with )?(?:id )?\S{1,300} (?:was )?not found",
         rules=("item-id-stale", "reasoning-missing", "reasoning-dangling"),
         meaning="an item is referenced by its id, and the server has not stored it",
         implies={"reasoning_to_return": "reasoning"},

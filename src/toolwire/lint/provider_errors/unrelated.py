@@ -65,7 +65,8 @@ UNRELATED_ERRORS = (
         pattern=(
             r"content[ _](?:management|filter\w*|policy|moderation)|safety (?:system|settings"
             r"|filters?)"
-            r"|prohibited_content|usage policies|responsibleai|flagged|blocked by|data_inspection"
+            r"|prohibited_content|usage policies|responsibleai|flagged|blocked (?:by|due to|for)"
+            r"|data_inspection"
         ),
     ),
     UnrelatedError(
@@ -108,7 +109,7 @@ UNRELATED_ERRORS = (
             r"|(?:tools?|tool use|tool calling|function calling|functions?) (?:is |are )?(?:not"
             r" (?:supported"
             r"|enabled|available)|unsupported).{0,60}model|model.{0,60}(?:tools?|function calling)"
-            r" (?:is |are )?(?:not supported|unsupported)|no endpoints found"
+            r" (?:is |are )?(?:not supported|unsupported)|no endpoints found|not found for account"
         ),
     ),
     UnrelatedError(
@@ -120,7 +121,8 @@ UNRELATED_ERRORS = (
             r"|socket hang up|fetch failed|\btimed? ?out|timeout|certificate|\bssl\b|\bnetwork"
             r"|\bdns\b"
             r"|request was aborted|eai_again|broken pipe|disconnected"
-            r"|\bstream (?:closed|ended|error)|error sending request|premature close|\bterminated\b"
+            r"|\bstream (?:closed|ended|interrupted)|error sending request|premature close"
+            r"|\bterminated\b"
         ),
     ),
     UnrelatedError(
@@ -134,7 +136,8 @@ UNRELATED_ERRORS = (
         "setting",
         "a setting of the request is not accepted by this model or provider",
         pattern=(
-            r"thinking may not be enabled|tool_choice forces|tools: array too long|too many tools"
+            r"thinking may not be enabled|tool_choice (?:forces|must|should|is|can)|tools: array"
+            r" too long|too many tools"
             r"|(?:maximum|more than|limit of) \d+ (?:tools|functions)|--enable-auto-tool-choice"
             r"|--jinja"
             r"|tools? cannot be used with|while providing tools|set without function_declarations"
@@ -166,7 +169,7 @@ UNRELATED_ERRORS = (
         "the server has nothing at this address; check the base URL",
         weak_pattern=(
             r"no handler found|check your url|invalid url|unknown url|no route|route not found"
-            r"|404 page not found|cannot (?:get|post) /|unknown request url"
+            r"|404 (?:page )?not found|cannot (?:get|post) /|unknown request url"
         ),
     ),
     UnrelatedError(

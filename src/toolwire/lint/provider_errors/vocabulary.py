@@ -37,10 +37,10 @@ ARGUMENTS = (
 DEFINITION = (
     r"(?:\btools\W{1,4}\d+|tool definitions?|tool schemas?|function_?declarations?"
     r"|input_?schemas?|function\.parameters|parameters? (?:json )?schemas?|function schemas?"
-    r"|\btools? (?:field|propert)|json ?schemas?|tool_?spec|工具定义)"
+    r"|\btools? (?:field|propert)|json[ _-]?schemas?|tool_?spec|工具定义)"
 )
 OUTPUT = (
-    r"(?:\]\.output\b|tool_?result\.content|function_?response\.response|toolresult content"
+    r"(?:\]\.output\b|tool_?result\.content|function_?response\.response|tool[ _]?result content"
     r"|(?:output|content) of (?:an? |the )?tool)"
 )
 MESSAGE_PLACE = (
@@ -58,12 +58,12 @@ REASONING = r"(?:reasoning(?:_content|_text|_details)?\b|\bthinking(?:_blocks?)?
 
 LACKS = (
     r"(?:\bwithout\b|\bmissing\b|\blacks?\b|\b(?:has|have|had|with|contains?|contained) no\b"
-    r"|\bno (?:matching|corresponding|preceding|previous)\b|\bneeds?\b|\brequires?\b"
+    r"|\bno (?:matching|corresponding|preceding|previous)\b|\bneeds?\b(?! to be)|\brequires?\b"
     r"|\bnot (?:have|found|match\w*|contain|been|followed|preceded|preceeded|follow\w*"
     r"|correspond\w*"
     r"|belong|responding|accompanied|answer\w*)\b|\bmust (?:have|be|follow|match|correspond|come"
     r"|respond|reference|contain)\b|\bshould (?:have|be|follow|match|come)\b|\bunmatched\b"
-    r"|\bmismatch\w*|\bexpects?\b|\bunable to find\b|缺少|没有|必须|未)"
+    r"|\bmismatch\w*|\bexpects?\b|\bunknown\b|\bunable to find\b|缺少|没有|必须|未)"
 )
 NOT_FOUND = (
     r"(?:\bnot (?:be )?(?:found|exist|match\w*|valid|known|recogni[sz]ed|in\b|present|defined)"
@@ -107,6 +107,11 @@ BROKEN_JSON = (
     r"|incomplete|unexpected (?:end|token|eof|char)|\bexpecting\b|extra data|delimiter|\bdecod"
     r"|deserializ|serializ|invalid character|control character|\bescap|\binvalid\b|解析|格式)"
 )
+JSON_ERROR = (
+    r"(?:extra data: line|unterminated string|expecting (?:value|property name|,)|jsondecodeerror"
+    r"|unexpected end of json|is not valid json|unexpected token .{1,20} in json|json parse error"
+    r"|parse error at line|bad control character|find closing .{1,3} symbol|expected double-quoted)"
+)
 DUPLICATE = (
     r"(?:\bduplicate[ds]?\b|\bduplicat\w+|\bnot unique|\bmust be unique|\bsame (?:id|name)"
     r"|\balready (?:exists|used|been|defined|declared|registered)|\bmore than once|\bmultiple times"
@@ -116,7 +121,7 @@ UNSUPPORTED = (
     r"(?:\bunsupported\b|\bnot (?:be )?(?:supported|permitted|allowed|accepted|recogni[sz]ed)"
     r"|\bunknown\b|\bunrecogni[sz]ed|\bunexpected\b|\bextra (?:inputs?|fields?|propert)"
     r"|\bextra_forbidden|\badditional propert|\bcannot find field|\binvalid field|\bforbidden\b"
-    r"|\bnot a valid field|\binvalid\b|不支持)"
+    r"|\bnot a valid field|不支持)"
 )
 REFUSED = (
     rf"(?:{UNSUPPORTED}|\binvalid|\bmissing\b|\brequired\b|\bmust\b|\bshould\b|\berror|\bfail"
