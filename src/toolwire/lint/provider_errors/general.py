@@ -6,187 +6,65 @@ knows; a pattern about a smaller thing (a name, an id) comes before one about a 
 
 from __future__ import annotations
 
+from toolwire.lint.provider_errors.general_fields import (
+    ABOUT_ARGUMENTS,
+    ABOUT_DEFINITIONS,
+    ABOUT_IDS,
+    ABOUT_NAMES,
+    ABOUT_SHAPES,
+    BROKEN_CALL_RULES,
+)
 from toolwire.lint.provider_errors.pairs import MISSING_RESULT_RULES, ORPHAN_RULES
 from toolwire.lint.provider_errors.pattern import ErrorPattern
 from toolwire.lint.provider_errors.vocabulary import (
-    ARGUMENTS,
-    BAD_FORMAT,
-    BROKEN_JSON,
     CALL,
     CALL_ID,
-    CONTENT,
-    DEFINITION,
-    DUPLICATE,
     EMPTY,
-    JSON_ERROR,
     LACKS,
     MESSAGE_PLACE,
     MISSING,
     NOT_FOUND,
-    OUTPUT,
     REASONING,
-    REFUSED,
     RESULT,
     SIGNATURE,
-    TOO_LONG,
-    TOOL_NAME,
     UNSUPPORTED,
-    WRONG_TYPE,
     near,
     then,
 )
 
-_OF_A_CALL = r"tool|function|\bcall|工具|函数"
-_NO_TOOLS = (
-    r"(?:\bmust (?:define|include|have|provide) tools\b|\bno tools (?:are |were )?(?:defined"
-    r"|provided|specified|given|available)|\btools (?:is|are|was|were|must be|field is) (?:\w+ )?"
-    r"(?:missing|required|defined|provided|empty)|\bwithout (?:the |any |a )?tools\b)"
+_ABOUT_STREAMS = (
+    ErrorPattern(
+        r"\btool_call_(?:start|args|end|chunk)\b|tool call (?:is )?already (?:in progress|started"
+        r"|open)"
+        r"|tool[ -_]?input[ -_]?(?:delta|part|start|end)|(?:text|reasoning) part \S{1,80} not found"
+        r"|input_json_delta|content_block_(?:start|delta|stop)|tool call (?:delta|chunk|fragment)",
+        rules=(
+            "stream-multi-call-chunk",
+            "stream-aborted-call",
+            "stream-index-missing",
+            "stream-id-null",
+            "stream-id-late",
+            "stream-index-dup",
+        ),
+        meaning="the events of a streamed call seem to be incomplete or in the wrong order",
+        example="Cannot send 'TOOL_CALL_START' event: A tool call is already in progress.",
+    ),
 )
-_BROKEN = r"(?:invalid|malformed|broken|unparsable|failed to parse)"
-_OTHER_FORMAT = rf"(?:{UNSUPPORTED}|supported values|expected tags|any variant)"
-_ARGUMENT_RULES = ("args-invalid-json", "args-empty-string", "args-wrong-type", "args-merged")
-
 _ABOUT_MODEL_OUTPUT = (
     ErrorPattern(
         rf"no valid {CALL}|expected {CALL}.{{0,80}}(?:none|not) found"
         rf"|(?:model|llm|assistant) (?:\w+ ){{0,3}}(?:an? )?(?:invalid|malformed|broken) {CALL}"
-        rf"|(?:could not|couldnt|failed to|cannot|error|unable to) (?:pars|extract|decod|read)\w*"
+        rf"|(?:could not|couldnt|failed to|cannot|error|unable to) (?:pars|extract|decod|read"
+        rf"|repair)\w*"
         rf" (?:an? |the )?(?:\w+ )?{CALL}(?! ?arg)|malformed[ _]?(?:function|tool)[ _]?call"
         r"|did not (?:return|call|produce|generate) (?:an?y? )?(?:valid )?(?:tool|function)"
         r"|model (?:response|output|generation)s? (?:\w+ ){0,5}(?:format|parse)|unexpected tokens?"
         r" \d"
         r"|unexpected tokens remaining|while expecting start token",
-        rules=("text-tool-call", *_ARGUMENT_RULES),
+        rules=("text-tool-call", *BROKEN_CALL_RULES),
         meaning="the model wrote a call that could not be read; nothing is wrong with the request,"
         " so send it again, or simplify the schema of the tool",
         example="status_code: 422, message: No valid tool call or response generated",
-    ),
-)
-_ABOUT_NAMES = (
-    ErrorPattern(
-        near(TOOL_NAME, DUPLICATE)
-        + rf"|{DUPLICATE} (?:tool|function)s?\b(?! ?(?:call|result|use))"
-        + r"|multiple (?:tool|function)s? (?:\w+ ){0,3}(?:with the )?same name",
-        rules=("name-collision",),
-        meaning="two tool definitions seem to have the same name",
-        implies={"rejects_duplicate_tool_names": True},
-        example="Multiple tools with the same name (time) found in ToolCallingChatOptions",
-    ),
-    ErrorPattern(
-        near(TOOL_NAME, BAD_FORMAT),
-        rules=("name-bad-charset", "name-too-long"),
-        meaning="the name of a tool seems to have characters that are not accepted",
-        implies={"accepted_names": None},
-        example="Invalid tool definition: Tool name does not match the required pattern",
-    ),
-    ErrorPattern(
-        near(TOOL_NAME, TOO_LONG),
-        rules=("name-too-long", "name-bad-charset"),
-        meaning="the name of a tool seems to be longer than accepted",
-        implies={"accepted_names": None},
-        example="tools.187.custom.name: String should have at most 64 characters",
-    ),
-    ErrorPattern(
-        near(TOOL_NAME, rf"(?:{EMPTY}|{MISSING})", gap=50),
-        rules=("name-empty", "name-missing", "result-name-mismatch"),
-        meaning="a call, a result or a tool definition seems to have no name",
-        implies={"results_need_tool_name": True},
-        example="function name must be provided for every tool call",
-    ),
-    ErrorPattern(
-        r"\bno (?:tool|function) (?:named |called |with (?:the )?name )\S"
-        r"|\b(?:unknown|undefined|unavailable|unregistered|no such) (?:tool|function)\b"
-        r"(?! ?(?:call|use|result|response|output|message|type|choice|field)|[_-])"
-        r"|\b(?:tool|function):? \S{1,80} (?:is |was |does |could )?(?:not|doesnt|isnt)"
-        r" (?:be )?(?:found|exist|registered|available|defined|known|provided|in (?:the )?"
-        r"(?:list|tools|request|registry))|未找到工具|工具不存在",
-        rules=("name-unknown", "tools-undefined"),
-        meaning="a call or the tool choice seems to name a tool that is not defined",
-        implies={"tool_choice_must_exist": True},
-        example="Tool get_weather not found in agent Assistant",
-    ),
-)
-_ABOUT_ARGUMENTS = (
-    ErrorPattern(
-        near(ARGUMENTS, EMPTY, gap=50),
-        also=_OF_A_CALL,
-        rules=("args-empty-string", "args-invalid-json"),
-        meaning="the arguments of a call seem to be empty",
-        implies={"arguments_format": "json"},
-        example="tool call function arguments is empty",
-    ),
-    ErrorPattern(
-        near(ARGUMENTS, WRONG_TYPE)
-        + rf"|json object must be str.{{0,80}}{CALL}|{ARGUMENTS}\s?\|\s?items",
-        also=_OF_A_CALL,
-        rules=("args-wrong-type", "args-invalid-json", "args-double-encoded", "args-empty-string"),
-        meaning="the arguments of a call seem to have the wrong type",
-        implies={"arguments_format": "object"},
-        example="tool_calls[0].function.arguments: invalid type: map, expected a string",
-    ),
-    ErrorPattern(
-        near(ARGUMENTS, BROKEN_JSON) + rf"|{then(_BROKEN, CALL, 'json', gap=40)}|{JSON_ERROR}",
-        also=_OF_A_CALL,
-        rules=_ARGUMENT_RULES,
-        meaning="the arguments of a call seem to be broken",
-        implies={"arguments_format": "json"},
-        example="malformed tool call: unexpected end of JSON input",
-    ),
-)
-_ABOUT_IDS = (
-    ErrorPattern(
-        rf"{DUPLICATE} {RESULT}|{then(RESULT, DUPLICATE, gap=30)}"
-        rf"|multiple {RESULT}|more than one {RESULT}",
-        rules=("dup-result", "id-reused-across-turns"),
-        meaning="a call seems to have more than one result",
-        implies={"rejects_duplicate_results": True},
-        example="multiple tool results for tool call call_1",
-    ),
-    ErrorPattern(
-        near(rf"(?:{CALL_ID}|{CALL})", DUPLICATE, gap=50),
-        rules=("id-dup-in-turn", "id-reused-across-turns", "id-dup-call", "dup-result"),
-        meaning="two calls seem to have the same id",
-        implies={"ids_unique_in_request": True},
-        example="tool call ids must be unique",
-    ),
-    ErrorPattern(
-        near(CALL_ID, TOO_LONG, gap=60),
-        rules=("id-too-long", "id-is-result-content", "id-carries-payload", "id-composite"),
-        meaning="an id seems to be longer than accepted",
-        example="tool_call_id exceeds the maximum length of 64 characters",
-    ),
-    ErrorPattern(
-        near(CALL_ID, rf"(?:{BAD_FORMAT}|\blength (?:of )?9\b)", gap=60),
-        rules=("id-bad-charset", "id-wrong-length", "id-foreign", "id-empty"),
-        meaning="an id seems to have a format that is not accepted",
-        implies={"requires_ids": True},
-        example="tool call id may contain only letters and digits: alphanumeric ids are required",
-    ),
-    ErrorPattern(
-        near(CALL_ID, EMPTY, gap=40),
-        rules=("id-empty", "id-missing"),
-        meaning="the id of a call or a result seems to be empty",
-        implies={"requires_ids": True},
-        example="tool_call_id must not be blank",
-    ),
-    ErrorPattern(
-        near(CALL_ID, WRONG_TYPE, gap=50),
-        rules=("id-not-string", "id-missing"),
-        meaning="an id seems not to be a string",
-        implies={"requires_ids": True},
-        example="tool_call_id must be a string",
-    ),
-    ErrorPattern(
-        rf"(?:\bmissing|\brequires?|\brequired|\bmust (?:have|include|contain)|\bwithout|\bneeds"
-        rf"|\black\w*)"
-        rf"(?: (?:an?|the|its|field|fields|property|parameter|required|valid|of)){{0,4}}:?"
-        rf" {CALL_ID}"
-        rf"|{CALL_ID}(?: (?:is|are|was|field|property|parameter|has|must|to|be)){{0,4}}:? "
-        r"(?:not |a )?(?:required|missing|provided|specified|undefined|null|none|defined|set)",
-        rules=("id-missing", "id-empty"),
-        meaning="a call or a result seems to have no id",
-        implies={"requires_ids": True},
-        example="Upstream error: Tool message must have tool_call_id",
     ),
 )
 _ABOUT_PAIRS = (
@@ -202,20 +80,22 @@ _ABOUT_PAIRS = (
         rf"{near(rf'(?:number|count)s? of {RESULT}', CALL)}"
         rf"|{near(rf'(?:number|count)s? of {CALL}', RESULT)}"
         rf"|expected \d+ {RESULT}|same number of {CALL}|(?:too many|too few|mismatched) {RESULT}"
-        rf"|invalid[ _]{RESULT}",
+        rf"|(?:more|fewer|less) {RESULT} than|(?:more|fewer|less) {CALL} than",
         rules=("count-mismatch", "partial-batch", "missing-result", "results-split", "dup-result"),
         meaning="a turn seems not to have as many results as calls",
         implies={"rejects_missing_results": True, "rejects_orphan_results": True},
         example="expected 2 tool results but got 1",
     ),
     ErrorPattern(
-        rf"orphan(?:ed)? {RESULT}|{then(RESULT, LACKS, CALL)}"
+        rf"{RESULT} (?:cannot|can not|must not) be (?:the )?first|approval.{{0,60}}{NOT_FOUND}"
+        rf"|orphan(?:ed)? {RESULT}|{then(RESULT, LACKS, CALL)}"
         rf"|{RESULT} must be (?:an? )?(?:response|reply|answer)"
         rf"|\b(?:no|missing|unknown|unexpected) (?:\w+ )?{CALL} (?:\w+ ){{0,3}}for {RESULT}"
         rf"|{CALL} for {RESULT}.{{0,40}}not found|unexpected {RESULT}"
         rf"|\bno {CALL} (?:was )?(?:found|exists|with)|(?:could not|couldnt|cannot|unable to) find"
         rf" (?:an? |the |any )?(?:matching |corresponding )?(?:{CALL}|{CALL_ID})"
-        rf"|(?:tool )?calls? \S{{1,80}} not found for|{RESULT} (?:references?|refers? to) (?:an?"
+        rf"|(?:tool )?calls? \S{{1,80}} not found for|{then(RESULT, 'none of', 'match', gap=40)}"
+        rf"|{RESULT} (?:references?|refers? to) (?:an?"
         rf" )?unknown",
         rules=ORPHAN_RULES,
         meaning="a result seems to have no call",
@@ -240,6 +120,16 @@ _ABOUT_PAIRS = (
         meaning="a result seems to name a call that is not in the history",
         implies={"rejects_orphan_results": True},
         example="tool_use_id toolu_9 does not exist",
+    ),
+)
+_ABOUT_BOTH = (
+    ErrorPattern(
+        rf"{near(CALL, RESULT, gap=40)}|invalid[ _]{RESULT}",
+        also=r"match|invalid|missing|expect|must|should|cannot|pair|orphan|inconsisten|不|缺|error",
+        rules=("missing-result", "orphan-result", "count-mismatch", "result-separated"),
+        meaning="calls and results seem not to match",
+        implies={"rejects_missing_results": True, "rejects_orphan_results": True},
+        example="the tool calls and tool responses of the history are inconsistent",
     ),
 )
 _ABOUT_REASONING = (
@@ -270,7 +160,11 @@ _ABOUT_REASONING = (
         example="thoughtSignature is required for function calls of this model",
     ),
     ErrorPattern(
-        near(SIGNATURE, rf"(?:{UNSUPPORTED}|\binvalid|corrupt|verif|decrypt|mismatch|not valid)"),
+        near(
+            SIGNATURE,
+            rf"(?:{UNSUPPORTED}|\binvalid|corrupt|verif|decrypt|mismatch|not valid"
+            r"|not issued|different|another|other (?:model|account))",
+        ),
         also=r"think|thought|reason|function|tool|encrypted|contents?\b",
         rules=("signature-foreign", "signature-of-other-model", "signature-missing"),
         meaning="a signature seems not to be of this endpoint",
@@ -299,6 +193,23 @@ _ABOUT_REASONING = (
     ),
 )
 _ABOUT_ORDER = (
+    ErrorPattern(
+        rf"(?:{CALL}|{RESULT})(?: \w+){{0,6}} only (?:\w+ ){{0,4}}in (?:an? |the )?(?:user"
+        rf"|assistant)",
+        rules=("wrong-role", "wrong-vocabulary"),
+        meaning="a call stands in a message of the user, or a result in one of the assistant",
+        implies={"rejects_orphan_results": True, "rejects_missing_results": True},
+        example="toolResult blocks must only be provided in a user turn",
+    ),
+    ErrorPattern(
+        rf"user (?:message|role|turn|content)s?(?: \w+){{0,4}} (?:follow|after)\w*(?: \w+){{0,3}}"
+        rf" {RESULT}"
+        rf"|{RESULT}(?: \w+){{0,4}} followed by (?:an? )?user",
+        rules=("user-after-tool", "results-split"),
+        meaning="a user message seems to follow a result directly",
+        implies={"no_user_after_tool": True},
+        example="a user message cannot follow a tool message",
+    ),
     ErrorPattern(
         r"system (?:message|role|prompt)s?.{0,40}(?:beginning|first|start\b|leading)"
         r"|system.{0,30}after.{0,30}(?:user|assistant)",
@@ -357,69 +268,34 @@ _ABOUT_ORDER = (
         example="Please use a valid role: user, model.",
     ),
 )
-_ABOUT_SHAPES = (
+_BY_PLACE = (
     ErrorPattern(
-        near(OUTPUT, rf"(?:{WRONG_TYPE}|{MISSING}|{EMPTY}|{UNSUPPORTED})"),
-        rules=("output-not-string", "content-shape"),
-        meaning="the output of a result seems to have the wrong type",
-        example="the content of a tool must be a string",
+        rf"{MESSAGE_PLACE}|\bmessages? (?:is|are) (?:invalid|illegal|malformed|not valid)",
+        rules=("content-shape", "wrong-vocabulary", "missing-result", "orphan-result"),
+        meaning="the error names a message, and does not say what is wrong with it",
+        example="Invalid input: messages.12.content",
     ),
     ErrorPattern(
-        near(MESSAGE_PLACE, WRONG_TYPE, gap=60),
-        rules=("content-shape", "output-not-string", "wrong-vocabulary"),
-        meaning="the content of a message seems to be of the wrong type",
-        implies={"assistant_content": "some"},
-        example="messages[2]: invalid type: sequence, expected a string at line 1 column 9340",
-    ),
-    ErrorPattern(
-        rf"{near(MESSAGE_PLACE, _OTHER_FORMAT, gap=120)}|supported values.{{0,200}}{MESSAGE_PLACE}"
-        r"|must be an? (?:core|ui|model)message|cannot determine type of item"
-        r"|unknown (?:message|content|item|block|part)s? types?|(?:message|content|item|block|part)"
-        r"s? types? (?:\S{1,40} )?(?:is |are )?(?:not supported|unknown|invalid|unsupported)",
-        also=r"^(?!.{0,20000}\brole\b.{0,5}(?:not supported|invalid))",
-        rules=("wrong-vocabulary", "content-shape", "media-in-result"),
-        meaning="a message, item or block seems to be in the format of another API",
-        example="Cannot determine type of 'item'",
-    ),
-    ErrorPattern(
-        near(CONTENT, rf"(?:{WRONG_TYPE}|{EMPTY}|{MISSING})", gap=60)
-        + r"|(?:message|part|text)s? (?:\S{1,20} ){0,6}must (?:not be empty|be non-?empty|have"
-        r" (?:an? )?(?:content|text))"
-        r"|oneof field data|text parameter|has no attribute content|invalid message (?:content"
-        r"|format)|空消息",
-        also=rf"message|assistant|{MESSAGE_PLACE}|parts|消息|text parameter|has no attribute",
-        rules=("content-shape", "output-not-string"),
-        meaning="the content of a message seems to be missing, empty or of the wrong type",
-        implies={"assistant_content": "some"},
-        example="invalid message content type: <nil>",
+        rf"{SIGNATURE}",
+        also=r"think|thought|reason|function|tool|encrypted",
+        rules=("signature-foreign", "signature-missing"),
+        meaning="the error names a signature or encrypted reasoning",
+        example="problem with the signature of a thinking block",
     ),
 )
-_ABOUT_DEFINITIONS = (
-    ErrorPattern(
-        near(rf"(?:{CALL}|{RESULT})", _NO_TOOLS),
-        rules=("tools-undefined", "name-unknown"),
-        meaning="the history seems to have calls, and the request to define no tools",
-        implies={"calls_need_tool_definitions": True},
-        example="Requests which include tool_use or tool_result blocks must define tools.",
-    ),
-    ErrorPattern(
-        rf"{near(DEFINITION, REFUSED, gap=100)}|generatecontentrequest\.tools\["
-        rf"|unsupported tool (?:field|type)|(?:invalid|malformed|unsupported|unknown) tools?"
-        r" (?:definition|spec\w*|type|schema|format|structure|config\w*)|grammar",
-        rules=("schema-refused",),
-        meaning="the provider seems not to accept the definition of a tool",
-        example="API Error: 400 unsupported tool field: max_uses",
-    ),
-)
+"""Tried last: they know what an error speaks of, and not what is wrong."""
 
 GENERAL_PATTERNS = (
+    *_ABOUT_STREAMS,
     *_ABOUT_MODEL_OUTPUT,
-    *_ABOUT_NAMES,
-    *_ABOUT_ARGUMENTS,
-    *_ABOUT_IDS,
+    *ABOUT_NAMES,
+    *ABOUT_ARGUMENTS,
+    *ABOUT_IDS,
     *_ABOUT_PAIRS,
     *_ABOUT_REASONING,
-    *_ABOUT_DEFINITIONS,
+    *ABOUT_DEFINITIONS,
     *_ABOUT_ORDER,
-    *_ABOUT_SHAPES,
+    *ABOUT_SHAPES,
+    *_ABOUT_BOTH,
+    *_BY_PLACE,
 )

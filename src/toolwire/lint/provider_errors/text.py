@@ -42,6 +42,8 @@ _STACK_FRAME = re.compile(
     re.MULTILINE,
 )
 """Lines of a traceback: the names in them have nothing to do with the error."""
+_TEMPLATE_STATEMENT = re.compile(r"\{%.{0,500}?%\}")
+"""Source of a chat template, which errors of local servers quote."""
 _SPACES = re.compile(r"\s+")
 _QUOTES = re.compile("[\"'`´‘’“”]")
 _STEP = r"\.?\[[0-9]{1,9}\]|\.[0-9]{1,9}\b"
@@ -80,11 +82,14 @@ def searchable_forms(text: str) -> tuple[str, ...]:
     """
     text = text[:_MAX_TEXT]
     text = _BLANKS.sub(" ", _STACK_FRAME.sub("", text).strip() or text)
-    forms = tuple(
-        _SPACES.sub(" ", _QUOTES.sub("", unescape(_LINE_BREAK.sub(space, text)))).lower()
-        for space in (" ", r"\1")
-    )
+    forms = tuple(_one_line(_LINE_BREAK.sub(space, text)).lower() for space in (" ", r"\1"))
     return forms[: len(set(forms))]
+
+
+def _one_line(text: str) -> str:
+    """A text without quotes, escapes, line breaks and the statements of a template."""
+    text = _SPACES.sub(" ", _QUOTES.sub("", unescape(text)))
+    return _TEMPLATE_STATEMENT.sub(" ", text)
 
 
 def read_references(text: str) -> References:

@@ -65,7 +65,8 @@ UNRELATED_ERRORS = (
         pattern=(
             r"content[ _](?:management|filter\w*|policy|moderation)|safety (?:system|settings"
             r"|filters?)"
-            r"|prohibited_content|usage policies|responsibleai|flagged|blocked (?:by|due to|for)"
+            r"|prohibited_content|usage policies|responsibleai|flagged|high risk|blocked (?:by|due"
+            r" to|for)"
             r"|data_inspection"
         ),
     ),
@@ -157,9 +158,11 @@ UNRELATED_ERRORS = (
             r"|invalid tools: empty array|only allowed when tools are|while providing tools"
             r"|set without function_declarations|blocks with cache_control"
             r"|function_response\.parts is not supported|does not match any of the expected tags"
-            r"|invalid (?:type|value)\b|input should be|field required|missing required parameter"
+            r"|invalid (?:type|value)\b|input should be|field required|missing (?:required"
+            r" )?(?:\w+ )?parameter"
             r"|failed to satisfy constraint|can ?not be converted|cannot unmarshal|is unsupported"
-            r"|jinja|chat template|is deprecated for this model|(?:above max|below min)imum value"
+            r"|jin?a?ja|chat template|at row \d+, column \d+|is not callable|closing statement"
+            r" token|is deprecated for this model|(?:above max|below min)imum value"
             r"|too many properties|(?:array|string) too long|: range: "
             r"|must be (?:positive|in the range|between|one of)\b|must have at most"
         ),

@@ -37,21 +37,22 @@ ARGUMENTS = (
 DEFINITION = (
     r"(?:\btools\W{1,4}\d+|tool definitions?|tool schemas?|function_?declarations?"
     r"|input_?schemas?|function\.parameters|parameters? (?:json )?schemas?|function schemas?"
-    r"|\btools? (?:field|propert)|json[ _-]?schemas?|tool_?spec|工具定义)"
+    r"|\btools? (?:field|propert|payload)|request schema|json[ _-]?schemas?|tool_?spec|工具定义)"
 )
 OUTPUT = (
     r"(?:\]\.output\b|tool_?result\.content|function_?response\.response|tool[ _]?result content"
     r"|(?:output|content) of (?:an? |the )?tool)"
 )
 MESSAGE_PLACE = (
-    r"(?:\bmessages?(?:\.|\[| -> )\d+|\bcontents\[\d+|\binput\[\d+|loc: \(?\[?body, messages"
+    r"(?:\bmessages?(?:\.|\[| -> )(?:\d+|content\b)|/(?:input|messages)/\d+|\bcontents\[\d+"
+    r"|\binput\[\d+|loc: \(?\[?body, messages"
     r"|\bmessage (?:at )?(?:position|index) \d+)"
 )
 CONTENT = (
     r"(?:\bcontent\b(?! management| filter| policy)|text blocks?|content blocks?"
     r"|\bparts?\b field|消息内容)"
 )
-SIGNATURE = r"(?:thought[ _]?signatures?|\bsignatures?\b|encrypted[ _]content)"
+SIGNATURE = r"(?:thought[ _]?signatures?|\bsignatures?\b|encrypted[ _](?:content|reasoning))"
 REASONING = r"(?:reasoning(?:_content|_text|_details)?\b|\bthinking(?:_blocks?)?\b|thought blocks?)"
 
 # --- complaints -----------------------------------------------------------------------------------
@@ -72,7 +73,8 @@ NOT_FOUND = (
     r"|未找到|不存在|不匹配|找不到)"
 )
 MISSING = (
-    r"(?:\bmissing\b|\brequired?s?\b|\bmust (?:have|include|be (?:set|provided|present|specified"
+    r"(?:\bmissing\b|\brequired?s?\b|\bmust (?:have|include|contain|be (?:set|provided|present"
+    r"|specified"
     r"|defined))|\bhas to be (?:defined|set)|\bneeds?\b|\bnot (?:be )?(?:set|provided|specified"
     r"|null)|\bundefined\b|\bnull\b|\bnone\b|缺少|必填|必须)"
 )
@@ -98,14 +100,15 @@ WRONG_TYPE = (
     r"|\bfor type \w+|\bnot (?:a |an )?(?:dict|str|string|mapping|object|list|iterable|array)\b"
     r"|cannot unmarshal|\bgot (?:an? )?(?:null|object|array|string|integer|int|dict|list|number"
     r"|map)"
-    r"|\breceived (?:an? )?(?:array|object|string|null)|has no attribute|from a mapping"
+    r"|\breceived (?:an? )?(?:array|object|string|null)|\bbut should be (?:an? )?(?:string|array"
+    r"|object)|has no attribute|from a mapping"
     r"|类型错误)"
 )
 BROKEN_JSON = (
     r"(?:\b(?:not|in)(?: a)? valid json|invalid json|json (?:format|string|parse|decode|syntax"
     r"|object|error)|\bpars(?:e|ing|able|eable)|\bunpars\w+|unterminated|malformed|broken|truncated"
     r"|incomplete|unexpected (?:end|token|eof|char)|\bexpecting\b|extra data|delimiter|\bdecod"
-    r"|deserializ|serializ|invalid character|control character|\bescap|\binvalid\b|解析|格式)"
+    r"|deserializ|serializ|invalid character|control character|\bescap|\binvalid\b|解析|格式|合法)"
 )
 JSON_ERROR = (
     r"(?:extra data: line|unterminated string|expecting (?:value|property name|,)|jsondecodeerror"
@@ -125,6 +128,7 @@ UNSUPPORTED = (
 )
 REFUSED = (
     rf"(?:{UNSUPPORTED}|\binvalid|\bmissing\b|\brequired\b|\bmust\b|\bshould\b|\berror|\bfail"
+    rf"|\breject"
     r"|\bnot valid|\bempty\b|\bmalformed|\bcannot\b|\bexpected\b|错误|非法|无效)"
 )
 
