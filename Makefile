@@ -104,7 +104,7 @@ $(PYTHON_PEERS):
 	  || echo "$(notdir $(@D)) cannot be installed: it will be left out"
 
 .PHONY: bench-peers
-bench-peers: .venv/tests .peers/litellm/ready .peers/portkey/ready $(PYTHON_PEERS) ## the gateway beside other gateways; written to docs/reference/bench-peers.md
+bench-peers: .venv/tests .peers/litellm/ready .peers/portkey/ready $(PYTHON_PEERS) ## compare the gateway with other gateways; written to docs/reference/bench-peers.md
 	@$(BIN)/python bench/peers.py
 
 .PHONY: clients

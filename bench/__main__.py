@@ -284,7 +284,7 @@ HEAD = """# Speed
 For people who want to know what toolwire costs in time and memory, and how that was measured.
 
 Written by `make bench` (one part: `python -m bench ledger`). What takes minutes is measured by name only: `python -m bench
-gateway-latency gateway-memory gateway-idle gateway-workers`. Other gateways are on [a page of their own](bench-peers.md). Times are of one machine on one
+gateway-latency gateway-memory gateway-idle gateway-workers`. [Other gateways](bench-peers.md) have a separate page. Times are of one machine on one
 day; the ratios are what counts: both sides of each were measured in turns in the same run.
 """
 

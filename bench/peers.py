@@ -293,7 +293,7 @@ def page(found: PeerResults) -> list[str]:
     """The page, line by line."""
     versions = {peer.name: peer.version() for peer in ALL}
     lines = [
-        "# Beside other gateways",
+        "# Compared with other gateways",
         "",
         "For people who compare gateways.",
         "",
@@ -301,9 +301,9 @@ def page(found: PeerResults) -> list[str]:
         f"client with {CONNECTIONS} connections that send the next request as soon as they have a",
         "response. Every request is a new conversation of six messages with tools, so no gateway can",
         "answer from a cache. A chat client uses an Anthropic model; gateways that do not translate",
-        "(smg) serve an Anthropic client, beside our gateway doing the same. × is our requests per",
+        "(smg) serve an Anthropic client, and so does our gateway in that row. × is our requests per",
         "second divided by theirs, the median of all rounds. Times are of one machine on one day.",
-        "litellm requires a key of its clients unless it is told otherwise. Portkey runs with",
+        "litellm requires a key of its clients by default. Portkey runs with",
         "`@hono/node-server` 1.13.8: with the newest version that it allows, its streams fail.",
         "",
         "| | gateway | requests/s | × | CPU µs a request | median ms | at least |",

@@ -27,8 +27,8 @@ TEXT = """\
 
 For people who want to know whether their agent or framework works through the gateway, and with which version that was tried.
 
-Each client is installed from its registry and is told nothing but the address of the gateway. In the first turn it calls one tool
-twice at once with different arguments, then a tool that fails, then, where the column says so, a tool that returns an image. In the
+Each client is installed from its registry and knows only the address of the gateway. In the first turn it calls one tool
+twice at once with different arguments, then a tool that fails, then (see the column) a tool that returns an image. In the
 second turn, for which coding agents are started again and resume the conversation, it calls the first tool twice again. The upstream
 is a strict mock, which refuses what the provider refuses. A conversation counts if nothing was refused, and if the upstream got the
 text of every result with its call.

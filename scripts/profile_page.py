@@ -16,7 +16,7 @@ PROFILES_HEAD = """\
 
 For people who want to know what a provider refuses before they send it.
 
-A profile is a wire as one provider speaks it. It holds what the provider refuses in a history, as dated facts with sources in
+A profile is a wire as one provider uses it. It holds what the provider refuses in a history, as dated facts with sources in
 `src/toolwire/profiles/table.py`. `check` and `repair` use all facts; `translate` also uses the rules of ids and names to write them.
 A profile states only refusals that were observed: where nothing is listed, no check is known. The name of a profile is accepted
 wherever the name of a wire is."""
@@ -32,8 +32,8 @@ VALUES = {
         "object": "arguments must be a JSON object",
     },
     "assistant_content": {
-        "text": "the content beside calls must be a string, not a list",
-        "some": "the content beside calls must not be null",
+        "text": "the content of a message with calls must be a string, not a list",
+        "some": "the content of a message with calls must not be null",
     },
     "empty_content": {
         "null": "the content of a message without calls must not be null",
@@ -132,7 +132,7 @@ def profile_grid(rows: list[Profile], names: list[str]) -> str:
 
 
 COLUMNS = {
-    "wire": "speaks the wire",
+    "wire": "uses the wire",
     "id_rule": "a call id that toolwire writes has",
     "name_rule": "a tool name that toolwire writes has",
     "accepted_ids": "and the provider also accepts ids with",

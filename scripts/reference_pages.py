@@ -51,7 +51,7 @@ VARIABLES = {
 """What the environment variables of toolwire mean; a test compares their names with the code."""
 OTHERS = {
     "http_proxy, https_proxy, all_proxy, no_proxy": "Proxies for requests to providers and tool servers.",
-    "SSL_CERT_FILE, SSL_CERT_DIR": "Certificates that are trusted beside those of the system.",
+    "SSL_CERT_FILE, SSL_CERT_DIR": "Certificates that are trusted in addition to those of the system.",
     "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION": "Credentials and region for Bedrock.",
     "NO_COLOR, FORCE_COLOR, COLUMNS": "Colours and width of the output at a terminal.",
 }
@@ -158,6 +158,7 @@ GROUPS = {
     "Read, write, translate": "decode encode translate fold restream detect Encoded IdMap Loss TranslatedStream"
     " AsyncTranslatedStream",
     "Check and repair": "check repair explain Finding Change Repaired Explanation",
+    "Session files": "open_session Session",
     "Continue a history": "pending resume abandon cut",
     "Conversations": "Conversation Message Part Text Reasoning Media Opaque Call Result Pair Tool Choice Format Usage",
     "Tools": "tool Tools ToolContext ToolExecutor SqliteLedger PostgresLedger ToolServer OxpClient McpClient",
@@ -165,7 +166,7 @@ GROUPS = {
     "Gateway": "Gateway",
     "Lists": "wires profiles providers catalogue",
 }
-"""The public names by what they are for; errors, and what is missing here, come last."""
+"""The public names by what they are for; errors, which are not listed here, come last."""
 
 
 def python_page() -> str:
@@ -173,7 +174,7 @@ def python_page() -> str:
     listed = {name for names in GROUPS.values() for name in names.split()}
     others = [name for name in toolwire.__all__ if name not in listed]
     parts = []
-    for title, names in {**GROUPS, "Errors and others": " ".join(others)}.items():
+    for title, names in {**GROUPS, "Errors": " ".join(others)}.items():
         parts.append(f"## {title}")
         parts += [_directive(name) for name in names.split() if name in toolwire.__all__]
     return _page(

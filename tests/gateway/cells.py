@@ -224,9 +224,9 @@ def ways(api: str, scenario: str) -> tuple[bool, ...]:
 
 NO_EMBEDDINGS = {
     "anthropic": "the provider has none",
-    "gemini": "the provider has an API of its own for them, which is not translated",
-    "gemini-interactions": "the provider has an API of its own for them, which is not translated",
-    "bedrock": "the provider has an API of its own for each model, which is not translated",
+    "gemini": "the provider has a separate API for them, which is not translated",
+    "gemini-interactions": "the provider has a separate API for them, which is not translated",
+    "bedrock": "the provider has a separate API for each model, which is not translated",
 }
 """Upstreams that embeddings do not reach, and why."""
 _EMBEDDING: Object = {

@@ -76,8 +76,8 @@ class Profile(Struct, frozen=True):
     requires_arguments: bool = False
     """True if missing arguments, or null, are rejected on a wire that sends an object."""
     assistant_content: Literal["", "text", "some"] = ""
-    """What assistant content must be beside calls: `text`, a string and no list; `some`, not
-    null."""
+    """What the content of an assistant message with calls must be: `text`, a string and no list;
+    `some`, not null."""
     content_is_text: bool = False
     """True if the content of every message must be a string."""
     reasoning_to_return: Literal["", "reasoning_content", "thinking", "signature", "reasoning"] = ""

@@ -47,7 +47,7 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """Models to try, in this order, if this one gives no response. Only before the first byte."""
     balance: tuple[str, ...] = ()
     """Models that share the requests for this one: each goes to the least busy of them. One that
-    fails rests for a while."""
+    fails is tried last for a while."""
     connect_timeout: float = TIMEOUTS.connect
     """Seconds to establish a connection."""
     idle_timeout: float = TIMEOUTS.idle
@@ -114,7 +114,7 @@ class ServerConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     max_body_mb: float = 32.0
     """The largest request body."""
     allowed_hosts: tuple[str, ...] = ()
-    """Accepted values of the Host header, beside localhost; `*` accepts any."""
+    """Accepted values of the Host header, in addition to localhost; `*` accepts any."""
     cors_origins: tuple[str, ...] = ()
     """Origins whose web pages may use the gateway, such as `https://app.example`."""
     log: Literal["text", "json"] = "text"
