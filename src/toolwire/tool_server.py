@@ -75,14 +75,15 @@ class ToolServer:
         tools: a tool, several tools, modules with tools, or `Tools`.
         ledger: where calls are recorded; by default in memory.
         executor: runs the calls, instead of one made for `ledger`.
-        auth: authenticates callers; by default everybody may call.
+        auth: authenticates callers; by default every caller is accepted.
         oxp: serve OXP under `/tools`.
         mcp: serve MCP under `/mcp`.
         ready: called by `/health`; False makes it respond with 503.
         challenges: finds the address where a user can grant a missing authorization.
         limits: limits of request bodies and concurrent calls.
-        allowed_hosts: accepted values of the Host header, beside localhost; `*` for any.
-        allowed_origins: browser origins that may use MCP, beside the server's own.
+        allowed_hosts: accepted values of the Host header, in addition to localhost; `*` for
+            any.
+        allowed_origins: browser origins that may use MCP, in addition to the server's own.
         drain_timeout: seconds that calls in progress have when the server stops.
         repeat_list_as_tools: list the tools under `tools`, too, as the first documentation of OXP
             did.

@@ -55,10 +55,11 @@ class McpClient:
     """A client for one MCP server.
 
     Args:
-        server: the command of a program that speaks MCP on stdio, or an address.
+        server: the command of a program that serves MCP over stdio, or an address.
         toolkit: the toolkit of the tools; by default the name of the server.
         auth: makes the headers of each request.
-        env: environment variables for the program, beside the few that are safe to inherit.
+        env: environment variables for the program, in addition to the few that are safe to
+            inherit.
         cwd: the working directory of the program.
         timeout: seconds for one request.
         retries: how often a request is repeated after a lost connection, if that is safe.

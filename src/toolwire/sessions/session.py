@@ -46,7 +46,7 @@ class Session:
     """The history of a file.
 
     Edits stay in memory until `save`. Only lines whose messages changed are rewritten; all
-    others, and what the file holds beside the history, stay verbatim.
+    others, and whatever else the file holds, stay verbatim.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class Session:
         """Write the session, and return the path of the backup if there is one.
 
         Without a path, the file that was opened is replaced in one step, if anything changed; a
-        backup keeps the old content beside it. The mode of the file stays.
+        backup file keeps the old content. The mode of the file stays.
 
         Args:
             path: Another file to write instead.

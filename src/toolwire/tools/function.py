@@ -140,6 +140,34 @@ class _Tool:
 
 
 tool = _Tool()
+"""Make a tool from a typed function, sync or async: `@tool`, or `@tool(id="Weather.Get@1.0.0")`.
+
+The function can still be called as before; `function.runnable` is the tool. Its docstring describes
+the tool and its parameters for the model. `tool.from_schema` makes a tool from a JSON Schema and a
+callable instead.
+
+All options are keyword arguments:
+
+- `id`: `Toolkit.Tool` or `Toolkit.Tool@1.2.3`; `toolkit`, `name` and `version` set the pieces. By
+  default they come from the module and the function, with version 0.1.0.
+- `description`: replaces the first paragraph of the docstring.
+- `read_only`: the tool has no effect, so its calls are not recorded.
+- `idempotent`: the tool may run twice with the same input.
+- `key`: the business key, by which a repeated call under a new call id is recognized: names of
+  arguments, or a function of arguments.
+- `on_crash`: what a repeated call does after a crash: `report`, `retry`, `probe` or
+  `transactional`.
+- `probe`: a function that finds out how a call ended, for `on_crash="probe"`.
+- `timeout`: seconds that a call may take, 55 by default; None for no limit.
+- `concurrency`: how many calls may run at once in one process.
+- `authorization`, `secrets`, `user_id`: the tokens, secrets and user id that the tool gets in its
+  `ToolContext`.
+- `deprecated`: a text that says what to use instead.
+- `strict`: raise an error instead of a warning if a description is missing.
+
+Raises:
+    ToolDefinitionError: The function or an option is not valid; the error says what to change.
+"""
 
 
 def _decorate(function: Callable[P, R], options: Options) -> Function[P, R]:

@@ -41,17 +41,27 @@ class Behaviour(TypedDict, total=False):
     """The options of every tool."""
 
     timeout: float | None
+    """Seconds that a call may take; None for no limit."""
     on_crash: OnCrash
+    """What a repeated call does after a crash."""
     probe: Callable[..., object]
+    """Finds out how a call ended, for `on_crash="probe"`."""
     key: Callable[..., object] | Sequence[str]
     """The business key: a function of the arguments, or the names of arguments."""
     read_only: bool
+    """The tool has no effect, so its calls are not recorded."""
     idempotent: bool
+    """The tool may run twice with the same input."""
     authorization: Iterable[str | Authorization]
+    """The tokens that the tool gets."""
     secrets: Iterable[str]
+    """The secrets that the tool gets."""
     user_id: bool
+    """The tool gets the id of the user."""
     concurrency: int | None
+    """How many calls may run at once in one process."""
     deprecated: str
+    """What to use instead of the tool."""
     strict: bool
     """Raise an error instead of a warning if the tool or a parameter has no description."""
 
