@@ -356,7 +356,7 @@ def test_a_refusal_is_mended_at_most_once(mock_server: MockServer) -> None:
     assert len(str(over(seen).stop).splitlines()) > 1
 
 
-def test_refused_reasoning_is_removed_and_the_model_asked_again(mock_server: MockServer) -> None:
+def test_refused_reasoning_is_removed_and_the_request_is_repeated(mock_server: MockServer) -> None:
     refusal = encode_body({"error": {"message": "Invalid `signature` in `thinking` block"}})
     answer: JSON = {
         "id": "msg_1",

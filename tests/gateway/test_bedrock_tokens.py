@@ -161,7 +161,7 @@ def results(body: Object) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("api", CLIENTS)
-def test_a_turn_of_converse_comes_home_signature_and_all(door: Behind, api: str) -> None:
+def test_a_converse_turn_is_restored_with_its_signature(door: Behind, api: str) -> None:
     for stream, (name, content) in product((False, True), TURNS.items()):
         turn, body = two_turns(door, api, content, stream)
         assert "hm, two sums" in turn.thoughts and PREFIX not in turn.text, (name, stream)
@@ -175,7 +175,7 @@ def test_a_turn_of_converse_comes_home_signature_and_all(door: Behind, api: str)
         assert PREFIX not in json.dumps(body) and complaints("bedrock", body) == "", (name, stream)
 
 
-def test_without_its_token_a_turn_of_converse_is_still_taken(door: Behind) -> None:
+def test_a_converse_turn_without_its_token_is_accepted(door: Behind) -> None:
     client = CLIENTS["openai-chat"]
     set_answers(door, whole(TURNS["calls"]), whole([{"text": "Hi"}]))
     turn = client.ask(door.url, MODEL, client.begin("go"), False)

@@ -42,7 +42,7 @@ def ask(url: str, items: list[JSON]) -> None:
         client.responses.create(model="m", input=items)  # type: ignore[arg-type]
 
 
-def test_a_summary_of_the_model_replaces_everything_but_the_words_of_the_user() -> None:
+def test_a_summary_of_the_model_replaces_everything_but_user_messages() -> None:
     choice: Object = {
         "index": 0,
         "message": {"role": "assistant", "content": "Oslo has -3 degrees."},
@@ -67,7 +67,7 @@ def test_a_summary_of_the_model_replaces_everything_but_the_words_of_the_user() 
 
 
 @pytest.mark.parametrize("upstream", [name for name in UPSTREAMS if name != "openai-responses"])
-def test_every_model_can_compact_and_go_on(door: Doors, upstream: str) -> None:
+def test_every_model_can_compact_and_continue(door: Doors, upstream: str) -> None:
     url = door.url(upstream)
     done = compact(url, ITEMS)
     again = compact(url, [*items_of(done), NEXT])

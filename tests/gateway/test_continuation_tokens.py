@@ -76,9 +76,7 @@ def next_turn(api: str, change: Callable[[Turn], Turn] = lambda turn: turn) -> O
 
 
 @pytest.mark.parametrize("api", [name for name in CLIENTS if name != "anthropic"])
-def test_the_model_gets_its_own_turn_back_to_the_letter_with_the_results_under_its_own_ids(
-    api: str,
-) -> None:
+def test_the_model_gets_its_turn_back_verbatim_with_the_results_under_its_ids(api: str) -> None:
     body = next_turn(api)
     assert blocks(body, 1) == SIGNED["content"]
     assert [one["tool_use_id"] for one in blocks(body, 2)] == ["toolu_1", "toolu_2"]
@@ -201,7 +199,7 @@ def test_chats_of_google_genai_that_stream_get_the_signature_back_though_they_ke
     assert blocks(body, 1)[1]["text"] == "a long answer in many pieces that come one by one"
 
 
-def test_a_signature_comes_back_also_where_no_rule_demands_it() -> None:
+def test_a_signature_is_restored_even_if_no_rule_requires_it() -> None:
     thought: Object = {
         "reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2lnbmVk"}}
     }
@@ -323,9 +321,7 @@ BAD = {
     "target", ["openai-chat", "openai-responses", "anthropic", "gemini", "ollama", "bedrock"]
 )
 @pytest.mark.parametrize("api", [one.wire for one in CLIENT_APIS])
-def test_a_token_that_is_of_no_use_is_taken_out_and_the_message_stays(
-    api: str, target: str
-) -> None:
+def test_an_unusable_token_is_removed_and_the_message_stays(api: str, target: str) -> None:
     for name, token in BAD.items():
         sent = Translator(BY_WIRE[api], target, model="m").request(dump(holding(api, token)))
         told = dump(sent.body).decode()
@@ -337,7 +333,7 @@ def test_a_token_that_is_of_no_use_is_taken_out_and_the_message_stays(
         assert "data-toolwire" not in told and "reasoning_details" not in told, name
 
 
-def test_many_bombs_in_one_request_take_no_more_than_one() -> None:
+def test_many_decompression_bombs_cost_no_more_than_one() -> None:
     many: list[JSON] = [
         {
             "role": "assistant",
@@ -352,7 +348,7 @@ def test_many_bombs_in_one_request_take_no_more_than_one() -> None:
     assert time.process_time() - start < 2
 
 
-def test_a_token_is_what_it_was() -> None:
+def test_a_token_survives_encoding_and_decoding() -> None:
     messages = Translator(BY_WIRE["openai-chat"], "anthropic", model="m")
     assert messages.same_wire is False
     text = of("anthropic")
@@ -365,7 +361,7 @@ def test_a_token_is_what_it_was() -> None:
     ]
 
 
-def test_a_token_goes_to_another_gateway_that_has_never_seen_it() -> None:
+def test_a_token_works_in_another_gateway() -> None:
     client = OpenAIChat()
     up = ScriptedUpstream(answers(SIGNED), answers(MESSAGE))
     with (
@@ -507,7 +503,7 @@ def test_a_signature_that_the_client_can_hold_needs_no_token(client: str, model:
 
 
 @pytest.mark.parametrize("client", ["anthropic", "bedrock"])
-def test_signatures_of_two_makers_stay_beside_each_other(client: str) -> None:
+def test_signatures_of_two_makers_coexist(client: str) -> None:
     """Each model gets its own, whichever answered in between."""
     other = "bedrock" if client == "anthropic" else "anthropic"
     messages = (*call_and_result(client, "gemini"), *call_and_result(client, other))

@@ -35,7 +35,7 @@ def nest_error(deep: int) -> JSON:
     ],
     ids=str,
 )
-def test_the_words_of_a_refusal_are_found_where_servers_put_them(body: JSON, told: str) -> None:
+def test_the_message_of_an_error_is_found_in_every_known_field(body: JSON, told: str) -> None:
     assert read_error_message(json.dumps(body).encode()) == told
 
 
@@ -44,11 +44,11 @@ def test_the_words_of_a_refusal_are_found_where_servers_put_them(body: JSON, tol
     [json.dumps(nest_error(900)), '{"why": "no"}', "{}", "<h1>Bad Gateway</h1>"],
     ids=lambda raw: raw[:20],
 )
-def test_a_refusal_without_known_words_is_told_as_it_came(raw: str) -> None:
+def test_an_error_of_unknown_format_is_returned_verbatim(raw: str) -> None:
     assert read_error_message(raw.encode()) == raw[:MAX_MESSAGE]
 
 
-def test_bytes_that_are_no_text_are_told_all_the_same() -> None:
+def test_an_error_that_is_not_text_is_still_reported() -> None:
     assert read_error_message(b" \xff ") == "\N{REPLACEMENT CHARACTER}"
 
 

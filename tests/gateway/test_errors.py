@@ -58,9 +58,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("api", SHAPES)
-def test_a_refusal_comes_in_the_shape_of_the_api_with_its_status_and_when_to_come_back(
-    api: str,
-) -> None:
+def test_an_error_has_the_format_of_the_api_with_status_and_retry_after(api: str) -> None:
     path, body = ASKED[api]
     with behind("cohere", answers({"message": "too many"}, 429, retry_after="17")) as door:
         told = httpx.post(door.url + path, json=body)
@@ -113,7 +111,7 @@ def test_a_defect_of_the_history_is_explained() -> None:
         )
 
 
-def test_an_error_that_is_not_about_tool_calls_is_passed_on_as_it_is() -> None:
+def test_an_error_that_is_not_about_tool_calls_passes_unchanged() -> None:
     words = "prompt is too long: 210000 tokens > 200000 maximum"
     error = {"type": "invalid_request_error", "message": words}
     with behind("anthropic", answers({"type": "error", "error": error}, 400)) as door:
@@ -123,23 +121,21 @@ def test_an_error_that_is_not_about_tool_calls_is_passed_on_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_that_the_gateway_itself_is_not_let_in_is_no_fault_of_the_client_and_tells_no_key(
-    status: int,
-) -> None:
+def test_a_rejected_gateway_key_is_a_502_without_the_key(status: int) -> None:
     body = {"error": {"message": "Incorrect API key provided: a-key-of-the-gateway"}}
     with behind("openai-chat", answers(body, status)) as door:
         told = httpx.post(door.url + CHAT_PATH, json=CHAT_BODY)
         assert told.status_code == 502 and "a-key-of" not in told.text
 
 
-def test_a_key_that_an_upstream_repeats_is_not_told() -> None:
+def test_a_key_that_an_upstream_echoes_is_redacted() -> None:
     body = {"error": {"message": "what is a-key-of-the-gateway?"}}
     with behind("openai-chat", answers(body, 400)) as door:
         told = httpx.post(door.url + CHAT_PATH, json=CHAT_BODY)
         assert told.status_code == 400 and "a-key-of" not in told.text
 
 
-def test_nobody_is_followed_elsewhere() -> None:
+def test_redirects_are_not_followed() -> None:
     with behind("openai-chat", Answer(307, {"location": "http://127.0.0.1:1/"}, b"")) as door:
         told = httpx.post(door.url + CHAT_PATH, json=CHAT_BODY)
         assert (
@@ -175,7 +171,7 @@ async def _silent() -> AsyncIterator[bytes]:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_an_upstream_that_says_nothing_is_a_504(stream: bool) -> None:
+def test_a_silent_upstream_is_a_504(stream: bool) -> None:
     quiet = Answer(headers={"content-type": "text/event-stream"}, pieces=_silent)
     with behind("anthropic", quiet, more={"idle_timeout": 0.2}) as door:
         told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream}, timeout=25)
@@ -199,7 +195,7 @@ PARTS = message_stream(*text_block("Hel", "lo"))[:4]
 
 
 @pytest.mark.parametrize("how", ["cut", "silence", "error", "garbage"])
-def test_what_breaks_off_in_mid_stream_ends_as_the_api_does_it(how: str) -> None:
+def test_a_stream_that_breaks_off_ends_with_the_error_event_of_the_api(how: str) -> None:
     bad = {
         "cut": streams(*PARTS, cut=True),
         "silence": streams(*PARTS, pause=0.3),
@@ -269,7 +265,7 @@ async def _endless() -> AsyncIterator[bytes]:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_an_answer_that_never_ends_is_given_up(stream: bool) -> None:
+def test_an_endless_response_is_aborted(stream: bool) -> None:
     with behind(
         "anthropic", Answer(pieces=_endless, headers={"content-type": "text/event-stream"})
     ) as door:
@@ -282,7 +278,7 @@ def test_an_answer_that_never_ends_is_given_up(stream: bool) -> None:
 
 
 @pytest.mark.parametrize("wire", ["anthropic", "openai-chat"])
-def test_a_client_that_leaves_in_mid_stream_closes_the_upstream(wire: str) -> None:
+def test_a_client_that_disconnects_during_a_stream_closes_the_upstream(wire: str) -> None:
     pieces = ANTHROPIC_STREAM[:3] if wire == "anthropic" else CHAT_STREAM[:2]
 
     async def slow() -> AsyncIterator[bytes]:
@@ -297,7 +293,7 @@ def test_a_client_that_leaves_in_mid_stream_closes_the_upstream(wire: str) -> No
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_client_that_leaves_before_the_first_byte_closes_the_upstream(stream: bool) -> None:
+def test_a_client_that_disconnects_before_the_first_byte_closes_the_upstream(stream: bool) -> None:
     with behind(
         "anthropic", Answer(headers={"content-type": "text/event-stream"}, pieces=_silent)
     ) as door:
@@ -307,7 +303,7 @@ def test_a_client_that_leaves_before_the_first_byte_closes_the_upstream(stream: 
         assert "client_disconnects_total" in httpx.get(door.url + "/metrics").text
 
 
-def test_a_client_that_leaves_while_it_waits_for_its_turn_is_never_asked_for() -> None:
+def test_a_queued_request_of_a_disconnected_client_is_never_sent() -> None:
     quiet = Answer(headers={"content-type": "text/event-stream"}, pieces=_silent)
     with behind("anthropic", quiet, more={"concurrency": 1}) as door, httpx.Client() as client:
 
@@ -390,7 +386,7 @@ def test_no_other_model_is_tried_after_the_first_byte() -> None:
             assert "error" in events(told.text)[-1] and not second.got
 
 
-def test_the_last_refusal_is_told_when_nobody_answers() -> None:
+def test_the_last_error_is_returned_if_every_upstream_fails() -> None:
     first, second = (
         ScriptedUpstream(answers(BUSY, 529)),
         ScriptedUpstream(answers({"error": {"message": "me too"}}, 503, retry_after="9")),
@@ -413,7 +409,7 @@ def test_a_connection_is_used_again_after_a_stream() -> None:
         assert len({one.peer for one in door.up.got}) == 1
 
 
-def test_when_every_upstream_fails_the_error_lists_what_was_tried_and_the_log_says_why(
+def test_if_every_upstream_fails_the_error_lists_the_attempts_and_the_log_the_reasons(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("WARNING", "toolwire.gateway")

@@ -63,7 +63,7 @@ def test_results_in_another_order_find_their_calls(
 
 @WAYS
 @pytest.mark.parametrize("upstream", UPSTREAMS)
-def test_an_interaction_goes_on_with_only_what_is_new(
+def test_an_interaction_continues_with_only_its_new_input(
     door: Doors, upstream: str, stream: bool
 ) -> None:
     fields: dict[str, object] = {"input": QUESTION}
@@ -101,7 +101,7 @@ def test_a_stored_interaction_is_shown_with_its_input_and_deleted(stream: bool) 
         interactions_of.cache_clear()
 
 
-def test_without_a_store_the_error_says_what_to_do() -> None:
+def test_without_a_store_the_error_names_the_setting() -> None:
     up = ScriptedUpstream(answers(CHAT))
     with serving(up) as at, serving(gateway(row("openai-chat", at))) as url:
         body = {"model": "m", "input": "hi", "previous_interaction_id": "v1_1"}

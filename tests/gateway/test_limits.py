@@ -35,7 +35,7 @@ HOSTS = (
 
 
 @pytest.mark.parametrize("wire", ["gemini", "bedrock", "azure-openai"])
-def test_nothing_in_a_request_chooses_where_it_goes(wire: str) -> None:
+def test_no_field_of_a_request_changes_its_destination(wire: str) -> None:
     answer = GEMINI if wire == "gemini" else CHAT
     up = ScriptedUpstream(answers(answer))
     with serving(up) as url, serving(gateway(row(wire, f"{url}/base"))) as door:
@@ -99,7 +99,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_a_body_that_is_none_is_refused_and_nobody_is_asked(what: str) -> None:
+def test_an_invalid_body_is_rejected_without_an_upstream_request(what: str) -> None:
     for wire in ("anthropic", "openai-chat"):
         with behind(wire, answers(MESSAGE)) as door:
             told = httpx.post(door.url + PATH, content=BAD[what], headers=JSON)
@@ -108,7 +108,7 @@ def test_a_body_that_is_none_is_refused_and_nobody_is_asked(what: str) -> None:
 
 
 @pytest.mark.parametrize("api", ASKED)
-def test_whatever_stands_in_a_field_is_an_answer_or_a_refusal(api: str) -> None:
+def test_any_value_in_a_field_gets_a_response_or_a_client_error(api: str) -> None:
     path, body = ASKED[api]
     odd: list[object] = [None, True, -1, "", [], {}, [None], [[]], [{}], {"a": None}, "x" * 10]
     with behind("anthropic", answers(MESSAGE)) as door, httpx.Client() as client:
@@ -123,7 +123,7 @@ def test_whatever_stands_in_a_field_is_an_answer_or_a_refusal(api: str) -> None:
                 )
 
 
-def test_a_body_that_comes_too_slowly_is_a_408() -> None:
+def test_a_body_that_arrives_too_slowly_is_a_408() -> None:
     app = gateway(row("anthropic", "http://127.0.0.1:1"))
     app._state.body_reader = BodyReader(BodyLimits(body=1000, seconds=0.2))
     with serving(app) as url:
@@ -154,7 +154,7 @@ def test_a_page_of_another_site_cannot_ask_without_asking_first() -> None:
         assert httpx.post(door.url + PATH, content=raw, headers=curl).status_code == 200
 
 
-def test_unknown_paths_and_methods_are_told() -> None:
+def test_unknown_paths_and_methods_are_reported() -> None:
     with behind("anthropic", answers(MESSAGE)) as door:
         assert httpx.get(door.url + "/nowhere").status_code == 404
         told = httpx.get(door.url + PATH)
@@ -163,9 +163,7 @@ def test_unknown_paths_and_methods_are_told() -> None:
 
 
 @given(st.lists(st.tuples(st.text(max_size=50), st.text(max_size=300)), max_size=30))
-def test_header_fields_that_tell_what_was_done_are_plain_and_bounded(
-    told: list[tuple[str, str]],
-) -> None:
+def test_report_headers_are_ascii_and_bounded(told: list[tuple[str, str]]) -> None:
     losses = tuple(Loss((where,), why) for where, why in told)
     changes = tuple(Change("TW1", where, (why,), why) for where, why in told)
     fields = report_headers(

@@ -38,23 +38,19 @@ def test_every_cell_is_tried_also_when_there_is_little_time() -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("api", ALL_CLIENTS)
-def test_an_official_client_of_a_api_wire_gets_what_it_should_from_every_upstream(
-    door: Doors, api: str, scenario: str
-) -> None:
+def test_an_official_client_works_with_every_upstream(door: Doors, api: str, scenario: str) -> None:
     for upstream in some(api, scenario):
         for stream in ways(api, scenario):
             SCENARIOS[scenario](door, api, upstream, stream)
 
 
 @pytest.mark.parametrize("scenario", [name for name in SCENARIOS if name != "aborts"])
-def test_a_page_with_use_chat_gets_what_it_should_from_every_upstream(
-    door: Doors, scenario: str
-) -> None:
+def test_a_page_with_use_chat_works_with_every_upstream(door: Doors, scenario: str) -> None:
     for upstream, chat in pages(door, scenario).items():
         assert_page(door, upstream, scenario, chat)
 
 
-def test_a_page_that_leaves_stops_every_upstream(door: Doors) -> None:
+def test_a_closed_page_stops_every_upstream(door: Doors) -> None:
     for upstream in UPSTREAMS:
         SCENARIOS["aborts"](door, "ai-sdk", upstream, True)
 

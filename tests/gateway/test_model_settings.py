@@ -128,7 +128,7 @@ def test_settings_that_a_model_refuses_are_left_out_and_reported(name: str, door
         assert setting in answer.headers["x-toolwire-losses"]
 
 
-def test_a_model_that_takes_a_setting_gets_it(door: Doors) -> None:
+def test_a_model_that_accepts_a_setting_gets_it(door: Doors) -> None:
     body: Object = {**MESSAGES, "temperature": 0.5, "model": "gpt-5.2"}
     answer = _ask(door, "openai-chat", "/v1/messages", body)
     assert answer.status_code == 200 and "temperature" not in answer.headers.get(
@@ -138,7 +138,7 @@ def test_a_model_that_takes_a_setting_gets_it(door: Doors) -> None:
     assert isinstance(sent, dict) and sent["temperature"] == 0.5
 
 
-def test_a_client_of_the_same_wire_is_told_by_the_provider(door: Doors) -> None:
+def test_a_client_of_the_same_wire_gets_the_error_of_the_provider(door: Doors) -> None:
     body: Object = {**CHAT, "temperature": 0.5, "model": "gpt-5"}
     answer = _ask(door, "openai-chat", "/v1/chat/completions", body)
     assert answer.status_code == 400 and "Unsupported value" in answer.text

@@ -200,9 +200,7 @@ CHECKS: dict[str, Callable[[Doors, Talk, Object], None]] = {
 }
 
 
-def test_programs_with_ai_and_the_provider_of_a_api_wire_get_what_they_should_from_models_of_other_wires(
-    door: Doors,
-) -> None:
+def test_ai_sdk_programs_work_with_models_of_other_wires(door: Doors) -> None:
     broken: dict[str, str] = {}
     for talk, told in conversations(door).items():
         try:
@@ -224,7 +222,7 @@ SIGNED: Object = {
 
 
 @pytest.mark.parametrize("at", [0, 1, 2], ids=["thought", "text", "call"])
-def test_a_token_that_a_client_moved_to_the_part_before_takes_nothing_with_it(at: int) -> None:
+def test_a_token_that_a_client_moved_does_not_remove_other_parts(at: int) -> None:
     """As `@ai-sdk/google` does with the signature of an empty text."""
     asked: Object = {"role": "user", "parts": [{"text": "go"}]}
     api = BY_WIRE["gemini"]

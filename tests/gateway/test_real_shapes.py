@@ -66,7 +66,7 @@ def test_where_no_tool_is_left_no_choice_among_them_and_no_empty_list_is_sent(ta
     )
 
 
-def test_a_tool_of_one_provider_alone_makes_no_choice_at_another_either() -> None:
+def test_without_the_dropped_provider_tools_no_tool_choice_is_sent() -> None:
     body: Object = {
         "model": "m",
         "input": "hi",
@@ -84,16 +84,14 @@ def test_a_tool_of_one_provider_alone_makes_no_choice_at_another_either() -> Non
 
 
 @pytest.mark.parametrize("target", OTHERS)
-def test_a_choice_of_a_tool_that_stays_behind_is_not_made_among_those_that_came_along(
-    target: str,
-) -> None:
+def test_a_choice_of_a_dropped_tool_is_not_applied_to_the_others(target: str) -> None:
     tools = PROVIDER_TOOL["tools"]
     assert isinstance(tools, list)
     made = upstream_request({**PROVIDER_TOOL, "tools": [*tools, SHELL]}, "anthropic", target)
     assert "Bash" in json.dumps(made.body) and "code_execution" not in json.dumps(made.body)
 
 
-def test_a_choice_of_a_tool_that_came_along_is_made() -> None:
+def test_a_choice_of_a_translated_tool_is_kept() -> None:
     body = upstream_request(
         {**TURN, "tool_choice": {"type": "tool", "name": "Bash"}}, "anthropic", "openai-chat"
     ).body
@@ -101,9 +99,7 @@ def test_a_choice_of_a_tool_that_came_along_is_made() -> None:
 
 
 @pytest.mark.parametrize("target", ["openai-chat", "openai-responses"])
-def test_a_name_of_the_user_that_is_longer_than_the_provider_takes_stays_behind_and_is_told(
-    target: str,
-) -> None:
+def test_a_user_id_that_is_too_long_for_the_provider_is_dropped_and_reported(target: str) -> None:
     who = json.dumps({"device": "0" * 64, "account": "", "session": "1" * 36})
     made = upstream_request({**TURN, "metadata": {"user_id": who}}, "anthropic", target)
     assert "user" not in made.body and "/metadata/user_id" in {loss.pointer for loss in made.losses}
@@ -149,7 +145,7 @@ EXTRA = Tool("lookup", "Looks something up.", {"type": "object", "properties": {
         ),
     ],
 )
-def test_beside_tools_of_the_gateway_those_of_the_client_stay_as_they_were_on_their_own_wire(
+def test_tools_of_the_client_pass_unchanged_with_tools_of_the_gateway(
     api: str, tools: list[JSON]
 ) -> None:
     body: Object = (
@@ -199,9 +195,7 @@ def _answer(message: Object) -> bytes:
 
 
 @pytest.mark.parametrize("message", [THOUGHT, CALL], ids=["words", "call"])
-def test_the_last_block_of_an_answer_is_what_the_model_said_and_not_the_token(
-    message: Object,
-) -> None:
+def test_the_last_block_of_a_response_is_text_and_not_a_token(message: Object) -> None:
     """Clients take the last block for the answer; `claude -p` printed nothing."""
     translator = Translator(BY_WIRE["anthropic"], "deepseek", model="deepseek-reasoner")
     first = translator.request(dump(TURN))
@@ -275,7 +269,7 @@ def test_an_answer_names_the_model_as_the_client_does() -> None:
     assert json.loads(whole)["model"] == "my-model"
 
 
-def test_a_streamed_answer_that_calls_nothing_ends_with_its_words() -> None:
+def test_a_streamed_response_without_calls_ends_with_text() -> None:
     kinds = [
         one["content_block"]["type"]  # type: ignore[call-overload, index]
         for one in _stream_answer(THOUGHT)[0]
@@ -308,7 +302,7 @@ def test_an_answer_of_a_model_under_another_name_names_it_as_the_client_does() -
     assert json.loads(body) == {**MESSAGE, "model": "my-model"}
 
 
-def test_an_answer_whose_server_gave_no_id_has_one_of_its_own() -> None:
+def test_a_response_without_an_id_gets_one() -> None:
     """A client that finds one id in two answers makes one message of both, with the calls of the
     first behind the second."""
     said: Object = {"role": "assistant", "content": [{"text": "Hi"}]}
@@ -407,9 +401,7 @@ SPACED: Object = {
 
 
 @pytest.mark.parametrize("target", ["anthropic", "openai-chat", "gemini", "bedrock"])
-def test_tools_in_namespaces_are_offered_and_called_under_one_name_of_their_own(
-    target: str,
-) -> None:
+def test_tools_in_namespaces_have_one_unique_name(target: str) -> None:
     made = upstream_request(SPACED, "openai-responses", target)
     home = {made.ids.names.get(tool.name, tool.name) for tool in decode(made.body, target).tools}
     assert home == {"close", "agents::close", "functions::run"}
@@ -418,7 +410,7 @@ def test_tools_in_namespaces_are_offered_and_called_under_one_name_of_their_own(
     ] == ["agents::close", "functions::run"]
 
 
-def test_a_call_of_a_tool_in_a_namespace_comes_back_with_both_names() -> None:
+def test_a_call_of_a_tool_in_a_namespace_returns_with_both_names() -> None:
     translator = Translator(BY_WIRE["openai-responses"], "anthropic", model="m")
     first = translator.request(dump(SPACED))
     names = {old: new for new, old in first.ids.names.items()}

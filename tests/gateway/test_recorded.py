@@ -77,7 +77,7 @@ def without_identity(stream: bytes, wire: str) -> str:
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_a_stream_through_the_gateway_is_what_restream_gives(source: str) -> None:
+def test_a_stream_through_the_gateway_equals_restream(source: str) -> None:
     up = ScriptedUpstream(Answer())
     with serving(up) as url, serving(gateway(row(source, url))) as door, httpx.Client() as client:
         media = {"content-type": resolve_stream(source)[1].media}

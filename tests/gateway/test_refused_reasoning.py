@@ -98,7 +98,7 @@ def refusal(message: str) -> JSON:
 
 
 @pytest.mark.parametrize("wire", REQUESTS)
-def test_refused_reasoning_is_removed_and_the_model_asked_again(wire: str) -> None:
+def test_refused_reasoning_is_removed_and_the_request_is_repeated(wire: str) -> None:
     path, body, message = REQUESTS[wire]
     refused = answers(refusal(message), status=400)
     with behind(wire, refused, answers(WHOLE[wire])) as door:

@@ -138,9 +138,7 @@ BROKEN = {
 }
 
 
-def test_what_would_be_refused_is_repaired_and_told_and_the_answer_still_passes_byte_for_byte() -> (
-    None
-):
+def test_a_refused_history_is_repaired_and_reported_and_the_response_passes_byte_for_byte() -> None:
     back = odd(WHOLE["openai-chat"])
     with behind("openai-chat", Answer(body=back)) as door:
         told = httpx.post(door.url + "/v1/chat/completions", json=BROKEN)
@@ -151,14 +149,14 @@ def test_what_would_be_refused_is_repaired_and_told_and_the_answer_still_passes_
         assert "stream" not in door.up.got[0].json
 
 
-def test_a_repaired_stream_asks_for_what_the_client_asked_for_and_no_more() -> None:
+def test_a_repaired_request_for_a_stream_keeps_the_stream_options_of_the_client() -> None:
     with behind("openai-chat", streams(*CHAT_STREAM)) as door:
         told = httpx.post(door.url + "/v1/chat/completions", json={**BROKEN, "stream": True})
         assert told.content == b"".join(CHAT_STREAM)
         assert door.up.got[0].json["stream"] is True and "stream_options" not in door.up.got[0].json
 
 
-def test_strict_refuses_instead_of_repairing_and_asks_nobody() -> None:
+def test_strict_rejects_a_history_that_needs_a_repair_without_an_upstream_request() -> None:
     with behind("openai-chat", answers(WHOLE["openai-chat"]), strict=True) as door:
         told = httpx.post(door.url + "/v1/chat/completions", json=BROKEN)
         assert told.status_code == 400 and not door.up.got
@@ -166,7 +164,7 @@ def test_strict_refuses_instead_of_repairing_and_asks_nobody() -> None:
         assert told.headers["x-toolwire-repairs"].startswith("1: missing-result")
 
 
-def test_header_fields_of_the_client_go_on_only_if_they_are_named() -> None:
+def test_client_headers_are_forwarded_only_if_configured() -> None:
     with behind("anthropic", answers(MESSAGE), more={"headers": ["anthropic-beta"]}) as door:
         given = {
             "anthropic-beta": "tools-1",
@@ -212,7 +210,7 @@ THOUGHTLESS: Object = {
 """A history that a model without signed thoughts began."""
 
 
-def test_what_a_model_wants_back_is_known_by_its_own_name() -> None:
+def test_required_signatures_depend_on_the_model_in_the_path() -> None:
     path = "/v1beta/models/{}:generateContent"
     with behind("gemini", answers(WHOLE["gemini"]), answers(WHOLE["gemini"])) as door:
         told = httpx.post(door.url + path.format("gemini-3-pro"), json=THOUGHTLESS)
@@ -223,7 +221,7 @@ def test_what_a_model_wants_back_is_known_by_its_own_name() -> None:
         assert door.up.got[1].json == THOUGHTLESS
 
 
-def test_the_alias_of_a_model_does_not_hide_what_it_wants_back() -> None:
+def test_an_alias_does_not_hide_what_the_model_requires() -> None:
     call: Object = {
         "id": "call_1",
         "type": "function",
@@ -246,7 +244,7 @@ def test_the_alias_of_a_model_does_not_hide_what_it_wants_back() -> None:
 
 @pytest.mark.parametrize("name", ["my-claude", "claude-opus-4-8", "claude-sonnet-4-6"])
 @pytest.mark.parametrize("signer, kept", [("claude-sonnet-4-6", True), ("claude-opus-4-8", False)])
-def test_the_model_behind_a_name_decides_which_signatures_are_sent(
+def test_the_upstream_model_decides_which_signatures_are_sent(
     name: str, signer: str, kept: bool
 ) -> None:
     thinking: JSON = {"type": "thinking", "thinking": "hm", "signature": signature_of(signer)}
@@ -271,7 +269,7 @@ def test_the_model_behind_a_name_decides_which_signatures_are_sent(
 @pytest.mark.parametrize(
     ("model", "moved"), [("gemini-2.5-flash", True), ("gemini-3-pro-preview", False)]
 )
-def test_a_picture_in_a_result_goes_where_the_model_of_the_same_wire_takes_it(
+def test_an_image_in_a_result_moves_to_a_place_that_the_model_accepts(
     model: str, moved: bool
 ) -> None:
     image: JSON = {"inlineData": {"mimeType": "image/png", "data": "QUJD"}}

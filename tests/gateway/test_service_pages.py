@@ -18,7 +18,7 @@ def test_the_root_is_a_page_for_browsers_with_the_address_of_each_client(door: D
     assert "<script" not in told.text and "default-src" in told.headers["content-security-policy"]
 
 
-def test_the_root_is_what_clients_of_ollama_expect_for_everything_else(door: Doors) -> None:
+def test_the_root_answers_other_clients_as_ollama_does(door: Doors) -> None:
     url = door.url("anthropic")
     assert httpx.get(f"{url}/").text == "Ollama is running"
     assert httpx.head(f"{url}/").status_code == 200

@@ -60,7 +60,7 @@ def test_sampling_settings_reach_anthropic(
         ("claude-sonnet-5-5", {}, ["/temperature", "/top_p"]),
     ],
 )
-def test_a_claude_gets_the_sampling_settings_that_it_takes(
+def test_a_claude_model_gets_the_sampling_settings_that_it_accepts(
     model: str, fields: Object, lost: list[str]
 ) -> None:
     assert translate_settings(BOTH, model) == (fields, lost)
@@ -70,7 +70,7 @@ def test_leaving_out_a_default_is_no_loss() -> None:
     assert translate_settings({"temperature": 1, "top_p": 1}, "claude-opus-5") == ({}, [])
 
 
-def test_the_version_that_a_client_names_goes_to_a_model_of_the_same_wire() -> None:
+def test_the_version_header_of_a_client_is_forwarded_on_the_same_wire() -> None:
     fields = {"content-type": "application/json", "anthropic-version": "2026-10-21"}
     with behind("anthropic", answers(MESSAGE)) as door:
         urlopen(Request(f"{door.url}/v1/messages", dump(TURN), fields)).close()

@@ -52,7 +52,7 @@ def ask(url: str, *, stream: bool, key: str = "any", **fields: object) -> Respon
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("upstream", UPSTREAMS)
-def test_a_conversation_goes_on_with_only_what_is_new(
+def test_a_conversation_continues_with_only_its_new_input(
     door: Doors, upstream: str, stream: bool
 ) -> None:
     tools = [
@@ -80,7 +80,7 @@ def test_a_conversation_goes_on_with_only_what_is_new(
     assert turns == 2 and answer.output_text.splitlines() == list(FINAL)
 
 
-def test_without_a_store_the_error_says_what_to_do() -> None:
+def test_without_a_store_the_error_names_the_setting() -> None:
     up = ScriptedUpstream(answers(CHAT))
     with (
         serving(up) as at,
@@ -223,7 +223,7 @@ def test_an_upstream_that_keeps_responses_itself_gets_the_id() -> None:
     assert up.got[0].json["previous_response_id"] == "resp_1"
 
 
-def test_a_response_goes_out_even_if_it_cannot_be_stored(tmp_path: Path) -> None:
+def test_a_response_is_sent_even_if_it_cannot_be_stored(tmp_path: Path) -> None:
     file = tmp_path / "responses.db"
     up = ScriptedUpstream(streams(*CHAT_STREAM))
     store = f'[responses]\nstore = "sqlite:///{file}"\n'
@@ -236,7 +236,7 @@ def test_a_response_goes_out_even_if_it_cannot_be_stored(tmp_path: Path) -> None
         assert answer.output_text == "Hello"
 
 
-def test_mistakes_in_the_table_are_found() -> None:
+def test_mistakes_in_the_table_are_reported() -> None:
     text = '[responses]\nstore = "redis://x"\nmax_mb = 0\n[models.m]\nupstream = "demo"\n'
     with pytest.raises(ConfigError) as error:
         ModelTable(read_config(text), {})

@@ -192,7 +192,7 @@ def test_a_stream_that_breaks_off_ends_with_an_error_event() -> None:
         assert receive(connection)[-1]["type"] == "error"
 
 
-def test_a_client_that_leaves_stops_the_upstream() -> None:
+def test_a_disconnected_client_stops_the_upstream() -> None:
     with gateway_with_answers(
         streams(chat_chunk({"content": "Hel"}), *[chat_chunk({})] * 200, pause=0.05)
     ) as (address, up):
@@ -249,7 +249,7 @@ def test_a_message_that_is_too_large_closes_the_connection() -> None:
         assert error.value.rcvd is not None and error.value.rcvd.code == 1009 and not up.got
 
 
-def test_an_idle_connection_is_closed_and_an_old_one_asks_to_connect_again() -> None:
+def test_an_idle_connection_is_closed_and_an_old_one_asks_the_client_to_reconnect() -> None:
     with (
         gateway_with_answers(streams(*CHAT_STREAM), limits=SocketLimits(idle=0.1)) as (address, _),
         connect(f"ws://{address}/v1/responses") as connection,
@@ -271,7 +271,7 @@ def test_an_idle_connection_is_closed_and_an_old_one_asks_to_connect_again() -> 
             connection.recv(timeout=600)
 
 
-def test_what_connections_remember_is_bounded() -> None:
+def test_the_history_of_a_connection_is_bounded() -> None:
     limits = SocketLimits(histories=1, history_bytes=300)
     with (
         gateway_with_answers(streams(*CHAT_STREAM), limits=limits) as (address, up),

@@ -53,7 +53,7 @@ def test_a_stream_is_framed_as_the_api_frames_it(api: str) -> None:
 
 
 @pytest.mark.parametrize("wire", ["anthropic", "gemini"])
-def test_gemini_streams_one_json_array_unless_events_are_asked_for(door: Doors, wire: str) -> None:
+def test_gemini_streams_one_json_array_unless_events_are_requested(door: Doors, wire: str) -> None:
     body = {"contents": [{"role": "user", "parts": [{"text": "[[text one two three four five]]"}]}]}
     told = httpx.post(f"{door.url(wire)}/v1beta/models/m:streamGenerateContent", json=body)
     values = json.loads(told.content)
@@ -86,7 +86,7 @@ def test_a_chat_that_did_not_ask_for_usage_has_a_choice_in_every_piece(
             assert any(chunk.usage for chunk in chunks) == usage
 
 
-def test_the_async_clients_work_too(door: Doors) -> None:
+def test_async_clients_work(door: Doors) -> None:
     async def ask() -> list[str]:
         async with (
             openai.AsyncOpenAI(base_url=door.url("gemini") + "/v1", api_key="k") as one,
@@ -154,7 +154,7 @@ def test_models_are_listed_as_each_client_reads_them() -> None:
         last._client.close()
 
 
-def test_an_unknown_model_is_not_found_in_the_words_of_each_client() -> None:
+def test_an_unknown_model_is_not_found_in_the_error_format_of_each_client() -> None:
     with serving(gateway(row("anthropic", "http://127.0.0.1:1", name="one"))) as url:
         for path, body in ASKED.values():
             told = httpx.post(url + path.replace("/m:", "/none:"), json={**body, "model": "none"})
@@ -404,9 +404,7 @@ def test_the_request_of_codex_works_with_every_upstream(door: Doors, upstream: s
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_tool_that_takes_a_text_is_called_with_that_text_by_a_model_that_has_only_functions(
-    stream: bool,
-) -> None:
+def test_a_custom_tool_gets_its_text_from_a_model_that_has_only_functions(stream: bool) -> None:
     given = {"input": PATCH}
     text = json.dumps(given)
     pieces: list[Object] = [
@@ -463,7 +461,7 @@ def test_a_tool_that_takes_a_text_is_called_with_that_text_by_a_model_that_has_o
         {"prompt": {"id": "pmpt_1"}},
     ],
 )
-def test_what_is_stored_with_a_provider_is_refused_with_a_word_what_to_do(field: Object) -> None:
+def test_references_to_stored_items_are_refused_with_a_hint(field: Object) -> None:
     with behind("anthropic", answers(MESSAGE)) as door:
         told = httpx.post(door.url + "/v1/responses", json={"model": "m", "input": "hi", **field})
         assert told.status_code == 400 and not door.up.got

@@ -175,7 +175,7 @@ def test_an_address_without_a_scheme_is_not_repeated() -> None:
     assert mistake == "g.toml:3: [models.m] base_url: expected http:// or https://"
 
 
-def test_a_provider_without_its_key_says_which_variable_to_set() -> None:
+def test_a_provider_without_a_key_names_the_variable_to_set() -> None:
     (mistake,) = mistakes('[models."claude-*"]\nupstream = "anthropic"')
     assert mistake.startswith('g.toml:2: [models."claude-*"] upstream: anthropic: ')
     assert "ANTHROPIC_API_KEY" in mistake
@@ -186,7 +186,7 @@ def test_a_configuration_without_models_is_reported() -> None:
     assert mistake.startswith("g.toml: there are no models; add a table, such as [models.")
 
 
-def test_a_key_comes_from_a_file_beside_the_configuration(tmp_path: Path) -> None:
+def test_a_key_file_is_relative_to_the_configuration(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("sk-of-a-file\n")
     text = '[models.a]\nupstream = "anthropic"\nkey_file = "key"'
     assert mistakes(text, folder=tmp_path) == []
@@ -218,7 +218,7 @@ fallbacks = ["claude-y", "else"]
     assert models.names() == ["b"]
 
 
-def test_of_a_folder_of_models_the_provider_gets_what_stands_behind_the_slash() -> None:
+def test_a_model_pattern_with_a_slash_sends_the_text_after_the_slash() -> None:
     models = ModelTable(read_config('[models."groq/*"]\nupstream = "groq"'), {"GROQ_API_KEY": "k"})
     assert models.find("groq/meta/llama-4")[0].endpoint.model == "meta/llama-4"
 
@@ -234,7 +234,7 @@ def test_a_request_without_a_model_finds_none_though_a_row_fits_every_name(
     assert [one.endpoint.model for one in default.find(name)] == ["x"]
 
 
-def test_the_name_of_a_folder_alone_is_no_model() -> None:
+def test_a_pattern_prefix_alone_is_no_model() -> None:
     text = '[models."groq/*"]\nupstream = "groq"'
     assert ModelTable(read_config(text), {"GROQ_API_KEY": "k"}).find("groq/") == []
     assert mistakes(f'[server]\ndefault = "groq/"\n{text}', {"GROQ_API_KEY": "k"}) == [
@@ -253,7 +253,7 @@ def test_without_a_configuration_keys_in_the_environment_become_models() -> None
     assert models.find("anything") == [] and models.names() == ["demo"]
 
 
-def test_without_any_key_the_offline_model_answers_whatever_is_asked_for() -> None:
+def test_without_any_key_the_offline_model_answers_for_every_name() -> None:
     models = ModelTable(config_from_environment({}), {}, demo_url=DEMO)
     assert models.find("gpt-9")[0].endpoint.base_url.startswith(DEMO)
     assert models.find(None) == [], "as the APIs do, it refuses a request that names no model"
@@ -272,7 +272,7 @@ def test_the_example_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert mistakes(plain, env, tmp_path) == [], "also what is commented out"
 
 
-def test_the_page_tells_every_key_as_the_code_does() -> None:
+def test_the_page_documents_every_key_as_the_code_does() -> None:
     """Write it again with TOOLWIRE_API=write."""
     file = ROOT / "docs" / "reference" / "configuration.md"
     before, mark, rest = file.read_text().partition("<!-- reference -->\n")
@@ -303,7 +303,7 @@ def test_the_examples_of_the_page_are_right(
 
 
 @pytest.mark.parametrize("length", [257, 100_000])
-def test_a_model_name_of_any_length_takes_no_memory(length: int) -> None:
+def test_long_model_names_use_no_memory(length: int) -> None:
     models = ModelTable(read_config('[models."*"]\nupstream = "groq"'), {"GROQ_API_KEY": "k"})
     assert models.find("x" * length) == [] and not models._found
     for n in range(3000):

@@ -77,7 +77,7 @@ def test_responses_streams_and_errors_are_shared_with_the_page(url: str) -> None
     assert "access-control-allow-credentials" not in responses[0].headers
 
 
-def test_a_form_of_a_named_origin_is_refused_too(url: str) -> None:
+def test_a_form_post_of_an_allowed_origin_is_refused(url: str) -> None:
     headers = {"origin": APP, "content-type": "text/plain"}
     assert post(f"{url}/v1/chat/completions", ASK, headers).status == 415
 

@@ -115,7 +115,7 @@ def test_calls_of_client_and_gateway_in_one_turn_each_find_their_results(
 
 @pytest.mark.parametrize("upstream", ["openai-chat", "anthropic", "gemini"])
 @pytest.mark.parametrize(("api", "stream"), CELLS, ids=IDS)
-def test_a_model_that_calls_only_tools_of_the_gateway_is_asked_again_until_it_answers(
+def test_the_tool_loop_continues_until_the_model_answers(
     door: Door, api: Row, stream: bool, upstream: str
 ) -> None:
     bell = f"only.{api.wire}.{upstream}.{stream}"
@@ -163,7 +163,7 @@ def test_the_same_request_much_later_is_another_one() -> None:
     assert RINGS["late"] == 3
 
 
-def test_a_business_key_holds_for_later_requests_too() -> None:
+def test_a_business_key_applies_to_later_requests() -> None:
     once = tool(id="Doorbell.RingOnce@0.1.0", key=["doorbell"])(ring.function)
     with serve_mock("anthropic") as mock:
         models = ModelTable(read_config(model("anthropic", mock.url)), {"K": "k" * 20})
@@ -211,7 +211,7 @@ def test_a_client_that_demands_a_call_is_not_offered_tools_of_the_gateway(door: 
     assert isinstance(sent, dict) and isinstance(sent["tools"], list) and len(sent["tools"]) == 1
 
 
-def test_calls_of_the_gateway_are_counted_and_not_shown_if_so_wanted() -> None:
+def test_hidden_calls_of_the_gateway_are_counted() -> None:
     with serve_mock("openai-chat") as mock:
         models = ModelTable(read_config(model("openai-chat", mock.url)), {"K": "k" * 20})
         gateway = Gateway(
@@ -285,7 +285,7 @@ def waiting(api: Row, body: Object) -> Iterator[tuple[Door, HTTPConnection]]:
 
 
 @pytest.mark.parametrize("api", FRONTS, ids=lambda api: api.wire)
-def test_what_the_model_says_first_arrives_before_its_tool_is_done(api: Row) -> None:
+def test_text_before_a_call_arrives_before_the_tool_ends(api: Row) -> None:
     with waiting(api, api.begin(WAITS % "a", "anthropic", True)) as (_, asks):
         answer = asks.getresponse()
         told = b""
@@ -298,7 +298,7 @@ def test_what_the_model_says_first_arrives_before_its_tool_is_done(api: Row) -> 
         assert b'"Z' in rest
 
 
-def test_a_client_that_leaves_stops_the_loop_and_one_that_comes_back_gets_the_same_call() -> None:
+def test_a_disconnect_stops_the_tool_loop_and_a_retry_gets_the_same_call() -> None:
     api = FRONTS[0]
     body = api.begin(WAITS % "b", "anthropic", True)
     with waiting(api, body) as (door, asks):
@@ -322,7 +322,7 @@ def test_a_client_that_leaves_stops_the_loop_and_one_that_comes_back_gets_the_sa
         assert "b is open" in again.text and WAITED["b"] == 1
 
 
-def test_another_model_takes_over_before_the_first_byte_and_runs_nothing_again() -> None:
+def test_a_fallback_before_the_first_byte_runs_no_tool_again() -> None:
     with serve_mock("openai-chat") as first, serve_mock("anthropic") as second:
         toml = model("openai-chat", first.url).replace(
             "key_env", 'fallbacks = ["anthropic"]\nkey_env'
@@ -337,7 +337,7 @@ def test_another_model_takes_over_before_the_first_byte_and_runs_nothing_again()
 
 
 @pytest.mark.parametrize("api", FRONTS, ids=lambda api: api.wire)
-def test_what_breaks_in_a_later_turn_of_a_stream_is_told_in_it(api: Row) -> None:
+def test_a_failure_in_a_later_turn_is_an_error_event_in_the_stream(api: Row) -> None:
     with serve_mock("anthropic") as mock:
         gateway = Gateway(
             ModelTable(read_config(model("anthropic", mock.url)), {"K": "k" * 20}),

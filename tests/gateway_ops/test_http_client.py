@@ -198,7 +198,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_can_be_read_in_two_ways_or_in_none_is_refused_and_its_connection_given_up(
+def test_an_ambiguous_or_invalid_response_is_an_error_and_closes_the_connection(
     name: str, run: Run
 ) -> None:
     async def main(net: Net) -> None:
@@ -224,7 +224,7 @@ CUT = {
 
 @pytest.mark.parametrize("rude", (False, True))
 @pytest.mark.parametrize("name", CUT)
-def test_a_cut_answer_is_never_taken_for_a_whole_one(name: str, rude: bool, run: Run) -> None:
+def test_a_truncated_response_is_never_treated_as_complete(name: str, rude: bool, run: Run) -> None:
     async def script(talk: Talk) -> None:
         await talk.request()
         await talk.say(CUT[name], pause=0.01)
@@ -268,7 +268,7 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("name", ENDLESS)
-def test_what_is_no_body_and_has_no_end_is_given_up(name: str, run: Run) -> None:
+def test_an_endless_head_is_aborted(name: str, run: Run) -> None:
     begin, more = ENDLESS[name]
     sent = 0
 
@@ -353,9 +353,7 @@ def test_an_answer_that_is_left_may_still_come_to_its_end_and_frees_its_connecti
     run(main)
 
 
-def test_an_answer_that_is_left_and_does_not_end_in_time_takes_its_connection_with_it(
-    run: Run,
-) -> None:
+def test_an_abandoned_response_that_does_not_end_in_time_closes_the_connection(run: Run) -> None:
     async def endless(talk: Talk) -> None:
         await talk.request()
         await talk.say(OK + b"transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n")
@@ -373,7 +371,7 @@ def test_an_answer_that_is_left_and_does_not_end_in_time_takes_its_connection_wi
     run(main)
 
 
-def test_an_answer_that_is_let_go_before_its_end_takes_its_connection_with_it(run: Run) -> None:
+def test_an_abandoned_response_closes_the_connection(run: Run) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(
             gives(OK + b"content-length: 9\r\n\r\nhello", response_with_length(b"two"))
@@ -403,7 +401,7 @@ MORE = {
 
 @pytest.mark.parametrize("last", ("keep-alive", "close"))
 @pytest.mark.parametrize("name", MORE)
-def test_what_comes_behind_an_answer_in_one_packet_never_reaches_the_next_request(
+def test_bytes_after_a_response_in_one_packet_never_reach_the_next_request(
     name: str, last: str, run: Run
 ) -> None:
     async def main(net: Net) -> None:
@@ -422,9 +420,7 @@ def test_what_comes_behind_an_answer_in_one_packet_never_reaches_the_next_reques
 
 @pytest.mark.parametrize("large", (False, True))
 @pytest.mark.parametrize("name", MORE)
-def test_what_comes_before_it_was_asked_for_never_reaches_the_next_request(
-    name: str, large: bool, run: Run
-) -> None:
+def test_bytes_before_a_request_never_become_its_response(name: str, large: bool, run: Run) -> None:
     first = response_with_length(b"x" * (3 * BUFFER_LIMIT if large else 3))
 
     async def main(net: Net) -> None:
@@ -439,7 +435,7 @@ def test_what_comes_before_it_was_asked_for_never_reaches_the_next_request(
     run(main)
 
 
-def test_what_comes_while_a_connection_rests_closes_it(run: Run) -> None:
+def test_bytes_on_an_idle_connection_close_it(run: Run) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(
             each(gives(response_with_length(b"one")), gives(response_with_length(b"two")))
@@ -454,7 +450,7 @@ def test_what_comes_while_a_connection_rests_closes_it(run: Run) -> None:
     run(main)
 
 
-def test_what_comes_behind_an_answer_while_it_is_being_read_does_not_spoil_it(run: Run) -> None:
+def test_bytes_after_a_response_do_not_corrupt_it(run: Run) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(
             each(
@@ -474,7 +470,7 @@ def test_what_comes_behind_an_answer_while_it_is_being_read_does_not_spoil_it(ru
     run(main)
 
 
-def test_a_connection_that_its_server_closed_while_it_rested_is_not_asked(run: Run) -> None:
+def test_an_idle_connection_that_the_server_closed_is_not_used(run: Run) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(gives(response_with_length(b"one"), stay=False))
         for pause in (0.02, 0.0, 0.0):
@@ -513,7 +509,7 @@ def test_a_request_that_meets_the_end_of_its_connection_is_sent_once_more_on_a_n
     run(main)
 
 
-def test_it_is_not_sent_a_third_time_nor_on_another_connection_that_rests(run: Run) -> None:
+def test_a_request_is_not_sent_a_third_time_or_on_another_idle_connection(run: Run) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(each(_one_then_gone, _one_then_gone, _reset_after_request))
         await asyncio.gather(net.get(server), net.get(server))
@@ -570,7 +566,7 @@ def test_a_request_that_the_server_had_for_a_while_is_not_sent_again(
     run(partial(assert_second_request_fails, script))
 
 
-def test_connections_that_rested_too_long_are_closed(
+def test_connections_that_are_idle_too_long_are_closed(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def main(net: Net) -> None:
@@ -684,7 +680,7 @@ def test_a_small_answer_that_unpacks_to_a_large_one_is_given_in_pieces(run: Run)
     run(main)
 
 
-def test_a_bomb_that_goes_on_is_not_gathered_while_it_is_read(run: Run) -> None:
+def test_a_decompression_bomb_is_not_buffered(run: Run) -> None:
     packer = zlib.compressobj(9, wbits=31)
     begin = packer.compress(b"\0") + packer.flush(zlib.Z_FULL_FLUSH)
     more = packer.compress(b"\0" * 8 * 1024 * 1024) + packer.flush(
@@ -739,7 +735,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("url", PLACES)
-def test_an_address_is_read_to_the_letter(url: str) -> None:
+def test_an_address_is_parsed_exactly(url: str) -> None:
     where = parse_url(url)
     assert (
         where.host,
@@ -772,7 +768,7 @@ def test_an_address_is_read_to_the_letter(url: str) -> None:
         "http://h/\x7f",
     ),
 )
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_an_invalid_address_is_rejected(url: str) -> None:
     with pytest.raises(ValueError):
         parse_url(url)
 
@@ -787,7 +783,7 @@ def test_what_is_no_address_is_refused(url: str) -> None:
         "me:hunter2@h",
     ),
 )
-def test_what_is_no_address_is_refused_without_a_word_of_it(url: str) -> None:
+def test_the_error_about_an_invalid_address_does_not_quote_it(url: str) -> None:
     for read_by in (
         parse_url,
         lambda url: Upstream()._prepare(
@@ -839,7 +835,7 @@ def test_a_field_that_could_be_read_as_two_or_ends_the_request_is_refused(
         request_head(parse_url("http://h/x"), fields, 1)
 
 
-def test_the_head_of_a_request_says_each_thing_once() -> None:
+def test_the_head_of_a_request_has_no_duplicate_headers() -> None:
     where = parse_url("http://h:81/a%2Fb?c")
     assert (
         request_head(where, {}, 0)
@@ -854,7 +850,7 @@ def test_the_head_of_a_request_says_each_thing_once() -> None:
     assert request_head(where, {"host": "signed"}, 0).count(b"host") == 1
 
 
-def test_a_field_goes_out_as_the_bytes_it_came_as() -> None:
+def test_a_header_is_forwarded_with_the_same_bytes() -> None:
     came = "grün".encode(), "grün".encode("latin-1"), bytes(range(0x80, 0x100))
     told = request_head(
         parse_url("http://h/ü"),

@@ -71,7 +71,7 @@ def took(least: float) -> Iterator[None]:
 # --- time ---
 
 
-def test_a_server_that_does_not_open_the_door_is_given_up_in_time(run: Run) -> None:
+def test_a_connection_attempt_times_out(run: Run) -> None:
     async def main(net: Net) -> None:
         with deaf() as port:
             where = parse_url(f"http://127.0.0.1:{port}/")
@@ -84,7 +84,7 @@ def test_a_server_that_does_not_open_the_door_is_given_up_in_time(run: Run) -> N
     run(main)
 
 
-def test_a_door_that_is_shut_is_an_error_at_once(run: Run) -> None:
+def test_a_refused_connection_is_an_immediate_error(run: Run) -> None:
     async def main(net: Net) -> None:
         with socket() as shut:
             shut.bind(("127.0.0.1", 0))
@@ -97,9 +97,7 @@ def test_a_door_that_is_shut_is_an_error_at_once(run: Run) -> None:
     run(main)
 
 
-def test_a_tls_server_that_never_shakes_hands_is_given_up_in_time(
-    run: Run, trust_authority: Authority
-) -> None:
+def test_a_tls_handshake_times_out(run: Run, trust_authority: Authority) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(Talk.stay)
         server.scheme = "https"
@@ -119,7 +117,7 @@ SILENT = {
 
 
 @pytest.mark.parametrize("name", SILENT)
-def test_a_server_that_falls_silent_is_given_up_in_time(name: str, run: Run) -> None:
+def test_a_silent_server_times_out(name: str, run: Run) -> None:
     async def script(talk: Talk) -> None:
         await talk.request()
         await talk.say(SILENT[name])
@@ -136,7 +134,7 @@ def test_a_server_that_falls_silent_is_given_up_in_time(name: str, run: Run) -> 
     run(main)
 
 
-def test_a_server_that_says_a_little_now_and_then_is_not_silent(run: Run) -> None:
+def test_a_slow_server_does_not_time_out(run: Run) -> None:
     async def script(talk: Talk) -> None:
         await talk.request()
         await talk.say(OK + b"content-length: 16\r\n\r\n", *(b"ab" for _ in range(8)), pause=SOON)
@@ -168,7 +166,7 @@ def test_a_short_patience_after_a_long_one_on_the_same_connection_is_short_and_a
     run(repeat_if_too_late(main))
 
 
-def test_a_server_is_not_blamed_for_silence_while_it_was_told_to_wait(run: Run) -> None:
+def test_a_server_does_not_time_out_while_the_reader_pauses(run: Run) -> None:
     async def main(net: Net) -> None:
         reply = await net.post(
             await net.serve(gives(response_with_length(b"x" * 8_000_000))), silence=0.4
@@ -231,7 +229,7 @@ def test_fifty_megabytes_to_a_slow_reader_arrive_whole_and_never_wait_all_at_onc
 
 
 @pytest.mark.parametrize("tls", (False, True))
-def test_a_large_request_reaches_a_server_that_reads_slowly_though_it_says_nothing_for_long(
+def test_a_large_request_reaches_a_server_that_reads_slowly(
     tls: bool, run: Run, trust_authority: Authority
 ) -> None:
     body = bytes(range(256)) * 80_000
@@ -265,7 +263,7 @@ def test_a_large_request_reaches_a_server_that_reads_slowly_though_it_says_nothi
 
 
 @pytest.mark.parametrize("tls", (False, True))
-def test_a_server_that_stops_reading_is_given_up_in_time(
+def test_a_server_that_stops_reading_times_out(
     tls: bool, run: Run, trust_authority: Authority
 ) -> None:
     async def script(talk: Talk) -> None:
@@ -307,7 +305,7 @@ def test_a_connection_whose_server_answered_before_it_had_the_request_is_not_use
 
 
 @pytest.mark.parametrize("torn", (False, True))
-def test_an_answer_behind_tls_that_ends_with_its_connection_is_whole_only_if_its_server_says_so(
+def test_a_tls_response_without_a_length_is_complete_only_after_close_notify(
     torn: bool, run: Run, trust_authority: Authority
 ) -> None:
     async def script(talk: Talk) -> None:
@@ -329,7 +327,7 @@ def test_an_answer_behind_tls_that_ends_with_its_connection_is_whole_only_if_its
     run(main)
 
 
-def test_a_server_that_answers_and_goes_without_reading_is_heard(run: Run) -> None:
+def test_an_early_response_of_a_server_that_does_not_read_is_returned(run: Run) -> None:
     async def script(talk: Talk) -> None:
         await talk.reader.readuntil(b"\r\n\r\n")
         talk.writer.transport.pause_reading()  # type: ignore[attr-defined]
@@ -417,7 +415,7 @@ def test_a_flow_of_megabytes_to_a_taker_that_stops_often_is_whole_and_bounded(ru
 
 
 @pytest.mark.parametrize("at", (1, 3))
-def test_what_a_taker_raises_reaches_whoever_waits_and_the_connection_is_given_up(
+def test_an_exception_of_a_receiver_reaches_the_caller_and_closes_the_connection(
     at: int, run: Run
 ) -> None:
     async def script(talk: Talk) -> None:
@@ -450,9 +448,7 @@ def test_what_a_taker_raises_reaches_whoever_waits_and_the_connection_is_given_u
     run(main)
 
 
-def test_a_flow_that_is_cut_falls_silent_or_is_let_go_ends_with_an_error_after_all_that_came(
-    run: Run,
-) -> None:
+def test_a_broken_silent_or_abandoned_stream_ends_with_an_error_after_its_data(run: Run) -> None:
     async def script(talk: Talk) -> None:
         await talk.request()
         await talk.say(OK + b"content-length: 99\r\n\r\n", b"one", b"two", pause=0.005)
@@ -477,7 +473,7 @@ def test_a_flow_that_is_cut_falls_silent_or_is_let_go_ends_with_an_error_after_a
     run(main)
 
 
-def test_a_flow_that_is_cancelled_takes_nothing_more(run: Run) -> None:
+def test_a_cancelled_stream_receives_nothing_more(run: Run) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(gives(OK + b"content-length: 99\r\n\r\none"))
         reply = await net.post(server)
@@ -500,7 +496,7 @@ def test_a_flow_that_is_cancelled_takes_nothing_more(run: Run) -> None:
 
 
 @pytest.mark.parametrize("tls", (False, True))
-def test_a_request_can_be_cancelled_at_every_step_and_leaves_nothing_behind(
+def test_a_request_can_be_cancelled_at_every_step_without_a_leak(
     tls: bool, run: Run, trust_authority: Authority
 ) -> None:
     async def script(talk: Talk) -> None:
@@ -541,7 +537,7 @@ def test_a_request_can_be_cancelled_at_every_step_and_leaves_nothing_behind(
     run(main)
 
 
-def test_who_waits_for_an_answer_that_another_lets_go_is_told(run: Run) -> None:
+def test_a_waiter_of_an_abandoned_response_gets_an_error(run: Run) -> None:
     async def main(net: Net) -> None:
         reply = await net.post(await net.serve(gives(OK + b"content-length: 9\r\n\r\n")))
         waiting = asyncio.ensure_future(reply.read())
@@ -554,7 +550,7 @@ def test_who_waits_for_an_answer_that_another_lets_go_is_told(run: Run) -> None:
     run(main)
 
 
-def test_whatever_is_under_way_fails_at_once_when_all_is_closed(
+def test_requests_in_progress_fail_at_once_when_the_client_closes(
     run: Run, trust_authority: Authority
 ) -> None:
     async def main(net: Net) -> None:
@@ -590,7 +586,7 @@ def test_whatever_is_under_way_fails_at_once_when_all_is_closed(
 # --- whom it trusts ---
 
 
-def test_a_server_that_proves_who_it_is_is_asked_and_its_connection_kept(
+def test_a_verified_tls_server_gets_requests_and_its_connection_is_reused(
     run: Run, trust_authority: Authority
 ) -> None:
     async def main(net: Net) -> None:
@@ -604,7 +600,7 @@ def test_a_server_that_proves_who_it_is_is_asked_and_its_connection_kept(
     run(main)
 
 
-def test_a_server_behind_tls_that_closes_while_its_connection_rests_is_asked_on_another(
+def test_a_tls_connection_that_closed_while_idle_is_replaced(
     run: Run, trust_authority: Authority
 ) -> None:
     async def main(net: Net) -> None:
@@ -620,7 +616,7 @@ def test_a_server_behind_tls_that_closes_while_its_connection_rests_is_asked_on_
 
 
 @pytest.mark.parametrize("name", ("other.example", "127.0.0.2"))
-def test_a_server_with_another_name_is_told_nothing(
+def test_a_server_with_another_name_gets_no_request(
     name: str, run: Run, trust_authority: Authority
 ) -> None:
     async def main(net: Net) -> None:
@@ -635,7 +631,7 @@ def test_a_server_with_another_name_is_told_nothing(
     run(main)
 
 
-def test_a_server_that_nobody_vouches_for_is_told_nothing_and_the_error_tells_no_secret(
+def test_an_untrusted_server_gets_no_request_and_the_error_holds_no_secret(
     run: Run, authority: Authority
 ) -> None:
     async def main(net: Net) -> None:
@@ -656,7 +652,7 @@ def test_a_server_that_nobody_vouches_for_is_told_nothing_and_the_error_tells_no
     run(main)
 
 
-def test_a_server_that_does_not_speak_tls_is_an_error(run: Run, trust_authority: Authority) -> None:
+def test_a_server_without_tls_is_an_error(run: Run, trust_authority: Authority) -> None:
     async def script(talk: Talk) -> None:
         await talk.say(response_with_length(b"what?"))
 
@@ -673,7 +669,7 @@ def test_a_server_that_does_not_speak_tls_is_an_error(run: Run, trust_authority:
 
 
 @pytest.mark.parametrize("first", ("deaf", "shut"))
-def test_the_address_that_answers_is_found_behind_one_that_does_not(
+def test_the_next_address_is_tried_if_one_does_not_answer(
     first: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_http, "_NEXT_ADDRESS", 0.03)
@@ -698,7 +694,7 @@ def test_the_address_that_answers_is_found_behind_one_that_does_not(
     run(main)
 
 
-def test_a_name_that_nobody_has_is_an_error(run: Run) -> None:
+def test_an_unknown_host_name_is_an_error(run: Run) -> None:
     async def main(net: Net) -> None:
         where = parse_url("http://unknown.invalid/")
         with pytest.raises(OSError):

@@ -112,7 +112,9 @@ async def _tunnel(talk: Talk) -> None:
         writer.close()
 
 
-def test_a_plain_server_is_asked_by_its_whole_address_and_the_proxy_by_its_login(run: Run) -> None:
+def test_a_plain_request_through_a_proxy_has_the_full_url_and_the_proxy_credentials(
+    run: Run,
+) -> None:
     async def main(asks: Asks, server: HostileServer) -> None:
         reply = await asks(AT.replace("://", "://me:hunter2@"))
         assert (reply.status, await reply.read_all()) == (200, b"hello")
@@ -125,7 +127,7 @@ def test_a_plain_server_is_asked_by_its_whole_address_and_the_proxy_by_its_login
     through(run, gives(response_with_length(b"hello")), main, login="us:er@")
 
 
-def test_a_server_behind_tls_is_reached_through_a_tunnel_and_proves_who_it_is(
+def test_a_tls_server_is_reached_through_a_tunnel_and_verified(
     run: Run, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_pool, "tls_context", authority.client)
@@ -222,7 +224,7 @@ LOST = {
 
 
 @pytest.mark.parametrize("name", LOST)
-def test_whatever_goes_wrong_is_a_lost_connection_that_tells_no_secret(name: str, run: Run) -> None:
+def test_every_proxy_failure_is_a_connection_error_without_secrets(name: str, run: Run) -> None:
     async def main(asks: Asks, server: HostileServer) -> None:
         with pytest.raises(ProtocolError) as caught:
             await _all(asks)
@@ -249,7 +251,7 @@ def test_a_packed_answer_through_a_proxy_is_unpacked(run: Run) -> None:
 
 
 @pytest.mark.parametrize("said", (b"", OK + b"content-length: 9\r\n\r\nhello"))
-def test_silence_is_a_timeout(said: bytes, run: Run) -> None:
+def test_a_silent_proxy_times_out(said: bytes, run: Run) -> None:
     async def main(asks: Asks, server: HostileServer) -> None:
         with pytest.raises(TimeoutError):
             await _all(asks)
@@ -303,7 +305,7 @@ def test_a_proxy_that_refuses_a_tunnel_is_a_lost_connection(run: Run) -> None:
     through(run, gives(b"HTTP/1.1 407 Who are you\r\ncontent-length: 0\r\n\r\n"), main)
 
 
-def test_a_proxy_that_says_nothing_to_a_tunnel_is_given_up_in_time(run: Run) -> None:
+def test_a_proxy_that_does_not_answer_connect_times_out(run: Run) -> None:
     async def main(net: Net) -> None:
         proxy = f"http://127.0.0.1:{(await net.serve(gives(b''))).port}"
         with pytest.raises(TimeoutError, match="did not accept"):  # its own, not that of the test
@@ -319,9 +321,7 @@ def test_a_proxy_that_says_nothing_to_a_tunnel_is_given_up_in_time(run: Run) -> 
     (b"what is this\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\nand more", b"x" * 100_000, b""),
     ids=("no HTTP", "data before TLS", "no end", "gone"),
 )
-def test_a_tunnel_that_is_not_what_was_asked_for_is_a_lost_connection(
-    answer: bytes, run: Run
-) -> None:
+def test_an_unexpected_answer_to_connect_is_a_connection_error(answer: bytes, run: Run) -> None:
     async def main(asks: Asks, server: HostileServer) -> None:
         with pytest.raises(ProtocolError):
             await asks("https://model.example/")
@@ -347,7 +347,7 @@ def test_a_close_does_not_wait_for_a_proxy_that_reads_nothing(run: Run) -> None:
 
 
 @pytest.mark.parametrize("ends", (True, False))
-def test_an_answer_through_a_proxy_that_is_left_may_still_come_to_its_end_and_nobody_waits_for_it(
+def test_an_abandoned_response_through_a_proxy_may_end_in_the_background(
     ends: bool, run: Run
 ) -> None:
     left = asyncio.Event()
@@ -416,7 +416,7 @@ def test_a_request_is_not_sent_to_a_proxy_again_if_half_a_head_was_answered(run:
     through(run, script, main)
 
 
-def test_a_field_goes_through_a_proxy_as_the_bytes_it_came_as(run: Run) -> None:
+def test_a_header_passes_a_proxy_with_the_same_bytes(run: Run) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(gives(response_with_length(b"one")))
         fields = {"x": "grün".encode().decode("latin-1"), "y": "€"}
@@ -438,7 +438,7 @@ def test_a_head_that_repeats_itself_without_end_is_a_lost_connection_also_throug
 
 
 @pytest.mark.parametrize("name", ("http_proxy", "all_proxy", "ALL_PROXY"))
-def test_the_environment_says_which_requests_go_through_a_proxy(
+def test_the_environment_decides_which_requests_use_a_proxy(
     name: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def main(net: Net) -> None:

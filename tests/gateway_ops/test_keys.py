@@ -58,7 +58,7 @@ def test_a_new_key_is_shown_once_and_only_its_hash_is_kept(tmp_path: Path, name:
         add_key(file, "alice")
 
 
-def test_limits_can_be_written_beside_a_hash_in_each_kind_of_file(tmp_path: Path) -> None:
+def test_each_kind_of_key_file_can_hold_limits(tmp_path: Path) -> None:
     known = hashlib.sha256(KEY.encode()).hexdigest()
     (tmp_path / "a.toml").write_text(
         f'[keys.alice]\nsha256 = "{known}"\nmodels = ["claude-*"]\nrpm = 60\nconcurrency ='
@@ -81,7 +81,7 @@ def test_limits_can_be_written_beside_a_hash_in_each_kind_of_file(tmp_path: Path
         assert held_key.may_use("claude-x") and not held_key.may_use("gpt-x")
 
 
-def test_everything_wrong_with_a_file_of_keys_is_told_at_once(tmp_path: Path) -> None:
+def test_every_mistake_in_a_key_file_is_reported_at_once(tmp_path: Path) -> None:
     file = tmp_path / "keys.toml"
     file.write_text(
         '[keys.alice]\nsha256 = "secret!"\nrmp = 3\n[keys."b b"]\nsha256 = "x"\nrpm = 0\nexpires ='
@@ -124,7 +124,7 @@ def _terminate_tls(request: AWSPreparedRequest, **_: object) -> AWSResponse:
     return AWSResponse(request.url, got.status, got.headers, whole)
 
 
-def test_boto3_sends_a_key_as_bearer_token_and_a_signature_is_not_taken_for_one(
+def test_boto3_sends_a_key_as_bearer_token_and_a_signature_is_no_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def converse(url: str) -> object:
@@ -181,7 +181,7 @@ def test_limits_change_and_other_keys_stay_as_they_are(tmp_path: Path, name: str
         change_key(file, "bob", {"rpm": 0})
 
 
-def test_a_key_that_has_expired_is_none() -> None:
+def test_an_expired_key_is_rejected() -> None:
     shows = {b"authorization": b"Bearer " + KEY.encode()}
     assert Keys([row(expires=50)], wall_clock=lambda: 49.9).find(shows) is not None
     assert Keys([row(expires=50)], wall_clock=lambda: 50.0).find(shows) is None

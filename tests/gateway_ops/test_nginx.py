@@ -112,7 +112,7 @@ def has_served(gateway: Running) -> bool:
     return "requests_total{" in httpx.get(f"{gateway.url}/metrics").text
 
 
-def test_whole_answers_come_from_all_gateways_and_their_numbers_stay_inside(door: Behind) -> None:
+def test_requests_are_spread_over_all_gateways_and_metrics_stay_internal(door: Behind) -> None:
     door.says(answers(CHAT))
     for path in (CHAT_PATH, MESSAGES_PATH) * 10:
         told = door.http.post(path, json=ASK)
@@ -135,7 +135,7 @@ def test_a_stream_is_not_held_back(door: Behind, path: str) -> None:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_client_that_leaves_stops_the_model(door: Behind, stream: bool) -> None:
+def test_a_disconnected_client_stops_the_model(door: Behind, stream: bool) -> None:
     spaces = streams(*[b" "] * 1000, pause=0.1, media="application/json")
     door.says(endless() if stream else spaces)
     before = door.model.left
@@ -161,7 +161,7 @@ def test_a_large_request_arrives_whole_and_one_too_large_is_refused_in_the_clien
 
 
 @pytest.mark.parametrize("status", [400, 404, 429, 500, 503, 529])
-def test_a_refusal_passes_with_its_words_and_when_to_come_back_and_nobody_is_asked_twice(
+def test_an_error_passes_with_text_and_retry_after_and_is_not_retried(
     door: Behind, status: int
 ) -> None:
     error = {"error": {"message": "said by the model", "type": "t", "param": None, "code": "c"}}

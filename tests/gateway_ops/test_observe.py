@@ -43,7 +43,7 @@ def ask_gateway(
             return said, get(f"{url}/metrics").text
 
 
-def test_an_request_is_one_line_of_json_without_a_word_of_what_was_said(
+def test_a_request_is_logged_as_one_line_of_json_without_bodies(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, "toolwire.gateway")
@@ -68,7 +68,7 @@ def test_an_request_is_one_line_of_json_without_a_word_of_what_was_said(
     assert "hello" not in caplog.text
 
 
-def test_bodies_are_logged_only_if_asked_for_and_without_keys(
+def test_bodies_are_logged_only_on_request_and_without_keys(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, "toolwire.gateway")
@@ -79,7 +79,7 @@ def test_bodies_are_logged_only_if_asked_for_and_without_keys(
     assert "say hello" in caplog.text and SECRET not in caplog.text
 
 
-def test_numbers_are_told_in_the_format_of_prometheus() -> None:
+def test_metrics_are_in_the_format_of_prometheus() -> None:
     _, text = ask_gateway(Observer(), CHAT, {**CHAT, "stream": True}, {**CHAT, "model": "none"})
     for line in (
         'toolwire_gateway_requests_total{api="openai-chat",upstream="anthropic",status="200"} 2',
@@ -98,7 +98,7 @@ def test_numbers_are_told_in_the_format_of_prometheus() -> None:
     ] == []
 
 
-def test_labels_are_bounded_and_never_what_a_client_chose() -> None:
+def test_labels_are_bounded_and_never_chosen_by_a_client() -> None:
     counts = GatewayMetrics(max_label_values=3)
     for n in range(10):
         counts.add("repairs_total", f"rule-{n}", "x")
@@ -122,7 +122,7 @@ def test_labels_are_bounded_and_never_what_a_client_chose() -> None:
     )
 
 
-def test_numbers_of_processes_are_told_together_and_of_dead_ones_only_what_does_not_fall(
+def test_metrics_of_all_processes_are_summed_and_gauges_of_dead_ones_dropped(
     tmp_path: Path,
 ) -> None:
     alive, dead = (
@@ -226,7 +226,7 @@ def test_the_trace_is_passed_on_to_the_models_server() -> None:
     assert "b7ad6b7169203331" not in seen.trace_headers["traceparent"], "by the gateway's own span"
 
 
-def test_a_record_has_all_that_was_said_and_its_stream_can_be_replayed(
+def test_a_record_is_complete_and_its_stream_can_be_replayed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     recorder = Recorder(tmp_path)
@@ -262,7 +262,7 @@ def test_a_record_has_all_that_was_said_and_its_stream_can_be_replayed(
     assert "hello" in words and words in "".join(re.findall(r'"content":"([^"]*)"', said[1].text))
 
 
-def test_the_feed_holds_the_last_exchanges_under_growing_numbers() -> None:
+def test_recent_requests_are_kept_under_increasing_numbers() -> None:
     feed = RecentRequests(2)
     for name in "abc":
         feed.add(RequestRecord(name))
@@ -287,7 +287,7 @@ def test_the_bodies_of_one_request_are_kept_up_to_a_limit(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("json_log", [False, True], ids=["text", "json"])
-def test_a_model_name_cannot_write_a_line_of_its_own_into_the_log(
+def test_a_model_name_cannot_inject_a_line_into_the_log(
     json_log: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "toolwire.gateway")

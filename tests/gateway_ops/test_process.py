@@ -150,7 +150,7 @@ def test_without_any_configuration_the_lines_it_prints_work(tmp_path: Path) -> N
         assert gateway.process.wait(60) == 0
 
 
-def test_check_says_what_is_wrong_where_and_serves_nothing(tmp_path: Path) -> None:
+def test_check_reports_mistakes_with_their_lines_and_does_not_serve(tmp_path: Path) -> None:
     (tmp_path / "g.toml").write_text(
         '[models.a]\nupstream = "antropic"\n[models.b]\nupstream = "demo"\nfallbacks = ["c"]\n'
     )

@@ -173,7 +173,7 @@ def odd(pair: Pair) -> Iterator[tuple[ClientRequest, Exchange]]:
             yield asked, saw(pair, 0, asked)[0]
 
 
-def test_replicas_send_and_answer_the_same_bytes_whatever_came_to_them_before(pair: Pair) -> None:
+def test_replicas_send_and_return_the_same_bytes_regardless_of_earlier_requests(pair: Pair) -> None:
     first = [*growing(pair), *odd(pair)]
     assert len(first) >= 20 and sum(bool(seen.sent) for _, seen in first) >= 20
     apis = {

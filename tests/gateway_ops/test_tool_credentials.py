@@ -57,7 +57,7 @@ def suffix(url: str) -> str:
     return "127_0_0_1_" + url.rpartition(":")[2]
 
 
-def test_a_key_goes_to_a_server_only_if_no_other_is_named() -> None:
+def test_a_key_is_sent_to_a_tool_server_only_if_it_is_the_only_one() -> None:
     with listening() as (one, first), listening() as (two, second):
         list_tools(one, TOOLWIRE_API_KEY=KEY)
         assert first, "alone it gets the key"
@@ -115,7 +115,7 @@ def test_a_server_gets_only_the_secrets_of_its_own_table(
     assert named or "VAULT_CODE" in text, "the model reads what is missing"
 
 
-def test_tools_of_the_own_process_get_the_secrets_of_the_configuration(
+def test_python_tools_get_the_secrets_of_the_configuration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(os.environ, "VAULT_CODE", "7777")

@@ -170,7 +170,7 @@ def talk_to_gateways(
 @pytest.mark.parametrize("shows", [True, False], ids=["shown", "hidden"])
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 @pytest.mark.parametrize("talk", OWN | MIXED)
-def test_each_request_goes_on_where_the_one_before_it_ended(
+def test_each_request_continues_where_the_previous_one_ended(
     door: Door, talk: str, stream: bool, shows: bool, upstream: str
 ) -> None:
     """Nothing of what the model said and was told is lost or changed: its history only grows, by
@@ -219,7 +219,7 @@ def test_a_token_stands_before_the_answer_that_follows_it(door: Door, stream: bo
     assert kinds(turns[0]) == [HIDDEN, "text"]
 
 
-def test_a_streamed_answer_numbers_its_blocks_without_a_gap(door: Door) -> None:
+def test_a_streamed_response_numbers_its_blocks_without_a_gap(door: Door) -> None:
     asked: list[JSON] = [{"role": "user", "content": MIXED["its own first, then both"]}]
     tools: list[JSON] = [{"name": "Calculator_Add", "input_schema": {"type": "object"}}]
     body: Object = {
@@ -248,7 +248,7 @@ def test_a_streamed_answer_numbers_its_blocks_without_a_gap(door: Door) -> None:
             assert starts[one["index"]]["content_block"]["type"] == kind
 
 
-def test_an_answer_of_words_alone_streams_without_a_token(door: Door) -> None:
+def test_a_streamed_response_of_text_has_no_token(door: Door) -> None:
     turns, _ = talk_to_gateways(door.urls[:1], "anthropic", "[[think hm]] [[text Hi]]", True)
     assert kinds(turns[0]) == ["thinking", "text"]
 
@@ -283,9 +283,7 @@ ASKS: list[JSON] = [
 
 
 @pytest.mark.parametrize("first", [[SIGNED], []], ids=["after a tool of the gateway", "at once"])
-def test_signed_turns_come_back_to_the_letter_also_on_the_wire_that_signed_them(
-    first: list[JSON],
-) -> None:
+def test_signed_turns_are_restored_verbatim_also_on_their_own_wire(first: list[JSON]) -> None:
     """Written from their parts, thoughts lose their signature even where both sides speak one wire."""
     said = [
         answers({**MESSAGE, "content": one, "stop_reason": "tool_use"}) for one in (*first, ASKS)
@@ -370,7 +368,7 @@ def rang(body: Object, wire: str) -> list[str]:
     ]
 
 
-def test_a_message_that_was_made_into_one_for_each_block_comes_back_as_well(
+def test_a_message_that_a_client_split_by_block_is_restored(
     client_blocks: dict[str, Blocks],
 ) -> None:
     for wire, blocks in client_blocks.items():
@@ -446,7 +444,7 @@ def test_a_piece_that_was_edited_counts_and_the_others_come_back(
         assert "Both rang." in json.dumps(history_of(body, wire)[1:])
 
 
-def test_an_answer_that_broke_off_after_a_tool_ran_comes_back_as_far_as_it_went(
+def test_a_response_that_broke_off_after_a_tool_ran_is_restored_up_to_there(
     client_blocks: dict[str, Blocks],
 ) -> None:
     for wire, blocks in client_blocks.items():
@@ -457,7 +455,7 @@ def test_an_answer_that_broke_off_after_a_tool_ran_comes_back_as_far_as_it_went(
         ]
 
 
-def test_a_token_of_the_whole_message_covers_what_the_others_leave(
+def test_a_token_of_the_whole_message_covers_the_remaining_parts(
     client_blocks: dict[str, Blocks],
 ) -> None:
     blocks = client_blocks["openai-chat"]

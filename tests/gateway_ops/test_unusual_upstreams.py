@@ -52,7 +52,7 @@ def says(answer: bytes) -> Iterator[str]:
 
 @pytest.mark.parametrize("stream", (False, True))
 @pytest.mark.parametrize("status", (600, 999))
-def test_a_status_beyond_all_is_a_502_that_names_it_and_another_model_may_be_asked(
+def test_an_invalid_status_is_a_502_that_names_it_and_a_fallback_is_tried(
     status: int, stream: bool
 ) -> None:
     other = ScriptedUpstream(streams(*CHAT_STREAM))
@@ -82,9 +82,7 @@ PAGES = {
 
 @pytest.mark.parametrize("wire", ("openai-chat", "anthropic", "gemini"))
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_no_stream_of_any_wire_and_another_model_may_be_asked(
-    name: str, wire: str
-) -> None:
+def test_html_instead_of_a_stream_is_an_error_and_a_fallback_is_tried(name: str, wire: str) -> None:
     path, body = ASKED[wire]
     path = path.replace(":generateContent", ":streamGenerateContent") + (
         "?alt=sse" if wire == "gemini" else ""
@@ -105,7 +103,7 @@ def test_a_stream_that_begins_with_a_comment_or_an_empty_line_is_passed_on_byte_
         assert told.status_code == 200 and told.content.startswith(b": ping\n\n\ndata: ")
 
 
-def test_a_field_of_the_client_is_passed_on_as_the_bytes_it_came_as() -> None:
+def test_a_client_header_is_forwarded_with_the_same_bytes() -> None:
     up = ScriptedUpstream(streams(*CHAT_STREAM))
     with (
         serving(up) as url,
@@ -116,9 +114,7 @@ def test_a_field_of_the_client_is_passed_on_as_the_bytes_it_came_as() -> None:
             assert up.got[-1].headers["x-whose"].encode("latin-1") == whose
 
 
-def test_a_client_that_leaves_is_noticed_by_a_gateway_that_is_opened_again_in_another_loop() -> (
-    None
-):
+def test_a_gateway_reopened_in_another_event_loop_notices_a_disconnect() -> None:
     app = gateway(row("openai-chat", "http://model.example"))
 
     async def receive() -> Message:
@@ -145,7 +141,7 @@ def nothing() -> str:
 
 
 @pytest.mark.parametrize("begun", (False, True))
-def test_no_other_model_is_asked_when_own_tools_fail_after_the_first_byte(
+def test_no_fallback_is_tried_if_gateway_tools_fail_after_the_first_byte(
     begun: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []

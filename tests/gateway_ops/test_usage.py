@@ -68,7 +68,7 @@ def reason(reached: LimitReached | None) -> str:
 
 
 @pytest.mark.parametrize("rpm", [0.5, 1, 3, 60])
-def test_a_key_gets_a_burst_and_then_its_rate(rpm: float) -> None:
+def test_a_key_allows_a_burst_and_then_its_rate(rpm: float) -> None:
     clock = Clock()
     usage, limits = key_usage(clock), KeyLimits(requests_per_minute=rpm)
     accepted: list[float] = []
@@ -117,7 +117,7 @@ def test_tokens_are_limited_by_what_earlier_requests_used() -> None:
     assert usage.acquire(limits) is None
 
 
-def test_what_other_processes_count_is_counted_once() -> None:
+def test_counts_of_other_processes_are_added_once() -> None:
     clock = Clock()
     usage = key_usage(clock)
     usage.acquire(KeyLimits(requests_per_minute=4, tokens_per_minute=100))
@@ -409,7 +409,7 @@ def names(targets: list[ModelTarget]) -> list[str]:
     return [target.table for target in targets]
 
 
-def test_requests_go_to_the_least_busy_upstream_and_those_that_failed_rest() -> None:
+def test_requests_go_to_the_least_busy_upstream_and_failed_ones_are_tried_last() -> None:
     clock = Clock(0.0)
     balancer, targets = Balancer(clock), table(NOWHERE, NOWHERE, NOWHERE).find("fast")
     assert names(targets) == ["fast", "fast-b", "slow"]
@@ -432,7 +432,7 @@ def test_requests_go_to_the_least_busy_upstream_and_those_that_failed_rest() -> 
     assert names(balancer.order(targets)) == ["fast", "slow", "fast-b"]
 
 
-def test_an_upstream_that_is_down_gets_one_request_and_then_rests() -> None:
+def test_an_upstream_that_is_down_gets_one_request_and_is_then_tried_last() -> None:
     with serve_mock("openai-chat") as mock:
         models = table(NOWHERE, mock.url, mock.url)
         gateway = Gateway(models)

@@ -113,7 +113,7 @@ VALUES: dict[str, JSON] = {
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
-def test_a_value_comes_back_to_the_letter(kind: Kind, tmp_path: Path, value: JSON) -> None:
+def test_a_value_is_returned_verbatim(kind: Kind, tmp_path: Path, value: JSON) -> None:
     async def work(ledger: Ledger) -> None:
         await ledger.finish(await claim(ledger), Outcome(value))
         failed = CallKey("alice", "call-2")
@@ -370,9 +370,7 @@ def test_a_lost_call_that_never_happened_may_run_again_and_the_first_is_fenced(
     run(work())
 
 
-def test_a_sweep_finds_the_calls_of_the_dead_and_leaves_the_living_alone(
-    kind: Kind, tmp_path: Path
-) -> None:
+def test_a_sweep_marks_only_calls_of_dead_owners(kind: Kind, tmp_path: Path) -> None:
     async def work() -> None:
         policies: tuple[OnCrash, ...] = ("report", "probe", "retry", "transactional")
         keys = {on_crash: CallKey("alice", on_crash) for on_crash in policies}

@@ -77,7 +77,7 @@ def test_a_clock_that_jumps_ahead_and_back_makes_no_call_run_again(
     with_ledger(kind, tmp_path, work)
 
 
-def test_a_clock_that_was_behind_makes_no_call_run_again(kind: Kind, tmp_path: Path) -> None:
+def test_a_clock_that_was_slow_makes_no_call_run_again(kind: Kind, tmp_path: Path) -> None:
     async def work(ledger: Ledger) -> None:
         await kind.jump(ledger, -20_000 * DAY)  # a machine without a battery starts in 1970
         await ledger.finish(await claim(ledger), VALUE)
@@ -96,9 +96,7 @@ def uuid7(at: float) -> str:
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-def test_an_id_that_says_it_is_older_than_the_record_is_refused_without_a_row(
-    kind: Kind, tmp_path: Path
-) -> None:
+def test_an_id_older_than_the_ledger_is_rejected_without_a_row(kind: Kind, tmp_path: Path) -> None:
     async def work(ledger: Ledger) -> None:
         record = await ledger.get(KEY)
         assert record is None

@@ -54,7 +54,7 @@ def test_a_call_that_its_owner_loses_is_lost_at_once_and_for_every_waiter(
     with_ledger(kind, tmp_path, _loses)
 
 
-def test_a_call_that_its_owner_gives_up_is_lost_in_memory_too() -> None:
+def test_a_call_that_its_owner_abandons_is_lost_also_in_memory() -> None:
     asyncio.run(_loses(MemoryLedger()))
 
 
@@ -85,7 +85,7 @@ def test_a_call_that_has_ended_cannot_become_lost(kind: Kind, tmp_path: Path) ->
 
 @each_kind
 @pytest.mark.parametrize(("on_crash", "resumable"), [("report", False), ("resume", True)])
-def test_the_record_of_a_dead_owner_says_whether_an_engine_has_the_call(
+def test_the_record_of_a_dead_owner_shows_whether_an_engine_has_the_call(
     kind: Kind, tmp_path: Path, on_crash: OnCrash, resumable: bool
 ) -> None:
     async def main() -> None:

@@ -145,6 +145,6 @@ async def walk(kind: Kind, place: Path, acts: list[str]) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=[kind.name for kind in KINDS])
 @settings(max_examples=150 if DEEP else 8)
 @given(acts=st.lists(st.sampled_from(ACTS), min_size=4, max_size=14))
-def test_a_record_moves_as_the_table_says_and_in_no_other_way(kind: Kind, acts: list[str]) -> None:
+def test_a_record_changes_state_only_as_the_table_allows(kind: Kind, acts: list[str]) -> None:
     with TemporaryDirectory(prefix="toolwire-moves-") as place:
         asyncio.run(walk(kind, Path(place), ["claim", *acts]))

@@ -120,7 +120,7 @@ def test_replicas_that_open_at_the_same_time_make_the_tables_once_and_share_the_
     run(work())
 
 
-def test_tables_of_another_version_are_left_alone() -> None:
+def test_tables_of_another_version_are_not_changed() -> None:
     async def work() -> None:
         schema = postgres.fresh()
         async with replicas(1, schema):
@@ -168,7 +168,7 @@ def test_options_that_make_no_sense_are_refused_at_once(options: Mapping[str, ob
         PostgresLedger("", **options)  # type: ignore[arg-type]
 
 
-def test_a_ledger_used_from_another_event_loop_says_so() -> None:
+def test_a_ledger_used_from_another_event_loop_raises_an_error() -> None:
     async def work() -> None:
         async with replicas(1) as (ledger,):
 
@@ -440,9 +440,7 @@ def test_the_clock_of_a_replica_does_not_matter(monkeypatch: pytest.MonkeyPatch)
     run(work())
 
 
-def test_an_owner_that_leaves_in_good_order_is_dead_at_once_and_a_killed_one_after_its_lease() -> (
-    None
-):
+def test_an_owner_that_closes_is_dead_at_once_and_a_killed_one_after_its_lease() -> None:
     async def work() -> None:
         schema = postgres.fresh()
         async with replicas(1, schema, lease=1.0, sweep_interval=999) as (survivor,):
@@ -575,7 +573,7 @@ def test_a_claim_whose_asker_left_before_the_answer_is_free_again() -> None:
     run(work())
 
 
-def test_a_claim_given_up_and_made_again_with_the_same_token_is_kept() -> None:
+def test_a_claim_released_and_repeated_with_the_same_token_is_kept() -> None:
     async def work() -> None:
         async with replicas(sweep_interval=999.0) as (a, b):
             a._options.lease = 0.3  # its undos come soon; the database knows its real lease
@@ -597,7 +595,7 @@ def test_a_claim_given_up_and_made_again_with_the_same_token_is_kept() -> None:
     run(work())
 
 
-def test_a_claim_that_is_given_up_while_another_one_is_settled_is_settled_too() -> None:
+def test_a_claim_abandoned_while_another_one_is_settled_is_settled() -> None:
     async def work() -> None:
         async with replicas(1, connections=1) as (a,):
             async with await AsyncConnection.connect(postgres.dsn()) as blocking:
@@ -652,7 +650,7 @@ def test_closing_records_results_that_could_not_be_recorded_earlier() -> None:
     run(work())
 
 
-def test_closing_says_how_many_results_were_never_recorded() -> None:
+def test_closing_reports_the_number_of_unrecorded_results() -> None:
     async def work() -> None:
         a = PostgresLedger(postgres.dsn(), schema=postgres.fresh(), timeout=LONG)
         await a.open()
@@ -739,7 +737,7 @@ def test_a_tool_that_fails_leaves_no_effect_and_its_failure_can_be_recorded() ->
     run(work())
 
 
-def test_a_transaction_of_a_call_that_was_taken_over_is_fenced_and_undone() -> None:
+def test_a_transaction_of_a_call_with_a_new_owner_is_fenced_and_rolled_back() -> None:
     async def work() -> None:
         async with with_effects() as ((ledger,), table):
             mine = await claim(ledger, on_crash="transactional")
@@ -792,7 +790,7 @@ def test_more_transactions_than_connections_take_turns() -> None:
     run(work())
 
 
-def test_a_tool_whose_database_goes_away_in_mid_transaction_had_no_effect() -> None:
+def test_a_tool_that_loses_its_database_in_a_transaction_has_no_effect() -> None:
     async def work() -> None:
         async with with_effects() as ((ledger,), table):
             mine = await claim(ledger, on_crash="transactional")

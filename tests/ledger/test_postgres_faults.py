@@ -94,7 +94,7 @@ def own() -> Iterator[postgres.PostgresServer]:
 
 
 @pytest.mark.parametrize("on_crash", AFTER)
-def test_a_call_of_a_killed_replica_ends_as_its_tool_wants(
+def test_a_call_of_a_killed_replica_ends_by_the_crash_policy_of_its_tool(
     orders: Instructions, on_crash: OnCrash
 ) -> None:
     replicas = [
@@ -260,7 +260,7 @@ async def claim(
 
 @pytest.mark.parametrize("how", get_args(How))
 @pytest.mark.parametrize("count", [1, 30])
-def test_a_claim_whose_commit_was_not_answered_is_recognised_as_ones_own(
+def test_a_claim_whose_commit_got_no_response_is_recognised_by_its_token(
     how: How, count: int
 ) -> None:
     async def work() -> None:
@@ -411,7 +411,7 @@ def terminate(server: postgres.PostgresServer) -> None:
     )
 
 
-def test_calls_go_on_through_restarts_crashes_and_lost_connections_of_the_database(
+def test_calls_survive_restarts_crashes_and_lost_connections_of_the_database(
     own: postgres.PostgresServer,
 ) -> None:
     async def work() -> None:
@@ -500,7 +500,7 @@ def fill(dsn: str) -> None:
         connection.execute("ALTER TABLE tw_call ALTER outcome SET STORAGE EXTENDED")
 
 
-def test_a_table_without_room_refuses_calls_and_heals_without_a_restart() -> None:
+def test_a_full_table_rejects_calls_and_recovers_without_a_restart() -> None:
     server = postgres.PostgresServer("autovacuum=off", largest=17 << 20)
     ran: list[str] = []
 

@@ -27,7 +27,7 @@ from toolwire.execution.ledger.store_thread import MAX_BATCH
 # --- batches --------------------------------------------------------------------------------------
 
 
-def test_everything_asked_at_once_is_one_commit_and_reading_is_none(tmp_path: Path) -> None:
+def test_concurrent_writes_share_one_commit_and_reads_need_none(tmp_path: Path) -> None:
     async def work(ledger: SqliteLedger) -> None:
         book = await ledger._submit(Look())
 
@@ -55,7 +55,7 @@ def test_everything_asked_at_once_is_one_commit_and_reading_is_none(tmp_path: Pa
     with_ledger(work, tmp_path / "ledger.db")
 
 
-def test_a_mistake_in_one_job_leaves_the_others_of_its_batch_alone() -> None:
+def test_an_error_in_one_job_does_not_affect_the_others_of_its_batch() -> None:
     async def work(ledger: SqliteLedger) -> None:
         asked = [
             claim(ledger, "a"),
@@ -193,7 +193,7 @@ def test_a_release_that_could_not_be_written_is_written_later(
     with_ledger(work)
 
 
-def test_closing_with_results_that_cannot_be_written_says_so(
+def test_closing_with_results_that_cannot_be_written_raises_an_error(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     full = failing(monkeypatch)
@@ -379,7 +379,7 @@ def test_waiting_that_races_with_finishing_never_misses_the_end() -> None:
     with_ledger(work, timeout=600)
 
 
-def test_waiters_that_gave_up_are_not_kept_for_as_long_as_the_call_takes() -> None:
+def test_waiters_that_timed_out_are_released_before_the_call_ends() -> None:
     async def work(ledger: SqliteLedger) -> None:
         await claim(ledger)
         for _ in range(1000):
@@ -393,7 +393,7 @@ def test_waiters_that_gave_up_are_not_kept_for_as_long_as_the_call_takes() -> No
 # --- time -----------------------------------------------------------------------------------------
 
 
-def test_a_large_result_lies_apart_and_goes_when_it_expires() -> None:
+def test_a_large_result_is_stored_separately_and_deleted_when_it_expires() -> None:
     async def work(ledger: SqliteLedger) -> None:
         small, large = await claim(ledger, "small"), await claim(ledger, "large")
         await ledger.finish(small, VALUE)
@@ -408,7 +408,7 @@ def test_a_large_result_lies_apart_and_goes_when_it_expires() -> None:
     with_ledger(work)
 
 
-def test_old_results_are_swept_without_being_asked_for() -> None:
+def test_old_results_are_swept_automatically() -> None:
     async def work(ledger: SqliteLedger) -> None:
         await ledger.finish(await claim(ledger), VALUE)
         ahead(ledger, DAY + 1)

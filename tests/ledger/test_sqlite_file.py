@@ -104,7 +104,7 @@ async def nothing(ledger: SqliteLedger) -> None:
     ],
     ids=["not a database", "of something else", "of another version", "a folder"],
 )
-def test_a_file_that_is_no_ledger_is_refused_and_left_alone(
+def test_a_file_that_is_no_ledger_is_refused_and_not_changed(
     tmp_path: Path, prepare: Callable[[Path], None], why: str
 ) -> None:
     file = tmp_path / "ledger.db"

@@ -17,7 +17,7 @@ from toolwire.execution.ledger.trusted_clock import BELIEF, TrustedTime, read_ti
 HOUR = 3_600_000
 
 
-def test_a_clock_that_agrees_with_the_timer_is_followed_and_one_that_goes_back_too() -> None:
+def test_a_clock_that_agrees_with_the_timer_or_goes_back_is_trusted() -> None:
     trusted = TrustedTime(1_000 * HOUR)
     assert trusted.advance(1_001 * HOUR, HOUR).time == 1_001 * HOUR
     assert trusted.advance(900 * HOUR, HOUR) == TrustedTime(900 * HOUR)

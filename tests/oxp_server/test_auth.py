@@ -37,7 +37,7 @@ def test_a_weak_key_or_secret_is_refused(weak: str) -> None:
         Auth(secrets=[weak])
 
 
-def test_mistakes_of_the_setup_are_found() -> None:
+def test_mistakes_in_the_setup_are_reported() -> None:
     with pytest.raises(ConfigError, match="two names"):
         Auth({"a": KEY, "b": KEY})
     with pytest.raises(ConfigError, match="single"):
@@ -60,7 +60,7 @@ def test_without_keys_and_secrets_every_caller_has_the_same_principal() -> None:
     assert Auth([KEY]).on
 
 
-def test_a_key_is_known_by_its_name_and_otherwise_by_a_name_that_tells_nothing() -> None:
+def test_a_key_is_identified_by_its_name_or_by_a_hash() -> None:
     named = Auth({"alice": KEY, "bob": OTHER_KEY})
     assert named.principal({b"oxp-api-key": KEY.encode()}) == "key:alice"
     assert named.principal({b"authorization": b"BEARER " + OTHER_KEY.encode()}) == "key:bob"
@@ -126,7 +126,7 @@ def test_an_audience_can_be_demanded_and_a_long_life_allowed() -> None:
     assert Auth(secrets=[SECRET], lifetime=None).principal(bearer(exp=time() + 10**8)) == "jwt"
 
 
-def test_the_log_says_why_and_holds_neither_key_nor_token(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_has_the_reason_and_neither_key_nor_token(caplog: pytest.LogCaptureFixture) -> None:
     auth = Auth([KEY], secrets=[SECRET])
     given = [
         {b"oxp-api-key": b"wr0ng"},

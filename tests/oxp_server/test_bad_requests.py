@@ -84,7 +84,7 @@ def test_an_unknown_path_is_404(server: RunningServer, path: str) -> None:
         ("POST", "/metrics", "GET, HEAD"),
     ],
 )
-def test_a_wrong_method_is_405_and_says_which_is_right(
+def test_a_wrong_method_is_405_and_names_the_right_one(
     server: RunningServer, method: str, path: str, allowed: str
 ) -> None:
     got = server.ask(method, path, b"{}", JSON_TYPE)
@@ -118,7 +118,7 @@ def test_a_page_that_points_its_own_name_here_is_refused(server: RunningServer, 
 @pytest.mark.parametrize(
     "name", ["localhost", "LOCALHOST:1", "127.0.0.1:9", "[::1]:80", "localhost."]
 )
-def test_a_local_name_is_taken(server: RunningServer, name: str) -> None:
+def test_a_local_name_is_accepted(server: RunningServer, name: str) -> None:
     assert server.ask("GET", "/health", headers={"Host": name}).status == 200
 
 
@@ -223,7 +223,7 @@ def test_bytes_that_are_not_http_are_400(strict: RunningServer) -> None:
 # --- too slow, cut off ----------------------------------------------------------------------------
 
 
-def test_half_a_body_is_given_up_and_nothing_runs(strict: RunningServer) -> None:
+def test_an_incomplete_body_times_out_and_nothing_runs(strict: RunningServer) -> None:
     before = RUNS.total()
     with strict.connect() as connection:
         connection.sendall(head("POST", "/tools/call", len(ADD)) + ADD[:-5])
@@ -237,7 +237,7 @@ def test_half_a_body_is_given_up_and_nothing_runs(strict: RunningServer) -> None
     [b"", b"G", b"POST /tools/call HTTP/1.1\r\nHost: localhost\r\n"],
     ids=["nothing", "a letter", "half a head"],
 )
-def test_half_a_head_is_given_up(strict: RunningServer, sent: bytes) -> None:
+def test_an_incomplete_head_times_out(strict: RunningServer, sent: bytes) -> None:
     begun = time.monotonic()
     with strict.connect() as connection:
         connection.sendall(sent)
@@ -245,7 +245,7 @@ def test_half_a_head_is_given_up(strict: RunningServer, sent: bytes) -> None:
     assert time.monotonic() - begun < 30
 
 
-def test_a_request_that_dribbles_in_byte_by_byte_is_given_up(strict: RunningServer) -> None:
+def test_a_request_that_arrives_byte_by_byte_times_out(strict: RunningServer) -> None:
     before = RUNS.total()
     request = head("POST", "/tools/call", len(ADD)) + ADD
     with strict.connect() as connection:
@@ -301,9 +301,7 @@ def test_expect_100_continue_is_answered_or_rejected(server: RunningServer) -> N
 # --- too many -------------------------------------------------------------------------------------
 
 
-def test_a_thousand_connections_held_open_do_not_keep_the_server_from_answering(
-    server: RunningServer,
-) -> None:
+def test_a_thousand_open_connections_do_not_block_the_server(server: RunningServer) -> None:
     with ExitStack() as held:
         for n in range(1000):
             connection = held.enter_context(server.connect())
@@ -334,7 +332,7 @@ def test_connections_beyond_the_limit_are_rejected(tmp_path: Path) -> None:
                 time.sleep(0.05)
 
 
-def test_calls_beyond_the_limit_are_asked_to_retry(tmp_path: Path) -> None:
+def test_calls_above_the_limit_are_asked_to_retry(tmp_path: Path) -> None:
     slow: Object = {"tool_id": "Slow.Run", "input": {"seconds": 5.0, "label": "full"}}
     app = ToolServer(tools(), executor=executor_in(tmp_path), limits=BodyLimits(calls=1))
     with running(app) as server, server.connect() as connection:

@@ -205,7 +205,7 @@ def test_15_no_input_is_an_empty_one(server: RunningServer, more: Object) -> Non
         ("@01.9.0", "1.9.0"),
     ],
 )
-def test_16_17_18_the_version_asked_for_runs(server: RunningServer, asked: str, ran: str) -> None:
+def test_16_17_18_the_requested_version_runs(server: RunningServer, asked: str, ran: str) -> None:
     before = RUNS[f"Calculator.Add@{ran}"]
     assert server.call({**ADD, "tool_id": f"Calculator.Add{asked}"}).status == 200
     assert RUNS[f"Calculator.Add@{ran}"] == before + 1
@@ -216,7 +216,7 @@ def test_17_one_number_is_that_very_version_and_not_the_newest_of_its_kind(tmp_p
         assert server.call({**ADD, "tool_id": "Calculator.Add@1"}).status == 400
 
 
-def test_18_a_version_that_is_not_there_is_400_with_words_for_both_readers(
+def test_18_an_unknown_version_is_400_with_texts_for_user_and_developer(
     server: RunningServer,
 ) -> None:
     got = server.call({**ADD, "tool_id": "Calculator.Add@2.0.0"})

@@ -99,7 +99,9 @@ def server_with_jwt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runnin
 
 
 @pytest.mark.parametrize("made", GOOD.values(), ids=GOOD)
-def test_37_a_good_token_is_taken(server_with_jwt: RunningServer, made: Callable[[], str]) -> None:
+def test_37_a_valid_token_is_accepted(
+    server_with_jwt: RunningServer, made: Callable[[], str]
+) -> None:
     given = made()
     assert server_with_jwt.call(ADD, bearer(given)).status == 200
     assert server_with_jwt.call(ADD, {"Authorization": f"bearer  {given}"}).status == 200
@@ -133,7 +135,7 @@ def server_with_keys(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runni
     [{"OXP-API-Key": KEY}, {"OTC-API-Key": KEY}, bearer(KEY), {"oxp-api-key": OTHER_KEY}, None],
     ids=["key", "old-key", "bearer", "other-key", "token"],
 )
-def test_38_the_right_key_is_taken_in_every_header_that_clients_can_send(
+def test_38_a_valid_key_is_accepted_in_every_header_that_clients_can_send(
     server_with_keys: RunningServer, headers: dict[str, str] | None
 ) -> None:
     headers = headers or bearer(token())
@@ -197,7 +199,7 @@ def test_41_duplicates_of_a_running_call_share_its_result(server: RunningServer)
     assert RUNS[f"Slow.Run@1.0.0 {label}"] == 1
 
 
-def test_41_a_call_goes_on_when_its_caller_leaves_and_the_next_one_gets_its_result(
+def test_41_a_call_continues_when_its_caller_disconnects_and_a_retry_gets_its_result(
     server: RunningServer,
 ) -> None:
     label = new()

@@ -73,7 +73,7 @@ def test_26_a_result_that_does_not_match_the_output_schema_is_a_failure(
     assert error(server.call({"tool_id": tool_id}))["can_retry"] is False
 
 
-def test_27_a_tool_that_takes_too_long_is_a_failure_in_time(server: RunningServer) -> None:
+def test_27_a_tool_that_takes_too_long_fails_with_a_timeout(server: RunningServer) -> None:
     begun = time.monotonic()
     assert error(server.call({"tool_id": "Slow.TooSlow"}))["message"]
     assert time.monotonic() - begun < 20  # the tool sleeps for 30
@@ -105,7 +105,7 @@ def test_29_met_requirements_are_not_reported_and_an_empty_token_is_missing(
     }
 
 
-def test_30_a_secret_is_needed_and_a_tool_sees_only_its_own(server: RunningServer) -> None:
+def test_30_a_secret_is_required_and_a_tool_sees_only_its_own(server: RunningServer) -> None:
     assert lacks(server.call(SMS)) == {"secrets": [{"id": "TWILIO_API_KEY"}]}
     mine: Object = {"id": "TWILIO_API_KEY", "value": "mine"}
     assert server.call({**SMS, "context": {"secrets": [mine]}}).status == 200
@@ -319,7 +319,7 @@ def test_47_every_spelling_of_the_path_is_answered_on_the_spot(
     ],
     ids=str,
 )
-def test_48_only_json_is_taken_and_nothing_runs_otherwise(
+def test_48_only_json_is_accepted_and_nothing_runs_otherwise(
     server: RunningServer, headers: dict[str, str], status: int
 ) -> None:
     before = RUNS["Calculator.Add@1.0.0"]

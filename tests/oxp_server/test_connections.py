@@ -172,7 +172,7 @@ CHUNKED = (
 )
 
 
-def test_fields_behind_a_body_are_no_part_of_the_head() -> None:
+def test_trailers_are_not_part_of_the_head() -> None:
     with (
         running(ConnectionLimits()) as server,
         server.connect(CHUNKED + b"host: other\r\nx-late: yes\r\n\r\n") as connection,
@@ -182,7 +182,7 @@ def test_fields_behind_a_body_are_no_part_of_the_head() -> None:
 
 
 @pytest.mark.parametrize("more", (b"x-%d: y\r\n", b"y" * 60), ids=("many", "one"))
-def test_fields_behind_a_body_that_never_end_are_cut_off(more: bytes) -> None:
+def test_endless_trailers_are_rejected(more: bytes) -> None:
     some = b"".join(more % n if b"%" in more else more for n in range(2000))
     with (
         running(ConnectionLimits()) as server,
@@ -245,12 +245,12 @@ def test_an_error_is_sent_if_no_response_has_started(said: bytes, status: bytes)
 # --- clients that take nothing ---
 
 
-def test_a_client_that_takes_nothing_of_a_stream_is_given_up() -> None:
+def test_a_client_that_does_not_read_a_stream_is_disconnected() -> None:
     with running(ConnectionLimits(seconds=0.2)) as server, server.connect(GET % b"/endless"):
         until(lambda: server.app.gone == 1 and server.held == 0)
 
 
-def test_a_client_that_takes_nothing_of_a_whole_answer_is_given_up() -> None:
+def test_a_client_that_does_not_read_a_response_is_disconnected() -> None:
     with (
         running(ConnectionLimits(seconds=0.2, keep_alive=0.1)) as server,
         server.connect(GET % b"/large"),
@@ -259,7 +259,7 @@ def test_a_client_that_takes_nothing_of_a_whole_answer_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("path", (b"/large", b"/endless"))
-def test_a_client_that_takes_nothing_for_a_while_is_not_given_up(path: bytes) -> None:
+def test_a_client_that_pauses_reading_is_not_disconnected(path: bytes) -> None:
     with (
         running(ConnectionLimits(seconds=LATE, keep_alive=0.02)) as server,
         server.connect(GET % path) as connection,
@@ -275,9 +275,7 @@ def test_a_client_that_takes_nothing_for_a_while_is_not_given_up(path: bytes) ->
 # --- the end ---
 
 
-def test_a_server_that_will_stop_says_so_with_every_answer_and_a_second_interrupt_does_not_wait_for_its_notice() -> (
-    None
-):
+def test_a_stopping_server_closes_connections_and_a_second_interrupt_does_not_wait() -> None:
     with running(ConnectionLimits(notice=30.0)) as server:
         with server.connect(GET % b"/") as connection:
             assert b"connection: close" not in connection.recv(1000)
@@ -296,7 +294,7 @@ def test_a_server_that_will_stop_says_so_with_every_answer_and_a_second_interrup
 
 
 @pytest.mark.parametrize("followed", (False, True))
-def test_the_file_of_a_socket_goes_with_its_server_but_not_that_of_the_next_one(
+def test_a_server_removes_its_own_socket_file_only(
     followed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Server] = []

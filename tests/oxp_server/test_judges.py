@@ -37,7 +37,7 @@ def server_with_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runnin
         yield where
 
 
-def test_46_a_client_that_gives_up_and_asks_again_gets_its_result_and_the_tool_ran_once(
+def test_46_a_client_that_times_out_and_retries_gets_its_result_and_the_tool_ran_once(
     server: RunningServer,
 ) -> None:
     call_id = str(uuid4())
@@ -156,7 +156,7 @@ def test_50_the_asynchronous_client_agrees(
     asyncio.run(run_sdk_client())
 
 
-def test_a_call_that_still_runs_is_asked_for_again_by_the_client_itself(tmp_path: Path) -> None:
+def test_the_official_client_retries_a_call_that_is_still_running(tmp_path: Path) -> None:
     """The second request does not wait: it is told to come back with the same bytes, and finds the
     result."""
     call_id = str(uuid4())

@@ -82,7 +82,7 @@ def test_a_call_in_progress_ends_before_the_server_stops(
         assert again.headers["idempotent-replayed"] == "true"
 
 
-def test_a_server_that_will_stop_says_so_on_health_and_still_takes_calls(tmp_path: Path) -> None:
+def test_a_stopping_server_reports_it_on_health_and_still_accepts_calls(tmp_path: Path) -> None:
     with process(tmp_path, notice=2.0) as (started, server):
         wait_for(server, 200)
         started.send_signal(signal.SIGTERM)
@@ -115,7 +115,7 @@ def rss(started: subprocess.Popen[str]) -> float:
     raise AssertionError("no VmRSS")
 
 
-def test_large_bodies_and_held_connections_do_not_fill_the_memory(tmp_path: Path) -> None:
+def test_large_bodies_and_open_connections_do_not_fill_the_memory(tmp_path: Path) -> None:
     large = b'{"tool_id": "Slow.Run", "input": {"seconds": 0, "label": "%b"}}' % (b"x" * 20_000_000)
     bodies = {
         "too large": large,
@@ -170,7 +170,7 @@ def test_a_server_with_authentication_or_explicit_permission_listens_anywhere(
     check_bind(ToolServer(tools(), executor=calls), "0.0.0.0", allow_anyone=True)
 
 
-def test_an_address_that_is_taken_is_an_error_of_the_system(tmp_path: Path) -> None:
+def test_an_address_in_use_raises_oserror(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError):
         serve(
             ToolServer(tools(), executor=executor_in(tmp_path)),
@@ -203,9 +203,7 @@ except LedgerUnavailable as error:
     assert done.stdout == "told True\n"
 
 
-def test_a_socket_that_is_a_file_is_for_its_owner_and_one_left_behind_is_replaced(
-    tmp_path: Path,
-) -> None:
+def test_a_socket_file_is_private_and_a_stale_one_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "tools.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))

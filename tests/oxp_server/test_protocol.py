@@ -85,7 +85,7 @@ def variants_of(value: JSON) -> Iterator[JSON]:
                 yield [*value[:n], inner, *value[n + 1 :]]
 
 
-def test_whatever_is_wrong_with_a_request_is_a_value_and_never_an_exception() -> None:
+def test_every_mistake_in_a_request_is_a_value_and_never_an_exception() -> None:
     request = WHOLE["request"]
     kinds = {OxpRequest: 0, OxpRejection: 0}
     for whole in (WHOLE, request):
@@ -104,7 +104,7 @@ def test_whatever_is_wrong_with_a_request_is_a_value_and_never_an_exception() ->
     assert kinds[OxpRequest] > 50 and kinds[OxpRejection] > 50
 
 
-def test_whatever_bytes_come_are_read_or_refused() -> None:
+def test_any_bytes_are_parsed_or_rejected() -> None:
     text = dump(WHOLE)
     for n in range(len(text)):
         for body in (
@@ -119,7 +119,7 @@ def test_whatever_bytes_come_are_read_or_refused() -> None:
 @pytest.mark.parametrize(
     "other", [{"a": 1.0}, {"a": True}, {"a": "1"}, {"a": [1]}, {}, {"a": 1, "b": None}], ids=str
 )
-def test_inputs_that_only_python_takes_for_equal_differ(other: Object) -> None:
+def test_inputs_that_are_equal_only_in_python_differ(other: Object) -> None:
     assert isinstance(read({"tool_id": "A.B", "input": {"a": 1}, "inputs": other}), OxpRejection)
     assert isinstance(read({"tool_id": "A.B", "input": other, "inputs": other}), OxpRequest)
 
@@ -233,7 +233,7 @@ def test_extra_fields_of_a_failure_do_not_replace_the_known_fields() -> None:
     }
 
 
-def test_an_outcome_that_could_not_be_recorded_says_so() -> None:
+def test_an_outcome_that_could_not_be_recorded_is_marked() -> None:
     response = oxp.call_response(
         ToolCallResult(state="done", call_id="c", outcome=Outcome(1), replayed=True, recorded=False)
     )

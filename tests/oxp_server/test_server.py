@@ -213,7 +213,7 @@ def test_a_server_can_be_mounted_in_another_application(tmp_path: Path) -> None:
     assert asyncio.run(requests()) == [200, 200, 200, 400, 404]
 
 
-def test_a_server_that_is_not_ready_says_so(tmp_path: Path) -> None:
+def test_a_server_that_is_not_ready_reports_it(tmp_path: Path) -> None:
     with running(
         ToolServer(tools(), executor=executor_in(tmp_path), ready=lambda: False)
     ) as server:
