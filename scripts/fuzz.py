@@ -73,12 +73,12 @@ class Mutator:
         self.chance = chance
         own = (*(case for case in CASES if case.wire == wire), *load_recorded(wire))
         self.bodies = [case for case in own if len(json.dumps(case.body)) < LARGEST]
-        self.bodies += _translated_bodies(wire, chance)
+        self.bodies += _translate_bodies(wire, chance)
         self.streams: list[list[JSON]] = []
         if wire in streaming():
             every = (*load_streams(wire), *load_recorded_streams(wire))
             self.streams = [case.events for case in every if len(json.dumps(case.events)) < LARGEST]
-            self.streams += _translated_streams(wire, chance)
+            self.streams += _translate_streams(wire, chance)
         self.profiles = [name for name in PROFILES if resolve(name)[0].name == wire]
 
     def draw(self) -> tuple[Input, dict[str, Oracle]]:
@@ -228,7 +228,7 @@ class Mutator:
         return set_at(body, self.chance.choice(list(nodes(body))), self.chance.choice(NOISE))
 
 
-def _translated_bodies(wire: str, chance: random.Random) -> list[Case]:
+def _translate_bodies(wire: str, chance: random.Random) -> list[Case]:
     """Some cases of other wires on this one: they have turns that its own cases lack."""
     others = [case for case in CASES if case.wire != wire]
     found: list[Case] = []
@@ -241,7 +241,7 @@ def _translated_bodies(wire: str, chance: random.Random) -> list[Case]:
     return found
 
 
-def _translated_streams(wire: str, chance: random.Random) -> list[list[JSON]]:
+def _translate_streams(wire: str, chance: random.Random) -> list[list[JSON]]:
     """Some streams of other wires on this one."""
     others = [case for name in streaming() if name != wire for case in load_streams(name)]
     return [

@@ -90,13 +90,10 @@ _ITEMS = {
     "item-twice": (
         "Duplicate item found with id {item}. Remove duplicate items from your input and try again."
     ),
-    "vocabulary": (
+    **dict.fromkeys(
+        ("vocabulary", "no-role"),
         "Invalid value: '{kind}'. Supported values are: 'assistant', 'system', 'developer', and"
-        " 'user'."
-    ),
-    "no-role": (
-        "Invalid value: '{kind}'. Supported values are: 'assistant', 'system', 'developer', and"
-        " 'user'."
+        " 'user'.",
     ),
     "tool-calls": "Unknown parameter: '{where}.tool_calls'.",
     "output": (
