@@ -366,7 +366,7 @@ class Gateway:
             request.start_attempt(target)
             try:
                 with balancer.use(target):
-                    await self._attempt(request)
+                    await self._ask_model(request)
                 return
             except UpstreamFailed as failure:
                 failures.append((request.record.upstream, failure))
@@ -377,30 +377,25 @@ class Gateway:
                 self._note_fallback(request.record, *failures[-1])
         await _send_failure(request, failures)
 
-    async def _attempt(self, request: GatewayRequest) -> None:
-        """Ask one model, which may limit its concurrent requests."""
-        limit = request.target.config.concurrency
-        if limit is None:
-            await _ask_model(request)
-        else:
-            async with self._state.limits.find(request.target, limit):
-                await _ask_model(request)
+    async def _ask_model(self, request: GatewayRequest) -> None:
+        """Ask one model, which may limit its concurrent requests, and respond."""
+        slots = self._state.limits.find(request.target)
+        if slots is not None:
+            await slots.acquire()
+        try:
+            await translate(request)
+            await forward(request)
+            await respond(request)
+        finally:
+            request.close_response()
+            if slots is not None:
+                slots.release()
 
     def _note_fallback(self, record: RequestRecord, upstream: str, failure: UpstreamFailed) -> None:
         reason = self.observer.redact(f"{upstream}: {failure.message} ({failure.status})")
         record.fallbacks.append(reason)
         self.metrics.add("fallbacks_total", upstream)
         _log.warning("request %s: fallback after %s", record.id, printable(reason))
-
-
-async def _ask_model(request: GatewayRequest) -> None:
-    """Ask one model and respond."""
-    try:
-        await translate(request)
-        await forward(request)
-        await respond(request)
-    finally:
-        request.close_response()
 
 
 async def _send_failure(

@@ -67,8 +67,11 @@ class ConcurrencyLimits:
     def __init__(self) -> None:
         self._semaphores: dict[tuple[str, int], Semaphore] = {}
 
-    def find(self, target: ModelTarget, limit: int) -> Semaphore:
-        """The slots of a model."""
+    def find(self, target: ModelTarget) -> Semaphore | None:
+        """The slots of a model; None if it has no limit."""
+        limit = target.config.concurrency
+        if limit is None:
+            return None
         return self._semaphores.setdefault((target.table, limit), Semaphore(limit))
 
 

@@ -89,10 +89,10 @@ def _start_tool_loop(request: GatewayRequest) -> None:
 
 def _note_changes(request: GatewayRequest, upstream_request: UpstreamRequest) -> None:
     record, changes = request.record, upstream_request.changes
+    losses, pairs = upstream_request.losses, upstream_request.paired_by_order
     record.changes = tuple(dict.fromkeys([change.name for change in changes])) if changes else ()
-    losses = upstream_request.losses
     record.losses = tuple(map(str, losses)) if losses else ()
-    record.paired_by_order = upstream_request.describe_pairs_by_order()
+    record.paired_by_order = upstream_request.describe_pairs_by_order() if pairs else ()
     if request.strict and changes:
         listed = "; ".join(map(str, changes[:_MAX_LISTED_CHANGES]))
         raise RequestRejected(

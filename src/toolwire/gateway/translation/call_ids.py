@@ -98,6 +98,8 @@ class StrippedRequest(Struct, frozen=True):
         """The pairs of this request, as it was read, that nothing but the position of the result
         showed. A result that had an id is not among them."""
         found = pairs_by_order(conversation.messages, ordered=conversation.ordered)
+        if not found:
+            return ()
         return tuple(
             [pair for pair in found if pair.result and pair.result.path not in self.removed_from]
         )

@@ -49,6 +49,7 @@ from toolwire.gateway.translation.upstream_request import (
     replaces_functions,
     restore_custom_call,
 )
+from toolwire.profiles.model_settings import REFUSED_FIELDS
 from toolwire.profiles.table import Profile
 from toolwire.translate import translate_conversation
 from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy
@@ -60,8 +61,6 @@ _REASONING_FIELDS: dict[str, Object] = {
 }
 """Request fields that make a model return its reasoning in a form that can be sent back, by what
 the profile wants back."""
-_SIGNED = re.compile(rb'"(?:signature|redacted_thinking)"')
-"""Marks of signed reasoning in a request."""
 _REASONS_BY_DEFAULT = re.compile(r"(?:.*/)?(?:o\d|codex|gpt-[5-9](?!.*chat))")
 """Names of models that reason without being asked to. Others refuse those fields."""
 
@@ -166,14 +165,18 @@ class Translator:
         fields that the provider refuses."""
         if not self.same_wire:
             return StrippedRequest(raw)
-        raw, losses = remove_refused_fields(raw, self.profile)
+        losses: tuple[Loss, ...] = ()
+        if self.profile.name in REFUSED_FIELDS:
+            raw, losses = remove_refused_fields(raw, self.profile)
         if not self.api.call_marks:
             return StrippedRequest(raw, losses=losses)
         return replace(remove_minted_ids(raw, self.wire), losses=losses)
 
     def _is_bound(self, raw: bytes) -> bool:
         """True if a request may hold reasoning that only the model that signed it accepts."""
-        return bool(self.profile.signing_models) and _SIGNED.search(raw) is not None
+        if not self.profile.signing_models:
+            return False
+        return b'"signature"' in raw or b'"redacted_thinking"' in raw
 
     def _may_pass_unchanged(self, raw: bytes) -> bool:
         if not self.same_wire or self.settings or may_contain_token(raw):
@@ -287,7 +290,8 @@ class Translator:
         if request.passthrough:
             parsed = parse_response(data, self.wire)
             body, _ = self.rename_model(data, request)
-            body = CallIds(self.api, request).add_to_bytes(body)
+            if self.api.call_marks:
+                body = CallIds(self.api, request).add_to_bytes(body)
             if parsed is not None:
                 body = IdentityFiller(self.api, request).fill_bytes(body, parsed)
             return TranslatedResponse(body, (), *outcome_of(parsed, self.wire))
