@@ -7,6 +7,7 @@ proxy opens a tunnel (CONNECT), and TLS runs inside it, so that the proxy reads 
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
 from urllib.request import getproxies, proxy_bypass
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ _LONGEST_HEAD = 64 * 1024
 """Bytes of a proxy's answer to CONNECT."""
 
 
-class Route(Struct, frozen=True):
+class Route(Struct, frozen=True, dict=True):
     """How requests get to a URL: directly or through a proxy."""
 
     url: Url
@@ -34,7 +35,7 @@ class Route(Struct, frozen=True):
         """Where the socket is connected to."""
         return self.proxy or self.url
 
-    @property
+    @cached_property
     def key(self) -> tuple[str, int, bool, str]:
         """What connections that can serve this route have in common."""
         server = self.server

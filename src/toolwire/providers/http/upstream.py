@@ -6,7 +6,7 @@ else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 
 from msgspec import Struct
 
@@ -62,7 +62,7 @@ class Upstream:
         """Close all connections."""
         await self._client.close()
 
-    async def post(
+    def post(
         self,
         endpoint: ModelEndpoint,
         body: bytes,
@@ -71,7 +71,7 @@ class Upstream:
         headers: Mapping[str, str] | None = None,
         url: str | None = None,
         timeouts: Timeouts = TIMEOUTS,
-    ) -> Response:
+    ) -> Coroutine[None, None, Response]:
         """Send a request to a model and return its response, whose body is still to be read.
 
         Args:
@@ -95,7 +95,7 @@ class Upstream:
         else:
             fields = prepared.headers(body, headers or {})
             head = prepared.route.request_head(fields, len(body))
-        return await self._client.pool.send(prepared.route, head, body, timeouts=timeouts)
+        return self._client.pool.send(prepared.route, head, body, timeouts=timeouts)
 
     def _prepare(self, endpoint: ModelEndpoint, stream: bool, url: str | None) -> _PreparedRequest:
         target = url or endpoint.url(stream=stream)
