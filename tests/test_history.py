@@ -417,3 +417,26 @@ def test_a_cut_never_gives_a_stray_result_to_another_call() -> None:
         pair.call.name: pair.result for pair in conversation.pairs() if pair.call is not None
     }
     assert answers["transfer"] is None
+
+
+def test_the_result_of_a_legacy_call_has_the_legacy_role() -> None:
+    call: JSON = {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}
+    body: JSON = {"messages": [{"role": "user", "content": "hi"}, call]}
+    for wire in ("openai-chat", "kimi"):
+        (pending_call,) = pending(body, wire)
+        resumed = resume(body, wire, {pending_call.id: "ok"}).body
+        assert get(resumed, ("messages", 2)) == {"role": "function", "name": "f", "content": "ok"}
+
+
+def test_a_call_with_an_item_id_only_gets_the_id_that_its_result_names() -> None:
+    calls: list[JSON] = [
+        {"type": "function_call", "id": item_id, "name": "f", "arguments": "{}"}
+        for item_id in ("fc_1", "fc_2")
+    ]
+    body: JSON = {"input": [{"role": "user", "content": "hi"}, *calls]}
+    resumed = resume(body, "openai-responses", {"fc_1": "one", "fc_2": "two"}).body
+    pairs = decode(resumed, "openai-responses").pairs()
+    assert [(p.call and p.call.item, p.result and p.result.text) for p in pairs] == [
+        ("fc_1", "one"),
+        ("fc_2", "two"),
+    ]

@@ -26,6 +26,7 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.result_placement import place_results
 from toolwire.lint.fixes.transforms import MARK, placeholder_result
 from toolwire.lint.ids.edits import all_ids, new_id, reassign_ids, with_id
+from toolwire.wires.engine.specs import Block
 
 BYTES_A_TOKEN = 4
 """The bytes of JSON that `cut` counts as one token: a cheap estimate, wrong by up to a third."""
@@ -132,11 +133,18 @@ def _add_results(facts: Facts, results: PartMap[Call, Result]) -> Encoded:
         return _encode(facts.conversation)
     conversation = _place(facts, results)
     profile = facts.profile
-    if profile.has_id_field and any(call.origin == "minted" for call in results):
+    if profile.has_id_field and any(map(_lacks_id, results)):
         ordered = conversation.ordered
         if profile.requires_ids or needs_minted_ids(conversation.messages, ordered=ordered):
             conversation = _place(*_with_ids(facts, results))
     return _encode(conversation)
+
+
+def _lacks_id(call: Call) -> bool:
+    """True if a call was read without the id that its result has to name, and can be given one."""
+    if call.origin == "wire" or not isinstance(call.spec, Block):
+        return call.origin == "minted"
+    return call.spec.origin in ("natural", "nullable")
 
 
 def _place(facts: Facts, results: PartMap[Call, Result]) -> Conversation:
@@ -150,7 +158,7 @@ def _with_ids(facts: Facts, results: PartMap[Call, Result]) -> tuple[Facts, Part
     calls = PartMap(
         (call, with_id(call, new_id(facts, call, call.id, taken)))
         for call in results
-        if call.origin == "minted"
+        if _lacks_id(call)
     )
     identified = Facts(reassign_ids(facts, calls), facts.profile)
     new_results = PartMap(

@@ -86,8 +86,11 @@ class Chat(MessageReader, frozen=True, eq=False):
         return out
 
     def write_result(self, result: Result, context: EncodeContext) -> JSON:
-        """Write the message of a result."""
-        write = self.results["tool"].write
+        """Write the message of a result: in the form of its call, if that stays as it was read."""
+        spec = self.results["tool"]
+        if context.native and result.family != spec.family:
+            spec = next((s for s in self.results.values() if s.family == result.family), spec)
+        write = spec.write
         assert write is not None
         if not isinstance(result.output, str) or result.error:
             context.record_result_form(result, flag=False, structure=False)
