@@ -91,7 +91,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
         if len(open_calls) != 1 or count != 1:
             continue
         call = call_of_result[result] = open_calls[0]
-        if call.origin != "wire":
+        if call.origin != "wire" or _shares_id(facts, call):
             calls[call] = with_id(call, new_id(facts, call, call.id, ids_in_use))
         call_id = calls.get(call, call).id
         change = f"assigned the result to the call {shorten(call_id)} ({call.name})"
@@ -103,6 +103,12 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     if changes:
         return FixedConversation(reassign_ids(facts, calls, call_of_result), tuple(changes))
     return _uncertain_results_as_text(facts)
+
+
+def _shares_id(facts: Facts, call: Call) -> bool:
+    """True if another call of the turn has the same id: its result could be taken for this one."""
+    turn = facts.turn_of(call)
+    return turn is not None and sum(other.id == call.id for other in turn.calls) > 1
 
 
 def _uncertain_results_as_text(facts: Facts) -> FixedConversation | None:
