@@ -25,6 +25,7 @@ from toolwire.conversation.model import Change, Conversation, Finding, Kind, Too
 from toolwire.conversation.observations import Observation, Observations
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
+from toolwire.lint.ids.edits import keep_pairs
 from toolwire.lint.registry import fixable_rules, rules_for_translation, rules_to_check
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 from toolwire.profiles.table import Profile
@@ -197,7 +198,8 @@ def _apply(fixed: FixedConversation | FixedBody, facts: Facts) -> Conversation |
         return None if fixed.conversation is before else _with_ids_of_pairs(fixed.conversation)
     body: JSON
     if isinstance(fixed, FixedConversation):
-        body = encode_in_full(fixed.conversation, before.wire, _body_kind(before.kind)).body
+        conversation = keep_pairs(fixed.conversation, facts.profile)
+        body = encode_in_full(conversation, before.wire, _body_kind(before.kind)).body
     else:
         body = fixed.body
     if body == facts.body:

@@ -18,6 +18,7 @@ from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.ids import digest, first_free
 from toolwire.conversation.json import JSON, JsonPath, get, snake
+from toolwire.conversation.minted_ids import needs_minted_ids
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Part, Result
@@ -25,6 +26,7 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import replace_parts
 from toolwire.lint.ids.formats import native_id_text, shorten
 from toolwire.lint.memo import once_per_history
+from toolwire.profiles.profile import Profile
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, Id
 
@@ -265,6 +267,26 @@ def describe_move(facts: Facts, call: Call, new: str) -> str:
 def with_id(call: Call, call_id: str) -> Call:
     """The call with another id."""
     return replace(call, id=call_id, origin="wire")
+
+
+def keep_pairs(conversation: Conversation, profile: Profile) -> Conversation:
+    """The conversation with ids on the pairs that name and order would not pair any longer.
+
+    A fix that moves calls or results may part a pair that has no id on its own wire.
+    """
+    results = [result for result in conversation.results() if result.origin == "minted"]
+    if not results or not profile.has_id_field:
+        return conversation
+    if not needs_minted_ids(conversation.messages, ordered=conversation.ordered):
+        return conversation
+    calls = {call.id: call for call in conversation.calls() if call.origin == "minted"}
+    new: PartMap[Part, Part] = PartMap()
+    for result in results:
+        call = calls.get(result.call_id)
+        if call is not None:
+            new[call] = with_id(call, call.id)
+            new[result] = replace(result, origin="wire")
+    return replace_parts(conversation, new, original=_without_id)
 
 
 def reassign_ids(
