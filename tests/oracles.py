@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
 from typing import TypeAlias
 
-from cases import same
+from cases import leaves, same
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -36,7 +37,7 @@ from toolwire import (
     translate,
 )
 from toolwire.codec import resolve
-from toolwire.conversation.json import JSON, JsonPath, dump
+from toolwire.conversation.json import JSON, JsonPath, dump, parse
 from toolwire.conversation.model import Kind
 from toolwire.lint import check, repair
 from toolwire.lint.fixes.transforms import MARK
@@ -290,7 +291,7 @@ def translation_reports_what_it_loses(given: Input) -> None:
     calls = Counter(
         _call_content(replace(call, name=names.get(call.name, call.name))) for call in after.calls()
     )
-    texts = _joined_texts(after)
+    texts = _joined_texts(after) + "".join(there.json().decode().split())
     reported = [loss.path for loss in there.losses]
     reported += [change.path for change in there.changes]
     reported += [finding.path for finding in there.findings]
@@ -311,10 +312,17 @@ def translation_reports_what_it_loses(given: Input) -> None:
 
 
 def _text_pieces(result: Result) -> list[str]:
-    """The texts of a result without its media and without blanks."""
-    output = result.output
-    texts = [p.text for p in output if isinstance(p, Text)] if isinstance(output, tuple) else None
-    return ["".join(text.split()) for text in ([result.text] if texts is None else texts)]
+    """The texts of a result without its media and without blanks; of JSON, which another wire may
+    write or read in another way, the texts in it."""
+    output: JSON
+    if isinstance(result.output, tuple):
+        output = [part.text for part in result.output if isinstance(part, Text)]
+    else:
+        output = result.output
+        with suppress(ValueError):
+            output = parse(output) if isinstance(output, str) else output
+    texts = [value for _, value in leaves(output) if isinstance(value, str)]
+    return ["".join(text.split()) for text in texts]
 
 
 def _joined_texts(conversation: Conversation) -> str:

@@ -16,6 +16,8 @@ from toolwire.wires import wire as named_wire
 
 CUT_OFF = (" ", '{"_raw":" "}')
 """Arguments of a call whose stream broke off before the first of them."""
+MODEL_ROLES = {"adk": "model", "gemini": "model", "genkit": "model"}
+"""The role of the model where it is not `assistant`."""
 ARGUMENTS_DIFFER = "the final arguments differ from the deltas that were sent; the deltas stay"
 
 
@@ -99,7 +101,7 @@ def stream_commutes(given: Input) -> None:
     if given.target == given.wire or exempt.repeats_answer or exempt.keeps_arguments:
         return  # what is repeated may differ from what came before
     roles = [get(given.body, path) for path in nodes(given.body) if path[-1:] == ("role",)]
-    if not all(role in ("assistant", "model") for role in roles):
+    if not all(role == MODEL_ROLES.get(given.wire, "assistant") for role in roles):
         return  # an answer under another role holds no calls as a body
     body = fold_or_none(given)
     if body is None or not _is_plain_answer(body, given.wire):
