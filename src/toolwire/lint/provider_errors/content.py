@@ -21,7 +21,7 @@ _ARGUMENT_TYPE_RULES = (
 
 CONTENT_PATTERNS = (
     ErrorPattern(
-        r"(?:low|lone|unpaired|invalid|leading|trailing) surrogate|surrogates? not allowed",
+        r"(?:low|high|lone|unpaired|invalid|leading|trailing) surrogate|surrogates? not allowed",
         rules=("lone-surrogate",),
         meaning="a text was cut inside a character, which is not valid JSON",
         implies={"rejects_lone_surrogates": True},

@@ -52,7 +52,8 @@ _ABOUT_STREAMS = (
 )
 _ABOUT_MODEL_OUTPUT = (
     ErrorPattern(
-        rf"no valid {CALL}|expected {CALL}.{{0,80}}(?:none|not) found"
+        rf"model \w+ (?:an? )?(?:invalid|malformed|unexpected|unparsable) (?:\w+ ){{0,5}}tool"
+        rf"|no valid {CALL}|expected {CALL}.{{0,80}}(?:none|not) found"
         rf"|(?:model|llm|assistant) (?:\w+ ){{0,3}}(?:an? )?(?:invalid|malformed|broken) {CALL}"
         rf"|(?:could not|couldnt|failed to|cannot|error|unable to) (?:pars|extract|decod|read"
         rf"|repair)\w*"
@@ -211,7 +212,8 @@ _ABOUT_ORDER = (
         example="a user message cannot follow a tool message",
     ),
     ErrorPattern(
-        r"system (?:message|role|prompt)s?.{0,40}(?:beginning|first|start\b|leading)"
+        r"system (?:message|role|prompt)s?.{0,40}(?:beginning|first|start\b|leading|not allowed"
+        r"|not supported|not permitted|unsupported)"
         r"|system.{0,30}after.{0,30}(?:user|assistant)",
         rules=("late-system-message",),
         meaning="a system message seems to follow other messages",
@@ -257,7 +259,8 @@ _ABOUT_ORDER = (
     ErrorPattern(
         rf"{then(r'role:? ?(?:user|system)', r'tool_calls', UNSUPPORTED, gap=120)}"
         r"|\bvalid roles?\b|\broles? (?:\S{1,30} )?(?:is |are )?(?:not (?:supported|allowed|valid"
-        r"|one of|permitted)|invalid|unsupported|unknown|must be one of|must be (?:either )?"
+        r"|one of|permitted)|invalid|unsupported|unknown|(?:must|should) be one of|must be"
+        r" (?:either )?"
         r"(?:user|system|assistant))|(?:invalid|unknown|unsupported|unexpected)(?: message)?"
         r" roles?\b"
         r"|roles? (?:are|is) supported|is not one of .{0,80}\brole\b|\brole: (?:unknown|invalid"
@@ -276,11 +279,24 @@ _BY_PLACE = (
         example="Invalid input: messages.12.content",
     ),
     ErrorPattern(
-        rf"{SIGNATURE}",
+        rf"{SIGNATURE}|thinking blocks?",
         also=r"think|thought|reason|function|tool|encrypted",
-        rules=("signature-foreign", "signature-missing"),
-        meaning="the error names a signature or encrypted reasoning",
+        rules=("signature-foreign", "thinking-missing", "signature-missing"),
+        meaning="the error names a signature or reasoning, and does not say what is wrong with it",
         example="problem with the signature of a thinking block",
+    ),
+    ErrorPattern(
+        r"\broles?\b(?! ?(?:assignment|arn|based|-))",
+        also=r"message|user|assistant|tool",
+        rules=("wrong-role", "wrong-vocabulary", "same-role-twice"),
+        meaning="the error names a role, and does not say what is wrong with it",
+        example="bad role in a message",
+    ),
+    ErrorPattern(
+        CALL_ID,
+        rules=("orphan-result", "id-missing", "missing-result", "id-dup-in-turn"),
+        meaning="the error names the id of a call, and does not say what is wrong with it",
+        example="problem with tool_call_id call_1",
     ),
 )
 """Tried last: they know what an error speaks of, and not what is wrong."""

@@ -130,7 +130,7 @@ ABOUT_ARGUMENTS = (
     ),
     ErrorPattern(
         near(ARGUMENTS, BROKEN_JSON) + rf"|{then(_BROKEN, CALL, 'json', gap=40)}|{JSON_ERROR}",
-        also=_OF_A_CALL,
+        also=rf"{_OF_A_CALL}|invalid args\b|invalid arguments:",
         rules=BROKEN_CALL_RULES,
         meaning="the arguments of a call seem to be broken",
         implies={"arguments_format": "json"},
@@ -227,7 +227,8 @@ ABOUT_SHAPES = (
     ),
     ErrorPattern(
         rf"{near(MESSAGE_PLACE, _OTHER_FORMAT, gap=120)}|supported values.{{0,200}}{MESSAGE_PLACE}"
-        r"|must be an? (?:core|ui|model)message|cannot determine type of item"
+        r"|(?:core|ui|model)message\[\]|must be an? (?:core|ui|model)message|cannot determine type"
+        r" of item"
         rf"|(?:{CALL}|{RESULT}) (?:part|block|content)s?(?: \w+){{0,6}} not supported"
         r"|(?:unknown|unexpected|unsupported|unrecognized) (?:message|content|item|block|part)s?"
         r" (?:with )?types?"

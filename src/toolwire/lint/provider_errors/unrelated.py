@@ -106,7 +106,7 @@ UNRELATED_ERRORS = (
             r"model .{0,100}(?:does ?not ?exist|not found|is not supported|not available|deprecated"
             r"|decommissioned)|model_not_found|no such model"
             r"|(?:does not|doesnt) support (?:tools|tool use|tool calling|function calling)"
-            r"|invalid model|unknown model|not a valid model|模型不存在"
+            r"|invalid model|unknown (?:\w+ )?model|not a valid model|模型不存在"
             r"|(?:tools?|tool use|tool calling|function calling|functions?) (?:is |are )?(?:not"
             r" (?:supported"
             r"|enabled|available)|unsupported).{0,60}model|model.{0,60}(?:tools?|function calling)"
@@ -143,6 +143,7 @@ UNRELATED_ERRORS = (
             r"|--jinja"
             r"|tools? cannot be used with|while providing tools|set without function_declarations"
             r"|blocks with cache_control|cache_control|parameter combination|budget_tokens"
+            r"|anthropic-beta"
             r"|multiple tools are supported|tool use with function calling|parallel_tool_calls"
         ),
         weak_pattern=(
@@ -172,14 +173,15 @@ UNRELATED_ERRORS = (
         "the server has nothing at this address; check the base URL",
         weak_pattern=(
             r"no handler found|check your url|invalid url|unknown url|no route|route not found"
-            r"|404 (?:page )?not found|cannot (?:get|post) /|unknown request url"
+            r"|404 (?:page )?not found|not found for url|cannot (?:get|post) /|unknown request url"
         ),
     ),
     UnrelatedError(
         "server-error",
         "the server failed; send the request again",
         weak_pattern=(
-            r"internal server error|internal_server_error|bad gateway|gateway time|api_error"
+            r"internal server error|internal_server_error|server_error|server had an error|bad"
+            r" gateway|gateway time|api_error"
             r"|something went wrong|\b50[024]\b"
         ),
     ),
