@@ -35,8 +35,8 @@ class ErrorText(msgspec.Struct, frozen=True):
     def is_explained(self) -> bool:
         """True if the first explanation is right, or nothing but the kind is said."""
         names = [(one.code, one.name) for one in explain(self.text)]
-        if self.kind == OTHER_ERROR.kind and not names:
-            return True  # it may name a tool without saying what is wrong
+        if self.kind == OTHER_ERROR.kind:  # nothing says what is wrong
+            return all(code == UNRELATED_CODE for code, _ in names)
         if self.kind:
             return names == [(UNRELATED_CODE, self.kind)]
         return bool(names) and names[0][1] in self.rules

@@ -18,6 +18,7 @@ from toolwire.lint.explain import Explanation, explain
 from toolwire.lint.provider_errors import (
     ERROR_PATTERNS,
     GENERAL_PATTERNS,
+    LAST_PATTERNS,
     PROVIDER_PATTERNS,
     match_error,
     read_references,
@@ -25,6 +26,7 @@ from toolwire.lint.provider_errors import (
 from toolwire.lint.rule import Rule
 from toolwire.profiles.table import PROFILES, Profile
 
+PATTERNS = (*ERROR_PATTERNS, *GENERAL_PATTERNS, *LAST_PATTERNS)
 REFUSALS = (
     (
         "Invalid 'messages[3].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length 41 instead.",
@@ -335,25 +337,17 @@ def test_an_error_text_in_capitals_or_inside_json_is_recognized(text: str) -> No
 
 
 def test_every_pattern_matches_its_example() -> None:
-    assert [
-        row.example
-        for row in (*ERROR_PATTERNS, *GENERAL_PATTERNS)
-        if row not in match_error(row.example).patterns
-    ] == []
+    assert [row.example for row in PATTERNS if row not in match_error(row.example).patterns] == []
 
 
 def test_every_suggested_rule_exists() -> None:
     rules = {rule.name for rule in all_rules()}
-    assert {
-        name for pattern in (*ERROR_PATTERNS, *GENERAL_PATTERNS) for name in pattern.rules
-    } - rules == set()
+    assert {name for pattern in PATTERNS for name in pattern.rules} - rules == set()
 
 
 def test_implied_profile_fields_and_provider_names_exist() -> None:
     known = {field.name for field in fields(Profile)}
-    assert {
-        key for pattern in (*ERROR_PATTERNS, *GENERAL_PATTERNS) for key in pattern.implies
-    } <= known
+    assert {key for pattern in PATTERNS for key in pattern.implies} <= known
     assert {name for _, names in PROVIDER_PATTERNS for name in names} <= set(PROFILES)
 
 
@@ -833,6 +827,50 @@ def test_explanations_with_a_body_contain_every_finding_of_check(rule: Rule) -> 
             assert wanted <= {(one.name, one.pointer) for one in found}
             if any(finding.severity == "error" for finding in findings):
                 assert not any("no such violation" in one.message for one in found)
+
+
+EXAMPLES = {
+    rule.name: [pattern.example for pattern in PATTERNS if rule.name in pattern.rules]
+    for rule in all_rules()
+}
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+def test_an_error_about_a_rule_leads_to_its_place_in_the_body(rule: Rule) -> None:
+    for example in rule.bad[:3]:
+        if example.kind != "request":
+            continue
+        findings = check(example.body, example.target)
+        places = {(one.name, one.pointer) for one in findings if one.name == rule.name}
+        for text in EXAMPLES[rule.name][:3]:
+            found = explain(text, example.body, example.target)
+            assert found[0].likely
+            assert places & {(one.name, one.pointer) for one in found if one.likely}
+            assert all(one.command for one in found)
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+def test_an_unrelated_error_with_a_body_is_said_to_be_none_before_the_findings(rule: Rule) -> None:
+    for example in rule.bad[:1]:
+        if example.kind == "request":
+            first, *others = explain("429 Too Many Requests", example.body, example.target)
+            assert (first.code, first.name) == ("TW000", "rate-limit")
+            assert not any(one.likely for one in others)
+            assert {(one.name, one.pointer) for one in others} >= {
+                (one.name, one.pointer) for one in check(example.body, example.target)
+            }
+
+
+def test_a_history_that_is_too_long_is_shortened_by_a_command() -> None:
+    (only,) = explain("prompt is too long: 210171 tokens > 200000 maximum")
+    assert (only.name, only.command) == ("context-length", "toolwire cut FILE --tokens N")
+
+
+def test_the_frames_of_a_traceback_and_the_source_of_a_template_are_not_read() -> None:
+    frame = '  File "timeout/api_key.py", line 3, in duplicate_tool_call_id'
+    (only,) = explain(f"Traceback:\n{frame}\nValueError: the moon is full")
+    assert only.name == "other"
+    assert explain("oh {%- if tool_call_id is missing %} dear") == []
 
 
 def test_an_unreadable_body_raises_even_for_an_unknown_error() -> None:

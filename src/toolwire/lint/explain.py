@@ -109,7 +109,14 @@ def explain(
 
 def _explain_unrelated(error: UnrelatedError) -> Explanation:
     message = f"This error is not about tool calls: {error.meaning}."
-    return Explanation(UNRELATED_CODE, error.kind, pointer=None, message=message, likely=False)
+    return Explanation(
+        UNRELATED_CODE,
+        error.kind,
+        pointer=None,
+        message=message,
+        likely=False,
+        command=error.command,
+    )
 
 
 def _explain_by_patterns(

@@ -1,7 +1,8 @@
 """Texts of errors: the patterns to look for, their meaning, and the rules to suspect.
 
 The tables are by class of error, not by provider: gateways, agents and servers repeat the words of
-others. They are tried in order, and likelier rules come first. An error also shows what its
+others. They are tried in order, and likelier rules come first. A text that none of them knows is
+read by the general patterns, which combine words of a vocabulary. An error also shows what its
 provider checks, whatever its profile says, so a pattern lists the profile fields that it implies.
 This package reads texts only, not bodies.
 """
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 from toolwire.lint.provider_errors.content import CONTENT_PATTERNS
 from toolwire.lint.provider_errors.definitions import DEFINITION_PATTERNS
-from toolwire.lint.provider_errors.general import GENERAL_PATTERNS
+from toolwire.lint.provider_errors.general import GENERAL_PATTERNS, LAST_PATTERNS
 from toolwire.lint.provider_errors.ids import ID_PATTERNS
 from toolwire.lint.provider_errors.order import ORDER_PATTERNS
 from toolwire.lint.provider_errors.pairs import PAIR_PATTERNS
@@ -32,6 +33,7 @@ __all__ = (
     "ERROR_CLASSES",
     "ERROR_PATTERNS",
     "GENERAL_PATTERNS",
+    "LAST_PATTERNS",
     "OTHER_ERROR",
     "PROVIDER_PATTERNS",
     "UNRELATED_ERRORS",
@@ -68,7 +70,8 @@ def match_error(text: str) -> ErrorMatch:
     forms = searchable_forms(text)
     patterns = _match_patterns(ERROR_PATTERNS, forms)
     if not patterns and match_certain(forms) is None:
-        patterns = _match_patterns(GENERAL_PATTERNS, forms)
+        general = _match_patterns(GENERAL_PATTERNS, forms)
+        patterns = general or _match_patterns(LAST_PATTERNS, forms)
     return ErrorMatch(patterns) if patterns else ErrorMatch(unrelated=match_unrelated(forms))
 
 

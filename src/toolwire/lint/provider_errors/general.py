@@ -1,7 +1,8 @@
 """Errors in words that no other table has, by what they speak of and what is wrong with it.
 
 Each pattern combines words of the vocabulary. They are only tried on a text that no other table
-knows; a pattern about a smaller thing (a name, an id) comes before one about a larger thing.
+knows; a pattern about a smaller thing (a name, an id) comes before one about a larger thing. The
+last patterns know what an error speaks of and not what is wrong, so they are tried at the end.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ _ABOUT_STREAMS = (
 _ABOUT_MODEL_OUTPUT = (
     ErrorPattern(
         rf"model \w+ (?:an? )?(?:invalid|malformed|unexpected|unparsable) (?:\w+ ){{0,5}}tool"
-        rf"|no valid {CALL}|expected {CALL}.{{0,80}}(?:none|not) found"
+        rf"|no (?:valid )?{CALL} (?:\w+ )?in (?:the )?(?:\w+ )?(?:response|output|answer)"
+        rf"|text responses? (?:is|are) not|no valid {CALL}|expected {CALL}.{{0,80}}(?:none|not)"
+        rf" found"
         rf"|(?:model|llm|assistant) (?:\w+ ){{0,3}}(?:an? )?(?:invalid|malformed|broken) {CALL}"
         rf"|(?:could not|couldnt|failed to|cannot|error|unable to) (?:pars|extract|decod|read"
         rf"|repair)\w*"
@@ -274,6 +277,7 @@ _ABOUT_ORDER = (
 _BY_PLACE = (
     ErrorPattern(
         rf"{MESSAGE_PLACE}|\bmessages? (?:is|are) (?:invalid|illegal|malformed|not valid)",
+        also=r"^(?!.{0,20000}\]?\.role\b)",
         rules=("content-shape", "wrong-vocabulary", "missing-result", "orphan-result"),
         meaning="the error names a message, and does not say what is wrong with it",
         example="Invalid input: messages.12.content",
@@ -299,19 +303,17 @@ _BY_PLACE = (
         example="problem with tool_call_id call_1",
     ),
 )
-"""Tried last: they know what an error speaks of, and not what is wrong."""
 
 GENERAL_PATTERNS = (
     *_ABOUT_STREAMS,
     *_ABOUT_MODEL_OUTPUT,
     *ABOUT_NAMES,
     *ABOUT_ARGUMENTS,
-    *ABOUT_IDS,
     *_ABOUT_PAIRS,
+    *ABOUT_IDS,
     *_ABOUT_REASONING,
     *ABOUT_DEFINITIONS,
     *_ABOUT_ORDER,
     *ABOUT_SHAPES,
-    *_ABOUT_BOTH,
-    *_BY_PLACE,
 )
+LAST_PATTERNS = (*_ABOUT_BOTH, *_BY_PLACE)

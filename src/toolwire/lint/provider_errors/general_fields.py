@@ -213,6 +213,12 @@ ABOUT_DEFINITIONS = (
 )
 ABOUT_SHAPES = (
     ErrorPattern(
+        near(CALL, WRONG_TYPE, gap=30),
+        rules=("wrong-vocabulary", "empty-tool-calls", "args-wrong-type"),
+        meaning="the calls of a message seem to be in the wrong format",
+        example="Tool calls must be an array of hashes",
+    ),
+    ErrorPattern(
         near(OUTPUT, rf"(?:{WRONG_TYPE}|{MISSING}|{EMPTY}|{UNSUPPORTED})"),
         rules=("output-not-string", "content-shape"),
         meaning="the output of a result seems to have the wrong type",

@@ -17,6 +17,8 @@ class UnrelatedError(Struct, frozen=True):
     """Words that errors about calls do not use."""
     weak_pattern: str = ""
     """Words that errors about calls may use too, so that those are looked for first."""
+    command: str = ""
+    """A command that helps; `FILE` is the file of the body."""
 
 
 UNRELATED_ERRORS = (
@@ -31,6 +33,7 @@ UNRELATED_ERRORS = (
             r"|reduce the length of the (?:messages|prompt)|context overflow|maximum prompt length"
             r"|上下文(?:长度|过长)|(?:prompt|input|request body) (?:is )?too large"
         ),
+        command="toolwire cut FILE --tokens N",
     ),
     UnrelatedError(
         "billing",
@@ -137,7 +140,7 @@ UNRELATED_ERRORS = (
         "setting",
         "a setting of the request is not accepted by this model or provider",
         pattern=(
-            r"thinking may not be enabled|tool_choice (?:forces|must|should|is|can)|tools: array"
+            r"thinking may not be enabled|tool[ _-]?choice|tools: array"
             r" too long|too many tools"
             r"|(?:maximum|more than|limit of) \d+ (?:tools|functions)|--enable-auto-tool-choice"
             r"|--jinja"
@@ -159,8 +162,8 @@ UNRELATED_ERRORS = (
             r"|invalid tools: empty array|only allowed when tools are|while providing tools"
             r"|set without function_declarations|blocks with cache_control"
             r"|function_response\.parts is not supported|does not match any of the expected tags"
-            r"|invalid (?:type|value)\b|input should be|field required|missing (?:required"
-            r" )?(?:\w+ )?parameter"
+            r"|invalid (?:type|value)\b|input should be|field required|missing[ _]"
+            r"(?:required[ _])?(?:\w+ )?parameter"
             r"|failed to satisfy constraint|can ?not be converted|cannot unmarshal|is unsupported"
             r"|jin?a?ja|chat template|at row \d+, column \d+|is not callable|closing statement"
             r" token|is deprecated for this model|(?:above max|below min)imum value"
@@ -172,7 +175,8 @@ UNRELATED_ERRORS = (
         "endpoint",
         "the server has nothing at this address; check the base URL",
         weak_pattern=(
-            r"no handler found|check your url|invalid url|unknown url|no route|route not found"
+            r"no handler found|check your url|invalid url|unknown url|no route|could not route"
+            r"|route not found"
             r"|404 (?:page )?not found|not found for url|cannot (?:get|post) /|unknown request url"
         ),
     ),

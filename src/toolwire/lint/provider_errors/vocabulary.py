@@ -26,7 +26,8 @@ CALL_ID = (
     r"|tooluse blocks?.{0,80}\bids?\b|(?:工具)?调用 ?id)"
 )
 TOOL_NAME = (
-    r"(?:\b(?:tool|function)s?[ _.]?(?:use\.)?names?\b|names? of (?:the )?(?:tool|function)s?\b"
+    r"(?:\b(?:tool|function)s?[ _.]?(?:use\.)?names?\b(?!=)|names? of (?:the )?(?:tool"
+    r"|function)s?\b"
     r"|\btools\W{1,2}\d+[\w.\[\]]{0,80}\.name\b|tool_calls?\W{0,3}\d{0,6}[\w.\]]{0,20}\.name\b"
     r"|messages\[\d+\]\.name\b|(?:工具|函数)名称?)"
 )
@@ -35,7 +36,8 @@ ARGUMENTS = (
     r"|(?:tool|function)(?:[ _-]?call)? parameters?\b|调用参数|函数参数|工具参数)"
 )
 DEFINITION = (
-    r"(?:\btools\W{1,4}\d+|tool definitions?|tool schemas?|function_?declarations?"
+    r"(?:\btools\W{1,4}\d+|\.tools of type|\b(?:additional)?properties\b|tool definitions?|tool"
+    r" schemas?|function_?declarations?"
     r"|input_?schemas?|function\.parameters|parameters? (?:json )?schemas?|function schemas?"
     r"|\btools? (?:field|propert|payload)|request schema|json[ _-]?schemas?|tool_?spec|工具定义)"
 )
@@ -44,7 +46,7 @@ OUTPUT = (
     r"|(?:output|content) of (?:an? |the )?tool)"
 )
 MESSAGE_PLACE = (
-    r"(?:\bmessages?(?:\.|\[| -> )(?:\d+|content\b)|/(?:input|messages)/\d+|\bcontents\[\d+"
+    r"(?:\bmessages?(?:\.|\[| -> )(?:\d+|content\b)|/(?:input|messages)/(?:\d+|\*)|\bcontents\[\d+"
     r"|\binput\[\d+|loc: \(?\[?body, messages"
     r"|\bmessage (?:at )?(?:position|index) \d+)"
 )
@@ -76,7 +78,8 @@ MISSING = (
     r"(?:\bmissing\b|\brequired?s?\b|\bmust (?:have|include|contain|be (?:set|provided|present"
     r"|specified"
     r"|defined))|\bhas to be (?:defined|set)|\bneeds?\b|\bnot (?:be )?(?:set|provided|specified"
-    r"|null)|\bundefined\b|\bnull\b|\bnone\b|缺少|必填|必须)"
+    r"|null)|\b(?:is|was|are|got|be|but|received|found|got an?) (?:null|none|nil|undefined)\b|缺少"
+    r"|必填|必须)"
 )
 EMPTY = (
     r"(?:\bempty\b|\bblank\b|\bat least (?:1|one) char|\bminimum length|greater than or equal to 1"
@@ -96,7 +99,8 @@ WRONG_TYPE = (
     r"(?:\bexpected (?:type )?(?:an? |one of )?(?:json )?(?:string|str|object|map|mapping|dict\w*"
     r"|array|list|struct)|\b(?:must|should|needs? to) be (?:an? )?(?:valid )?(?:json )?(?:string"
     r"|str"
-    r"|object|dict\w*|map\w*|array|list)|\binvalid type\b|\bwrong type\b|\btype ?error"
+    r"|object|dict\w*|map\w*|array|list)|\binvalid type\b|\b(?:wrong type|type mismatch)\b|\btype"
+    r" ?error"
     r"|\bfor type \w+|\bnot (?:a |an )?(?:dict|str|string|mapping|object|list|iterable|array)\b"
     r"|cannot unmarshal|\bgot (?:an? )?(?:null|object|array|string|integer|int|dict|list|number"
     r"|map)"
