@@ -54,8 +54,8 @@ TW021 missing-result at /messages/1/content/0
 …
 ```
 
-In Python, `explain(error_text, body=None, wire=None)` returns a list of `Explanation`, the likeliest first. `likely` is False for what
-`check` finds besides, and `command` is the command to paste. An error that is not about tool calls has one explanation with the code
+In Python, `explain(error_text, body=None, wire=None)` returns a list of `Explanation`, the likeliest first. `likely` is False for
+additional findings of `check`, and `command` is the command to paste. An error that is not about tool calls has one explanation with the code
 `TW000`, and its kind as the name.
 
 Texts differ in ids, indexes and wrapping, and gateways and agents

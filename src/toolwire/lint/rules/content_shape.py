@@ -1,6 +1,6 @@
 """The content of a message has a shape that the target refuses, although an accepted shape exists.
 
-Chat servers differ in the content that they accept beside calls: some accept only plain text, not a
+Chat servers differ in the content that they accept next to calls: some accept only plain text, not a
 list of blocks ("content must be a string"), and some refuse null ("'NoneType' object is not
 iterable"). Many refuse a message without any content: null ("expected a string, got null"), an
 empty reply ("Assistant message must have either content or tool_calls"), an empty message of any
@@ -10,7 +10,7 @@ result, error results without content, and a reply to continue that ends with wh
 assistant content cannot end with trailing whitespace").
 
 The fix writes the same content in an accepted shape: it joins a list of texts into one text,
-replaces null with an empty string, and removes blank text beside other content and from results.
+replaces null with an empty string, and removes blank text next to other content and from results.
 An error result without content gets a marked text. A message that contains only blank text cannot
 be sent; the fix replaces its content with a marked text. A block that is not text, in a list that
 has to become text, is quoted in a marked text.

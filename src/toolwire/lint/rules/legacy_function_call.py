@@ -4,8 +4,8 @@ Neither the call nor its result has an id: a result belongs to the latest call o
 servers still accept this; others no longer know the role ("unknown variant `function`, expected one
 of `system`, `user`, `assistant`, `tool`"), or ignore the call.
 
-A server that accepts the format still refuses a broken pair of it, and nothing but an id can repair
-that: a call without its result, or several calls before their results.
+A server that accepts the format still refuses a broken pair of it, such as a call without its
+result, or several calls before their results. Only an id can repair that.
 
 The fix writes both in the current format, with an id that is derived from the position of the call
 and so is the same in every process. `functions` and `function_call` of the request become `tools`

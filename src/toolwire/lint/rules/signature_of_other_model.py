@@ -1,9 +1,9 @@
 """A thinking block was signed for another model of the same maker.
 
-A signature is bound to the model that thought. After a switch from one Claude model to another
-the older models refuse the blocks of the model before: "messages.1.content.0: Invalid `signature`
-in `thinking` block". The name of the model stands in the signature itself, so such a block can be
-told from a valid one. Newer models (Fable 5.1, Opus 5.5 and later) leave out what they cannot read,
+A signature is bound to the model that wrote the block. After a switch from one Claude model to
+another, older models refuse the blocks of the previous model: "messages.1.content.0: Invalid
+`signature` in `thinking` block". The signature contains the name of the model, so such a block can
+be distinguished from a valid one. Newer models (Fable 5.1, Opus 5.5 and later) leave out what they cannot read,
 so their requests keep all blocks.
 
 The fix replaces the block by its text, with a mark, and removes one without text. It is reported

@@ -1,4 +1,4 @@
-"""A call stands in a message of the user, or a result in a message of the assistant.
+"""A call is in a message of the user, or a result in a message of the assistant.
 
 Models call tools, and clients answer. A program that stores a whole exchange under one role breaks
 that: "`tool_result` blocks can only be in `user` messages". On wires where a message of that role
