@@ -6,7 +6,7 @@ response is one UI message of the assistant, or `{messages: [...]}` with model m
 `response` of a result. Conversations of other wires are written as UI messages that version 5 can
 read, except for approvals. Message ids and `step-start` are bookkeeping: they are made again where
 they are needed, and other wires do not lose them. A response is written as the message that a
-client has after the stream; `finishReason` is beside its parts if they do not imply it.
+client has after the stream; `finishReason` is next to its parts if they do not imply it.
 
 - call-and-result-share-a-part: a tool part holds a call and, once there is one, its result;
   `toolCallId` identifies both.
@@ -27,7 +27,7 @@ client has after the stream; `finishReason` is beside its parts if they do not i
 - model-messages-name-their-outputs: the output of a result in a model message names its own type.
 - answered-in-a-response: a call that is answered in a response ran on the server, not on the client
   that reads it.
-- settings-stand-beside: settings are beside the messages, under the names of `streamText`'s
+- settings-stand-beside: settings are next to the messages, under the names of `streamText`'s
   options.
 - version-7-parts: steering messages, reasoning files, custom parts and references exist only in
   version 7.

@@ -1,7 +1,7 @@
 """Azure AI Foundry: the Responses wire with the items of its own tools and agents.
 
 - answer-with-calls: every item of that wire, each with `agent_reference` and `response_id`.
-- answer-service-tools: the service runs all tools of its own; their output is another item with the
+- answer-service-tools: the service runs all of its own tools; their output is another item with the
   same `call_id`.
 - service-tools-in-a-history: except for `memory_search_call` its own items are refused as input;
   they are replayed by reference.

@@ -1,4 +1,4 @@
-"""Mistral chat completions: the chat shape with some rules of its own.
+"""Mistral chat completions: the chat shape with some additional rules.
 
 - nine-characters: an id is exactly nine letters or digits.
 - null-is-a-word: the SDK writes the text "null" for a missing id and 0 for a missing index: neither

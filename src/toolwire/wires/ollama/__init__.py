@@ -4,7 +4,7 @@
   never sent.
 - order-decides: without ids, results follow the order of their calls; `tool_name` names the tool.
 - arguments-are-an-object: arguments that are not an object cannot be sent.
-- pictures-stand-apart: `images` holds bare base64 beside the text of a message; there are no URLs
+- pictures-stand-apart: `images` holds bare base64 next to the text of a message; there are no URLs
   and no MIME types.
 - done-reason-stays-stop: a response with calls ends with `stop` like any other.
 - one-text: a message has one text.

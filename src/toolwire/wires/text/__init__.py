@@ -1,4 +1,4 @@
-"""Tools in plain text, for models that have no tool calling of their own.
+"""Tools in plain text, for models without tool calling.
 
 The body is that of a chat server without tools. Tools are defined in a marked section of the system
 prompt, calls are tagged text in assistant messages, and the results of a turn share one user
