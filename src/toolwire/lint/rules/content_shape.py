@@ -1,7 +1,7 @@
 """The content of a message has a shape that the target refuses, although an accepted shape exists.
 
-Chat servers differ in the content that they accept next to calls: some accept only plain text, not a
-list of blocks ("content must be a string"), and some refuse null ("'NoneType' object is not
+Chat servers accept different content next to calls: some accept only plain text, not a list of
+blocks ("content must be a string"), and some refuse null ("'NoneType' object is not
 iterable"). Many refuse a message without any content: null ("expected a string, got null"), an
 empty reply ("Assistant message must have either content or tool_calls"), an empty message of any
 role ("must not be empty"). Block servers refuse blank text ("text content blocks must be
