@@ -132,7 +132,7 @@ def test_ids_differ_from_turn_to_turn() -> None:
 
 def test_an_answer_whose_calls_have_ids_passes_byte_for_byte() -> None:
     path = ("candidates", 0, "content", "parts", 0, "functionCall", "id")
-    named = put(chunk("Oslo"), path, "fc-1")
+    named = put(chunk("Oslo", finish="STOP"), path, "fc-1")
     identity = b'"responseId":"r1", "modelVersion":"m",'
     data = b'data:  {"odd" : 1.50,' + identity + json.dumps(named).encode()[1:] + b"\r\n\r\n"
     with behind("gemini", streams(data)) as door:

@@ -186,7 +186,12 @@ def test_an_empty_chunk_before_the_response_keeps_its_empty_id() -> None:
     """Azure reports the filters of the prompt in a chunk without id, before one with an id."""
     wire = WIRES["openai-chat"]
     filters: Object = {"id": "", "created": 0, "model": "", "choices": [], "prompt_filter": []}
-    chunk: Object = {"id": "c1", "created": 5, "model": "m", "choices": [{"delta": HI}]}
+    chunk: Object = {
+        "id": "c1",
+        "created": 5,
+        "model": "m",
+        "choices": [{"delta": HI, "finish_reason": "stop"}],
+    }
     data = encode_events(wire, (filters, chunk))
     with behind("openai-chat", streams(data)) as door:
         assert post(door.url, wire, stream=True).content == data

@@ -82,7 +82,7 @@ def test_a_binary_stream_that_breaks_off_ends_with_an_exception_after_the_last_w
         told = httpx.post(door.url + "/model/m/converse-stream", json=CONVERSE).content
     *events, last = AwsEvents().feed(told)
     assert [event.event for event in events] == [next(iter(event)) for event in BEDROCK_EVENTS[:-1]]
-    assert last.event == "modelStreamErrorException" and b"failed" in last.data
+    assert last.event == "modelStreamErrorException" and b"broke off" in last.data
 
 
 def test_only_the_name_of_the_model_changes() -> None:

@@ -202,6 +202,10 @@ async def _failure(
         return UpstreamFailed(message, 502, headers=headers)
     redact = redactor(endpoint.secrets())
     text = redact(read_error_message(data)) or f"{provider} answered {status} without a message"
+    start = data.lstrip()[:1]
+    if start == b"<":
+        advice = "send the request again" if status >= 500 else "check the base_url of the model"
+        text = f"{provider} answered {status} with HTML; {advice}"
     if status >= 600:
         return UpstreamFailed(f"{provider} answered with status {status}: {text}", 502)
     if status in _EXPLAINED_STATUS:
@@ -210,7 +214,7 @@ async def _failure(
             headers["x-toolwire-explain"] = header_value("; ".join(map(str, explanations)))
             text = f"{text} ({explanations[0].message})"
     raw: bytes | None = None
-    if upstream_request.passthrough and data:
+    if upstream_request.passthrough and start == b"{":
         body = data.decode("utf-8", "replace")
         raw = data if redact(body) == body else None
     retryable = status in RETRYABLE_STATUS or status >= 500

@@ -10,7 +10,7 @@ from toolwire.gateway.errors import UpstreamFailed, raw_headers, report_headers
 from toolwire.gateway.forward import forward_turn, headers_for_client
 from toolwire.gateway.model_list import model_body, model_details, model_list, server_version
 from toolwire.gateway.request import GatewayRequest
-from toolwire.gateway.respond.failures import UNREADABLE, unreadable_response
+from toolwire.gateway.respond.failures import UNREADABLE, unreadable_response, wrong_content
 from toolwire.gateway.respond.stream import respond_with_stream
 from toolwire.gateway.respond.writer import ResponseWriter
 from toolwire.gateway.responses_state.compaction import compacted_response
@@ -78,7 +78,7 @@ async def _respond_with_whole(request: GatewayRequest) -> None:
         data = await response.read_all()
         record.capture_upstream_response(data)
         if data.lstrip()[:1] != b"{":
-            raise ValueError(f"{record.upstream} returned no JSON object")
+            raise wrong_content(data, record.upstream, expected="JSON")
         translated = request.translator.response(data, upstream_request)
     except UNREADABLE as error:
         raise unreadable_response(error, record.upstream) from None

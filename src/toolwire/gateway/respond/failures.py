@@ -27,17 +27,47 @@ _STATUS_BY_CODE = {
 """The status of an error event that starts a stream, by its code in lower case."""
 
 
+_CHECK_ADDRESS = "check the base_url of the model"
+_SEND_AGAIN = "send the request again"
+
+
+def broken_response(error: BaseException, provider: str) -> UpstreamFailed:
+    """A response that breaks off."""
+    failure = connection_failure(error, f"the response of {provider} broke off")
+    return UpstreamFailed(f"{failure.message}; {_SEND_AGAIN}", failure.status)
+
+
 def unreadable_response(error: Exception, provider: str) -> UpstreamFailed:
     """A response that breaks off or cannot be read."""
     if isinstance(error, CONNECTION_ERRORS):
-        return connection_failure(error, f"the response of {provider} broke off")
+        return broken_response(error, provider)
     if isinstance(error, InputError):
         return UpstreamFailed(f"the response of {provider} is invalid: {error}", 502)
     return UpstreamFailed(str(error), 502)
 
 
-def stream_failure(fault: StreamError) -> UpstreamFailed:
+def is_page(data: bytes) -> bool:
+    """True for HTML: proxies and login pages answer so in the place of an API."""
+    return data.lstrip()[:1] == b"<"
+
+
+def wrong_content(data: bytes, provider: str, *, expected: str) -> UpstreamFailed:
+    """A response of status 200 that is no JSON object, or no stream."""
+    if is_page(data):
+        found, advice = "HTML", _CHECK_ADDRESS
+    elif not data.strip():
+        found, advice = "an empty body", f"{_SEND_AGAIN}, or {_CHECK_ADDRESS}"
+    else:
+        found, advice = "something else", _CHECK_ADDRESS
+    return UpstreamFailed(
+        f"{provider} returned {found} instead of {expected} (status 200); {advice}", 502
+    )
+
+
+def stream_failure(fault: StreamError, provider: str) -> UpstreamFailed:
     """An error event as the failure of an upstream. Its code decides the status, not its text."""
+    if fault.cut:
+        return UpstreamFailed(f"{provider}: {fault.message}; {_SEND_AGAIN}", 502)
     code = fault.code or ""
     if code.isascii() and code.isdigit() and 400 <= int(code[:9]) < 600:
         status = int(code)

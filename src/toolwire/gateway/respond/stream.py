@@ -10,9 +10,16 @@ from collections.abc import Awaitable
 from typing import Protocol
 
 from toolwire.gateway.errors import UpstreamFailed, report_headers
-from toolwire.gateway.forward import connection_failure, headers_for_client
+from toolwire.gateway.forward import headers_for_client
 from toolwire.gateway.request import GatewayRequest
-from toolwire.gateway.respond.failures import UNREADABLE, stream_failure, unreadable_response
+from toolwire.gateway.respond.failures import (
+    UNREADABLE,
+    broken_response,
+    is_page,
+    stream_failure,
+    unreadable_response,
+    wrong_content,
+)
 from toolwire.gateway.respond.writer import ResponseWriter
 from toolwire.gateway.translation.call_ids import CallIds
 from toolwire.gateway.translation.outcome import (
@@ -25,18 +32,23 @@ from toolwire.gateway.translation.response_identity import IdentityFiller
 from toolwire.gateway.translation.response_stream import ResponseStream
 from toolwire.providers.http.response import LARGEST_BODY, Response
 from toolwire.providers.http.upstream import CONNECTION_ERRORS
+from toolwire.streaming.events import StreamError
 from toolwire.streaming.framing.aws import complete_size
 from toolwire.streaming.stream_translator import StreamTranslator
+from toolwire.wires.engine.stream import STREAM_CUT
 
 _DRAIN_SECONDS = 0.25
 """The time a server has to end a stream that is over, so that its connection can be used again."""
 _BINARY_MEDIA_TYPE = "application/vnd.amazon.eventstream"
+_HTML_MEDIA_TYPE = "text/html"
 _MAX_LINE_BYTES = 1024 * 1024
 """A longer line is forwarded before its end."""
 
 
 async def respond_with_stream(request: GatewayRequest, response: Response) -> None:
     """Send a stream. Raises UpstreamFailed if it cannot be read and nothing was sent."""
+    if response.headers.get("content-type", "").startswith(_HTML_MEDIA_TYPE):
+        raise wrong_content(b"<", request.record.upstream, expected="a stream")
     if request.upstream_request.passthrough and request.json_array() is None:
         await _PassthroughStream(request, response).run()
     else:
@@ -82,7 +94,7 @@ async def _respond_translated(request: GatewayRequest, response: Response) -> No
     finally:
         request.state.keep_alive.remove(writer)
     if failure is None and stream.fault is not None:
-        failure = stream_failure(stream.fault)
+        failure = stream_failure(stream.fault, record.upstream)
     if failure is not None:
         if not writer.started:
             raise failure
@@ -208,18 +220,16 @@ class _PassthroughStream:
         try:
             await _flow(self._response, self)
         except CONNECTION_ERRORS as error:
-            failure = connection_failure(error, f"the response of {record.upstream} broke off")
+            failure = broken_response(error, record.upstream)
             if not writer.started:
                 raise failure from None
-            record.error = failure.message
-            wire = self._translator.wire
-            errors: StreamTranslator[bytes] = StreamTranslator(wire, wire)
-            separator = b"" if self._is_binary else b"\n"
-            self._incomplete = separator + b"".join(errors.report_source_failure(error))
+            self._end_with_error(failure)
         finally:
             keep_alive.remove(writer)
         if not writer.started:
             self._check_start(self._incomplete, complete=True)
+        elif not record.error and not self._is_whole and self._tail.is_cut():
+            self._end_with_error(stream_failure(StreamError(STREAM_CUT, cut=True), record.upstream))
         await writer.end(self._edit(self._incomplete))
         if self._is_whole:
             record.usage, record.finish_reason = read_outcome(
@@ -227,6 +237,14 @@ class _PassthroughStream:
             )
         else:
             record.usage, record.finish_reason = self._tail.outcome()
+
+    def _end_with_error(self, failure: UpstreamFailed) -> None:
+        """Send an error event in the place of an incomplete line, because the stream ends here."""
+        self._request.record.error = failure.message
+        wire = self._translator.wire
+        errors: StreamTranslator[bytes] = StreamTranslator(wire, wire)
+        separator = b"" if self._is_binary else b"\n"
+        self._incomplete = separator + b"".join(errors.fail(failure.message))
 
     def take(self, data: bytes) -> bool:
         """Take a piece; False if no further piece is wanted now."""
@@ -265,13 +283,12 @@ class _PassthroughStream:
     def _check_start(self, data: bytes, *, complete: bool = False) -> None:
         """Judge the start of a stream. Raises UpstreamFailed if it is an error, or no stream."""
         provider = self._request.record.upstream
-        start = data.lstrip()[:1]
         if self._is_whole:
-            if start != b"{":
-                raise UpstreamFailed(f"{provider} returned no JSON object", 502)
+            if data.lstrip()[:1] != b"{":
+                raise wrong_content(data, provider, expected="JSON")
             return
-        if start == b"<":  # a decoder that skips unknown lines would forward it
-            raise UpstreamFailed(f"{provider} returned HTML instead of a stream", 502)
+        if is_page(data):  # a decoder that skips unknown lines would forward it
+            raise wrong_content(data, provider, expected="a stream")
         fault = find_fault(data, self._translator.wire, complete=complete)
         if fault is not None:
-            raise stream_failure(fault)
+            raise stream_failure(fault, provider)

@@ -31,6 +31,7 @@ _MAX_TAIL_BYTES = 8 * 1024 * 1024
 _LAST_EVENTS = 8
 """The outcome is in the last events of a stream: a finish reason, the usage, an end mark."""
 
+_END_MARK = b"[DONE]"
 _CONTENT = (PartStart, PartDelta, PartComplete)
 """The events of a stream that are an answer."""
 
@@ -127,6 +128,8 @@ class StreamTail:
         self._has_first = False
         self._pieces: list[bytes] = []
         self._size = 0
+        self._lost_end = False
+        """True if an event was too large to be kept."""
 
     def add(self, data: bytes) -> None:
         """Add a piece of the stream."""
@@ -144,6 +147,7 @@ class StreamTail:
         end = joined.rfind(b"\n", 0, len(joined) - _TAIL_BYTES)
         if end < 0 and len(joined) > _MAX_TAIL_BYTES:
             end = len(joined)
+            self._lost_end = True
         self._pieces = [joined[end + 1 :]] if end >= 0 else [joined]
         self._size = len(self._pieces[0])
 
@@ -153,20 +157,36 @@ class StreamTail:
 
     def outcome(self) -> Outcome:
         """The outcome of the stream, as far as its first and last events tell."""
-        _, spec = resolve_stream(self._wire)
-        reader = spec.reader(keep=False)
-        events: list[Event] = []
-        for value in self._read_events(spec):
-            events += reader.read(value)
         usage: Usage | None = None
         finish_reason: str | None = None
-        for event in [*events, *reader.end()]:
+        for event in self._events():
             if isinstance(event, MessageStart | Metadata):
                 found = event.settings.get("usage")
                 usage = found if isinstance(found, Usage) else usage
             elif isinstance(event, Finish) and event.choice == 0:
                 finish_reason = event.stop or finish_reason
         return usage, finish_reason
+
+    def is_cut(self) -> bool:
+        """True if the last event is neither the end of an answer nor an error."""
+        if self._lost_end:
+            return False
+        errors = [event for event in self._events() if isinstance(event, StreamError)]
+        return bool(errors) and errors[0].cut
+
+    def _events(self) -> list[Event]:
+        """The neutral events of what was kept, and those that the end of the stream means."""
+        _, spec = resolve_stream(self._wire)
+        reader = spec.reader(keep=False)
+        events: list[Event] = []
+        for value in self._read_events(spec):
+            events += reader.read(value)
+        reader.done = self._has_end_mark()
+        return [*events, *reader.end()]
+
+    def _has_end_mark(self) -> bool:
+        """True if the stream ended with the event that has no object."""
+        return b"".join(self._pieces[-2:]).rstrip().endswith(_END_MARK)
 
     def _read_events(self, spec: StreamSpec) -> Iterator[Chunk]:
         """The events that were kept."""

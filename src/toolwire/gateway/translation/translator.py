@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.codec import decode, encode, resolve
-from toolwire.conversation.json import JSON, Object, dump, parse_body
+from toolwire.conversation.json import JSON, Object, dump, load, parse_body
 from toolwire.conversation.model import Conversation, Loss, Setting, Tool, Usage, real_losses
 from toolwire.conversation.parts import Message, Pair
 from toolwire.errors import DecodeError, UsageError
@@ -285,10 +285,12 @@ class Translator:
         """The model's response as the client gets it.
 
         Raises:
-            DecodeError: it is not a response of the model's wire.
+            DecodeError: it is not a response of the model's wire, or not JSON on the same wire.
         """
         if request.passthrough:
             parsed = parse_response(data, self.wire)
+            if parsed is None:
+                load(data, self.wire)  # it reports what is wrong with half a body
             body, _ = self.rename_model(data, request)
             if self.api.call_marks:
                 body = CallIds(self.api, request).add_to_bytes(body)
