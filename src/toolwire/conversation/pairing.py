@@ -42,7 +42,7 @@ def pairs(messages: Iterable[Message], *, ordered: bool) -> list[Pair]:
                 walk.add_call(part)
             elif isinstance(part, Result):
                 walk.add_result(part)
-            elif previous_role != "assistant":
+            elif message.role != "assistant":
                 walk.is_interrupted = True
     walk.start_turn()
     with_calls = [Pair(call, *walk.joined.get(call, (None, None))) for call in walk.calls]
