@@ -87,7 +87,8 @@ def _candidates(
 
 def _rewritings(call_id: str) -> set[str]:
     """What known bridges turn an id into: one half of it, without a payload, or cleaned."""
-    rewritten = {call_half(call_id), without_payload(call_id), unit_of_repetition(call_id)}
+    plain = (call_half(call_id), without_payload(call_id), unit_of_repetition(call_id))
+    rewritten = {text for text in plain if text}
     if _ID_CHARACTERS.fullmatch(call_id):
         rewritten.add(_NOT_WORD.sub("_", call_id))
         if _BETWEEN_DIGITS.search(call_id) is None:  # `call_1.1` and `call_11` are two calls
@@ -95,7 +96,7 @@ def _rewritings(call_id: str) -> set[str]:
             rewritten |= {
                 text for text in shortened if len(text) >= _MIN_LENGTH_WITHOUT_PUNCTUATION
             }
-    return {text for text in rewritten if text and text != call_id and len(text) >= _MIN_LENGTH}
+    return {text for text in rewritten if text != call_id and len(text) >= _MIN_LENGTH}
 
 
 def _cut(call_id: str, lengths: set[int]) -> set[str]:
