@@ -15,10 +15,11 @@ from toolwire.codec.encoded import write
 from toolwire.codec.fit import fit, wire_for_model
 from toolwire.conversation.id_map import NO_MAP, IdMap
 from toolwire.conversation.json import JSON, Body, load
-from toolwire.conversation.model import Conversation, Finding, Kind
+from toolwire.conversation.model import Change, Conversation, Finding, Kind
 from toolwire.conversation.observations import Observation, observe
 from toolwire.conversation.parts import Opaque, Text
 from toolwire.errors import DecodeError, UsageError
+from toolwire.lint.own_vocabulary import may_have_foreign_content, write_in_own_vocabulary
 from toolwire.lint.repair_loop import (
     RepairedConversation,
     repair_for_translation,
@@ -138,6 +139,10 @@ def _run_stages(
     """The stages of a request after reading: repair, lower, fit ids and names, write."""
     reverse_map = NO_MAP if ids is None else IdMap.of(ids)
     observations = observe(conversation, wire.name)
+    conversions: list[Change] = []
+    if may_have_foreign_content(conversation, observations):
+        conversation, conversions = write_in_own_vocabulary(conversation)
+        observations = observe(conversation, wire.name)
     repaired = repair_for_translation(conversation, profile, observations)
     wire = wire_for_model(wire, profile, repaired.conversation)
     lowering = lower(
@@ -158,7 +163,7 @@ def _run_stages(
     )
     encoded = write(lowering.conversation, wire, context)
     encoded.ids = encoded.ids.after(repaired.ids)
-    encoded.changes = repaired.changes
+    encoded.changes = [*conversions, *repaired.changes] if conversions else repaired.changes
     if not observations.holds(Observation.OTHER_WIRE):
         return _repair_verbatim_messages(encoded, wire, profile)
     encoded.findings = _errors(repaired)

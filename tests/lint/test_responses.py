@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from toolwire import decode, translate
 from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.lint import check, repair
+from toolwire.lint.examples.chat import assistant, tool_call, tool_message
 from toolwire.lint.examples.items import function_call, function_call_output, reasoning_item
 
 USER: JSON = {"role": "user", "content": "hi"}
@@ -385,3 +387,54 @@ def test_results_without_ids_become_text_where_calls_have_only_item_ids(target: 
     repaired = repair(body, "openai-responses", target=target)
     assert repaired.findings == check(repaired.body, "openai-responses", target=target) == []
     assert all(text in text_of(repaired.body) for text in ("found a", "found b"))
+
+
+_MIXED: list[tuple[str, Object]] = [
+    (
+        "openai-chat",
+        {
+            "messages": [
+                {"role": "user", "content": [{"type": "input_text", "text": "ask"}]},
+                {"type": "function_call", "call_id": "c1", "name": "f", "arguments": '{"n":1}'},
+                {"type": "function_call_output", "call_id": "c1", "output": "told"},
+            ]
+        },
+    ),
+    (
+        "openai-responses",
+        {
+            "input": [
+                {"role": "user", "content": [{"type": "text", "text": "ask"}]},
+                assistant(tool_call("c1", arguments='{"n":1}')),
+                tool_message("c1", "told"),
+            ]
+        },
+    ),
+    (
+        "anthropic",
+        {
+            "max_tokens": 9,
+            "messages": [
+                {"role": "user", "content": [{"type": "output_text", "text": "ask"}]},
+                assistant(tool_call("c1", arguments='{"n":1}')),
+                tool_message("c1", "told"),
+            ],
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "openai-responses", "anthropic", "gemini"])
+@pytest.mark.parametrize("source, body", _MIXED)
+def test_what_a_client_left_in_the_format_of_another_wire_reaches_every_target(
+    source: str, body: Object, target: str
+) -> None:
+    assert "wrong-vocabulary" in {finding.name for finding in check(body, source)}
+    sent = translate(body, source, target)
+    [pair] = decode(sent.body, target).pairs()
+    assert pair.call is not None and pair.result is not None
+    assert (pair.call.input, pair.result.text) == ({"n": 1}, "told")
+    assert b'"ask"' in sent.json()
+    assert [loss for loss in sent.losses if loss.severity == "loss"] == []
+    assert sent.findings == []
+    assert sent.changes

@@ -8,6 +8,7 @@ from __future__ import annotations
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Result
 from toolwire.lint.facts import Facts
+from toolwire.lint.foreign_content import foreign_call_ids
 from toolwire.lint.ids.missing import ids_to_adopt
 from toolwire.lint.ids.output_as_id import results_with_output_as_id
 from toolwire.lint.ids.rewritings import calls_of_rewritten_ids
@@ -16,13 +17,15 @@ from toolwire.lint.memo import once_per_history
 
 @once_per_history
 def adopted_orphans(facts: Facts) -> PartSet[Result]:
-    """The orphans whose id a call without an id will get: the rule about its id reports the pair.
+    """The orphans whose id a call without an id will get, or whose call is written as on another
+    wire: the rule about the call reports the pair.
 
-    Only on its own wire, whose body shows that the call has none.
+    Only on its own wire, whose body shows such a call.
     """
     if not facts.own_wire or not facts.orphans:
         return PartSet()
     ids = set(ids_to_adopt(facts).values())
+    ids |= foreign_call_ids(facts)
     return PartSet(result for result in facts.orphans if result.call_id in ids)
 
 

@@ -107,6 +107,8 @@ class Profile(Struct, frozen=True):
     rejects_lone_surrogates: bool = True
     """True if half a surrogate pair in a text is rejected as invalid JSON: claude-code#1709,
     opencode#14630, oai-compatible-copilot#271."""
+    accepted_roles: tuple[str, ...] = ()
+    """The roles that a message of a history may have; empty if no check is known."""
     system_comes_first: bool = False
     """True if a system message after other messages is rejected."""
     must_start_with_user: bool = False

@@ -37,6 +37,10 @@ _NO_PREFILL = r"claude-[a-z]+-(?:4[.-][6-9]|[5-9])(?!\d)"
 """copilot-api#261 (4.6 and later, not 4.5), conductor#1115, opencode#22404, magic-context#511."""
 
 
+_GEMINI_ROLES = ("user", "model", "function", "tool", "system")
+"""openagent#1666, dify-official-plugins#566: "Please use a valid role: user, model"; others come
+from older clients and are left alone."""
+
 _GEMINI_BEFORE_3 = r"gemini-[12][.-]"
 """gemini-cli#19436: "`function_response.parts` is not supported for this model"; bifrost#4202,
 hermes-agent#96466. A part beside the responses of a turn is refused too: gemini-cli#16137."""
@@ -534,6 +538,7 @@ _PROFILES = (
         "gemini",
         empty_content="part",
         rejects_lone_surrogates=False,  # opencode#14630
+        accepted_roles=_GEMINI_ROLES,
         web_search_models="",
         sometimes_accepted=("calls-split", "result-with-extra"),
         id_rule=_ANY,
@@ -564,6 +569,7 @@ _PROFILES = (
         "gemini",
         empty_content="text",
         rejects_lone_surrogates=False,  # opencode#14630
+        accepted_roles=_GEMINI_ROLES,
         web_search_models="",
         sometimes_accepted=("calls-split", "result-with-extra"),
         id_rule=_ANY,
@@ -594,6 +600,7 @@ _PROFILES = (
         "gemini",
         empty_content="text",
         rejects_lone_surrogates=False,  # opencode#14630
+        accepted_roles=_GEMINI_ROLES,
         web_search_models="",
         sometimes_accepted=("calls-split", "result-with-extra"),
         id_rule=_ANY,

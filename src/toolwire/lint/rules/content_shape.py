@@ -47,6 +47,7 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.block_text import text_of_block
 from toolwire.lint.fixes.json_remove import remove_paths
 from toolwire.lint.fixes.transforms import MARK, remove_parts, replace_parts
+from toolwire.lint.foreign_content import foreign_calls
 from toolwire.lint.model_names import refuses_assistant_at_end
 from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
 
@@ -255,7 +256,7 @@ def _blank_text(
                 removed=True,
                 blank_text=text,
             )
-    elif texts or (own_wire and not message.parts):
+    elif texts or (own_wire and not message.parts and not foreign_calls(message)):
         yield _Fault(
             message.path,
             f"the {message.role} message is blank",

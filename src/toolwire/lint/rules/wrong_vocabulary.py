@@ -5,8 +5,10 @@ A chat has messages with the role `tool` and calls in the field `tool_calls`; a 
 the server refuses what it does not know: "Invalid value: 'tool'. Supported values are: 'assistant',
 'system', 'developer', and 'user'."
 
-Chat messages also hold `tool_use` and `tool_result` blocks, and messages of blocks the role
-`tool`, after a switch between those wires.
+Chat messages also hold `tool_use` and `tool_result` blocks, and messages of blocks the role `tool`
+or the field `tool_calls`, after a switch between those wires. Texts and images have other types on
+each wire, too: "Invalid value: 'input_text'. Supported values are: 'text', 'image_url', …". So has
+the role of the model: "Please use a valid role: user, model."
 
 The fix converts them to the format of the wire. Ids, names, arguments and outputs stay verbatim. A
 result without a call is reported as such, and not here.
@@ -17,10 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, Object, text_of
-from toolwire.conversation.part_map import PartSet
+from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Part, Result, Source
 from toolwire.lint.examples.blocks import (
+    HI,
     assistant_blocks,
+    contents_example,
     text_block,
     tool_result,
     tool_use,
@@ -37,6 +41,7 @@ from toolwire.lint.examples.chat import (
 from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import with_messages
+from toolwire.lint.foreign_content import foreign_calls, foreign_content, has_foreign_role
 from toolwire.lint.items import input_items, with_items
 from toolwire.lint.orphans import reported_orphans
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
@@ -130,6 +135,14 @@ def _check(facts: Facts) -> Iterable[Problem]:
             if message.role == "tool" and isinstance(part, Result):
                 text = f"the result for {call_id} is in a message with the role `tool`"
             yield part.path, text, "safe"
+    for message, new_parts in foreign_content(facts).items():
+        text = f"the {message.role} message has content as it is written on another wire"
+        if len(new_parts) > len(message.parts):
+            text = f"the calls of the {message.role} message are written as on another wire"
+        elif has_foreign_role(facts, message):
+            text = f"{facts.profile.name} does not know the role of the {message.role} message"
+        if message.path[:1] != ("input",) or not foreign_calls(message):
+            yield message.path, text, "safe"
     for index, item in _messages_among_items(facts):
         if item.get("role") == "tool":
             subject, expected = "a message with the role `tool`", "`function_call_output`"
@@ -145,21 +158,25 @@ def _check(facts: Facts) -> Iterable[Problem]:
 def _write_anew(facts: Facts) -> FixedConversation | None:
     """The conversation with foreign messages written in the format of the wire."""
     found = _foreign_messages(facts)
-    if not found:
-        return None
-    foreign: PartSet[Message] = PartSet(message for message, _ in found)
-    messages = [
-        Message(message.role, message.parts, source=Source(path=message.path))
-        if message in foreign
-        else message
-        for message in facts.messages
-    ]
-    changes = tuple(
+    parts_of = PartMap((message, message.parts) for message, _ in found)
+    changes = [
         (part.path, "converted to the format of the wire, with the same id")
         for _, parts in found
         for part in parts
-    )
-    return FixedConversation(with_messages(facts.conversation, messages), changes)
+    ]
+    for message, parts in foreign_content(facts).items():
+        if message.path[:1] != ("input",) or not foreign_calls(message):
+            parts_of[message] = parts
+            changes.append((message.path, "converted the content to the format of the wire"))
+    if not changes:
+        return None
+    messages = [
+        Message(message.role, parts_of[message], source=Source(path=message.path))
+        if message in parts_of
+        else message
+        for message in facts.messages
+    ]
+    return FixedConversation(with_messages(facts.conversation, messages), tuple(changes))
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | FixedConversation | None:
@@ -298,6 +315,14 @@ RULE = Rule(
             assistant_blocks(text_block("ok"), tool_use("c1")),
             user_blocks(tool_result("c1"), text_block("so?")),
         ),
+        chat_example(user_blocks({"type": "input_text", "text": "hi"})),
+        blocks_example(user_blocks({"type": "image_url", "image_url": {"url": "https://x/y.png"}})),
+        blocks_example(
+            USER,
+            {"role": "assistant", "content": "", "tool_calls": [tool_call("c1")]},
+            user_blocks(tool_result("c1")),
+        ),
+        contents_example(HI, {"role": "assistant", "parts": [{"text": "hello"}]}, HI),
     ),
     good=(
         items_example(function_call("c1"), function_call_output("c1")),

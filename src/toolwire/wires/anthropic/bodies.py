@@ -61,6 +61,8 @@ def _read_content(content: JSON, path: JsonPath) -> tuple[Part, ...]:
     """The parts of a plain string or a list of blocks."""
     if isinstance(content, str):
         return (Text(content, source=Source(content, path, PLAIN)),) if content else ()
+    if content is None:  # refused by the API, which `check` says
+        return ()
     if not isinstance(content, list):
         raise_unexpected(NAME, path, "a string or a list", content)
     return tuple([read_block(NAME, BLOCKS, block, path + (i,)) for i, block in enumerate(content)])
@@ -77,18 +79,18 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
     role = _ROLES.get(name) or _FOREIGN_ROLES.get(name) if isinstance(name, str) else None
     if role is None:
         raise_unexpected(NAME, path + ("role",), "user, assistant or system", name)
-    if "content" not in message:
+    if "content" not in message and "tool_calls" not in message:
         raise_unexpected(NAME, path + ("content",), "a string or a list", UNSET)
     if role == "tool" and "tool_call_id" in message:
         return Message(role, (_read_tool_message(message, path),), None, NAME, source=source)
-    parts = _read_content(message["content"], path + ("content",))
+    parts = _read_content(message.get("content"), path + ("content",))
     return Message(role, parts, None, NAME, source=source)
 
 
 def _read_tool_message(message: Object, path: JsonPath) -> Part:
     """A result as other wires have it: a message of its own."""
     call_id, origin = read_result_id(message["tool_call_id"])
-    content = message["content"]
+    content = message.get("content")
     output: Output = "" if content is None else content
     if isinstance(content, list):
         output = _read_content(content, path + ("content",))

@@ -54,6 +54,7 @@ _PLAIN = Block("content", part=Text, write=lambda part, context: part.text)
 _ROLES: dict[str, Role] = {
     "user": "user",
     "model": "assistant",
+    "assistant": "assistant",
     "function": "user",
     "system": "system",
 }
