@@ -212,10 +212,7 @@ MUTANTS = [
     ),
     # --- pairing ---
     Mutant(
-        "conversation/pairing.py",
-        'if previous_role != "assistant":\n                walk.start_turn()',
-        "if True:\n                walk.start_turn()",
-        "test_pairing.py",
+        "conversation/pairing.py", 'if previous_role != "assistant":', "if True:", "test_pairing.py"
     ),
     Mutant(
         "conversation/pairing.py",
@@ -752,8 +749,8 @@ MUTANTS = [
     ),
     Mutant(
         "lint/ids/rewritings.py",
-        "return {text for text in rewritten if text and text != call_id and len(text) >= _MIN_LENGTH}",
-        "return {text for text in rewritten if text and text != call_id}",
+        "return {text for text in rewritten if text != call_id and len(text) >= _MIN_LENGTH}",
+        "return {text for text in rewritten if text != call_id}",
         "lint/test_facts.py",
     ),
     Mutant(
