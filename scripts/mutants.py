@@ -703,7 +703,7 @@ MUTANTS = [
     ),
     Mutant(
         "lint/repair_loop.py",
-        "self._renames.record(conversation)",
+        "self._renames.record(facts)",
         "pass",
         "lint/test_repair_id_map.py",
     ),

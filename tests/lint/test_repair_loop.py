@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, Message, translate
+from toolwire.codec import resolve
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, get
 from toolwire.conversation.model import Fix
@@ -111,10 +112,10 @@ def test_a_translation_with_an_id_map_repairs_nothing_unless_it_is_told_to() -> 
 # --- renames --------------------------------------------------------------------------------------
 
 
-def calls(*call_ids: str) -> Conversation:
+def calls(*call_ids: str) -> Facts:
     """A conversation of calls, each with arguments of its own."""
     made = tuple(Call(call_id, "f", {"n": n}) for n, call_id in enumerate(call_ids))
-    return Conversation((Message("assistant", made),))
+    return Facts(Conversation((Message("assistant", made),)), resolve("anthropic")[1])
 
 
 def test_a_rename_is_followed_over_every_fix() -> None:

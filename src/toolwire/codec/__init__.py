@@ -7,10 +7,10 @@ knows wires only through their tables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TypeAlias
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.codec.body_shape import (
@@ -23,9 +23,10 @@ from toolwire.codec.body_shape import (
 )
 from toolwire.codec.encoded import Encoded, write
 from toolwire.codec.fit import fit, wire_for_model
-from toolwire.codec.own_wire import pair_losses, patch_source
+from toolwire.codec.own_wire import pair_losses, patch_source, reread_messages, write_plain_edits
 from toolwire.codec.plain_answer import plain_answer
 from toolwire.conversation.id_map import NO_MAP, IdMap
+from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, Body, load
 from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.observations import observe
@@ -47,7 +48,9 @@ __all__ = [
     "encode",
     "encode_in_full",
     "read_body",
+    "read_edited",
     "resolve",
+    "write_edited",
 ]
 
 IdMapInput: TypeAlias = "IdMap | Mapping[str, JSON] | None"
@@ -111,6 +114,21 @@ def _read_given(body: JSON, wire: Wire, kind: Kind, raw: bytes | None) -> Conver
 def read_body(body: JSON, wire: str, kind: Kind) -> Conversation:
     """Read a body that this library has written."""
     return _read(body, resolve(wire)[0], kind, None)
+
+
+def read_edited(body: JSON, before: Conversation) -> Conversation:
+    """Read a request that differs from the body of a conversation in some messages.
+
+    Messages that are the same JSON in the same position are not read again. The parts of the
+    conversation have to be as they were read: no id was minted, and nothing was edited.
+    """
+    wire, _ = resolve(before.wire)
+    messages = reread_messages(body, before, wire)
+    if messages is None:
+        return read_body(body, before.wire, "request")
+    messages = assign_ids(messages, seed="", ordered=before.ordered)
+    source = replace(before.source, body=body, raw=None, given=UNSET, messages=messages)
+    return replace(before, messages=messages, source=source)
 
 
 def _read(body: JSON, wire: Wire, kind: Kind, raw: bytes | None) -> Conversation:
@@ -223,6 +241,22 @@ def encode_in_full(
     if own_wire:
         encoded.losses += pair_losses(conversation, encoded.body, target, kind)
     return encoded
+
+
+def write_edited(conversation: Conversation, call_ids: Container[str]) -> JSON:
+    """Write an edited request for its own wire.
+
+    Args:
+        conversation: The request, in which every id is one that the wire has sent.
+        call_ids: The ids of the calls before the edit.
+    """
+    target, profile = resolve(conversation.wire)
+    body = patch_source(conversation, target)
+    if isinstance(body, UnsetType):
+        body = write_plain_edits(conversation, call_ids, target, profile)
+    if isinstance(body, UnsetType):
+        body = encode_in_full(conversation, conversation.wire).body
+    return body
 
 
 def _require_kind(kind: str) -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET, UnsetType
+from collections.abc import Container
 
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from toolwire.codec.encoded import write
 from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Conversation, Kind, Loss
-from toolwire.conversation.parts import Pair
+from toolwire.conversation.observations import Observation, observe
+from toolwire.conversation.part_map import PartMap, PartSet
+from toolwire.conversation.parts import Message, Pair
+from toolwire.profiles.table import Profile
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.lowering import lower_to_capabilities
 from toolwire.wires.engine.specs import Wire, patch_parts
 
 
@@ -29,6 +37,79 @@ def patch_source(conversation: Conversation, target: Wire) -> JSON | UnsetType:
     original_parts = [part for message in source.messages for part in message.parts]
     patched = patch_parts(conversation.parts(), original_parts, source.body, (), context)
     return UNSET if context.losses else patched  # the full route reports them
+
+
+def write_plain_edits(
+    conversation: Conversation, call_ids: Container[str], target: Wire, profile: Profile
+) -> JSON | UnsetType:
+    """The body of an edited request whose edited messages hold only text, calls that were there and
+    results under `call_ids`: their ids fit, and nothing else has to change for them. UNSET for any
+    other edit.
+    """
+    source = conversation.source
+    if source.messages is None or source.tools is not conversation.tools:
+        return UNSET
+    if source.settings != conversation.settings:
+        return UNSET
+    unedited = PartSet(source.messages)
+    edited = tuple([message for message in conversation.messages if message not in unedited])
+    edits = replace(conversation, messages=edited)
+    seen = observe(edits, target.name)
+    if not seen.holds(Observation.PLAIN | Observation.NO_SERVER_TOOLS):
+        return UNSET
+    if any(result.call_id not in call_ids for result in seen.results):
+        return UNSET
+    for message in edited:
+        if message.wire != target.name and message.role in ("system", "assistant"):
+            return UNSET
+    context = EncodeContext(target.name, conversation.kind, ids=None, names={}, reverse_map=NO_MAP)
+    context.assistant_content = profile.assistant_content
+    if not seen.holds(Observation.NO_ERROR_RESULTS):
+        lowered = lower_to_capabilities(
+            edits, target.capabilities, wire=target.name, kind="request", losses=context.losses
+        )
+        new = PartMap(zip(edited, lowered.messages, strict=True))
+        messages = tuple([new.get(message, message) for message in conversation.messages])
+        conversation = replace(conversation, messages=messages)
+    return write(conversation, target, context).body
+
+
+def reread_messages(body: JSON, before: Conversation, wire: Wire) -> tuple[Message, ...] | None:
+    """The messages of a request, of which those that `before` has in the same position are reused;
+    None if more than the list of messages differs, or the wire cannot read single messages.
+    """
+    field, old_body, old_messages = wire.messages_field, before.source.body, before.messages
+    elements = _elements(body, field)
+    old_elements = _elements(old_body, field)
+    if wire.read_message is None or elements is None or old_elements is None:
+        return None
+    if not before.pristine or not _same_beside(field, body, old_body):
+        return None
+    start = len(old_messages) - len(old_elements)
+    """The number of messages in other fields, such as a system prompt."""
+    if any(message.path[0] == field for message in old_messages[:start]):
+        return None
+    messages = list(old_messages[:start])
+    for n, element in enumerate(elements):
+        if n < len(old_elements) and element is old_elements[n]:
+            messages.append(old_messages[start + n])
+        else:
+            messages.append(wire.read_message(element, (field, n)))
+    return tuple(messages)
+
+
+def _elements(body: JSON, field: str) -> list[JSON] | None:
+    elements = body.get(field) if isinstance(body, dict) else None
+    return elements if isinstance(elements, list) else None
+
+
+def _same_beside(field: str, body: JSON, old_body: JSON) -> bool:
+    """True if two bodies differ in nothing but one field."""
+    if not isinstance(body, dict) or not isinstance(old_body, dict):
+        return False
+    return body.keys() == old_body.keys() and all(
+        value is old_body[name] for name, value in body.items() if name != field
+    )
 
 
 def pair_losses(conversation: Conversation, body: JSON, target: Wire, kind: Kind) -> list[Loss]:

@@ -81,6 +81,13 @@ class PairFacts:
         return [call for call in self.observations.calls if call.executor == "client"]
 
     @lazy_property
+    def all_calls(self) -> list[Call]:
+        """Every call, in order, whoever runs it."""
+        if self.observations.holds(Observation.NO_SERVER_TOOLS):
+            return self.observations.calls
+        return self.conversation.calls()
+
+    @lazy_property
     def call_numbers(self) -> PartMap[Call, int]:
         """The position of each call among the calls of the client."""
         return PartMap((call, n) for n, call in enumerate(self.calls))

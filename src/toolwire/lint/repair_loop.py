@@ -2,7 +2,8 @@
 
 On its way to another wire, a conversation is repaired in memory and never written in between. On
 its own wire it is written and read again after each fix, because rules about the JSON of that wire
-must see what the fix made of it.
+must see what the fix made of it. Where no id was minted, only the messages that the fix changed or
+moved are written and read.
 
 A repair ends, and repairing its result changes nothing: a fix that does not reduce the violations
 of its rule is taken back, and a rule whose violations return again and again is given up.
@@ -17,7 +18,7 @@ from typing import TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire.codec import encode_in_full, read_body
+from toolwire.codec import encode_in_full, read_body, read_edited, write_edited
 from toolwire.conversation.id_map import NO_MAP, IdMap
 from toolwire.conversation.ids import give_results_ids
 from toolwire.conversation.json import JSON
@@ -158,8 +159,8 @@ class Repair:
         if left and _messages(left) >= _messages(problems):
             return None
         if self._renames is None:
-            self._renames = RenameLog(self._facts.conversation)
-        self._renames.record(conversation)
+            self._renames = RenameLog(self._facts)
+        self._renames.record(facts)
         self._facts = facts
         self._rules = rules
         self._problems.clear()
@@ -197,14 +198,20 @@ def _apply(fixed: FixedConversation | FixedBody, facts: Facts) -> Conversation |
     if isinstance(fixed, FixedConversation) and not facts.own_wire:
         return None if fixed.conversation is before else _with_ids_of_pairs(fixed.conversation)
     body: JSON
-    if isinstance(fixed, FixedConversation):
-        conversation = keep_pairs(fixed.conversation, facts.profile)
-        body = encode_in_full(conversation, before.wire, _body_kind(before.kind)).body
-    else:
+    kind = _body_kind(before.kind)
+    as_read = before.kind == "request" and facts.observations.holds(Observation.WIRE_IDS)
+    """True if no id was minted, so that messages that stay the same need not be read again."""
+    if isinstance(fixed, FixedBody):
         body = fixed.body
+    elif as_read:
+        call_ids = {call.id for call in facts.all_calls}
+        body = write_edited(fixed.conversation, call_ids)
+    else:
+        edited = keep_pairs(fixed.conversation, facts.profile)
+        body = encode_in_full(edited, before.wire, kind).body
     if body == facts.body:
         return None
-    conversation = read_body(body, before.wire, _body_kind(before.kind))
+    conversation = read_edited(body, before) if as_read else read_body(body, before.wire, kind)
     list_field = before.source.list_field
     return replace(conversation, source=replace(conversation.source, list_field=list_field))
 
@@ -233,15 +240,15 @@ class RenameLog:
     A fix never changes the order of calls or tools: it renames, removes and adds them.
     """
 
-    def __init__(self, conversation: Conversation) -> None:
-        self._calls = conversation.calls()
+    def __init__(self, facts: Facts) -> None:
+        self._calls = facts.all_calls
         self._first_calls = [(call.id, call.name) for call in self._calls]
-        self._tools = conversation.tools
+        self._tools = facts.conversation.tools
         self._first_tools = [tool.name for tool in self._tools]
 
-    def record(self, conversation: Conversation) -> None:
+    def record(self, facts: Facts) -> None:
         """Follow every call and tool through one fix."""
-        calls = conversation.calls()
+        calls = facts.all_calls
         if len(calls) != len(self._calls):
             self._first_calls = [
                 self._first_calls[n] if n is not None else (call.id, call.name)
@@ -250,7 +257,7 @@ class RenameLog:
                 )
             ]
         self._calls = calls
-        tools = conversation.tools
+        tools = facts.conversation.tools
         if len(tools) != len(self._tools):
             self._first_tools = [
                 self._first_tools[n] if n is not None else tool.name

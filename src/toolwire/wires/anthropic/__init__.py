@@ -13,7 +13,7 @@
 from msgspec.structs import replace
 
 from toolwire.wires.anthropic.blocks import BLOCKS, CAPABILITIES, TOOLSETS
-from toolwire.wires.anthropic.bodies import match_score, read, read_outcome, write
+from toolwire.wires.anthropic.bodies import HISTORY, match_score, read, read_outcome, write
 from toolwire.wires.anthropic.settings import NAME, WEB_SEARCH
 from toolwire.wires.anthropic.stream import STREAM
 from toolwire.wires.engine.specs import Wire, all_blocks
@@ -26,6 +26,7 @@ WIRE = Wire(
     write=write,
     match_score=match_score,
     messages_field="messages",
+    read_message=HISTORY.read,
     stream=STREAM,
     capabilities=replace(CAPABILITIES, web_search=WEB_SEARCH),
     read_outcome=read_outcome,

@@ -17,7 +17,7 @@
 """
 
 from toolwire.wires.bedrock.blocks import BLOCKS, CAPABILITIES, SERVER_RESULT, STREAM_STARTS
-from toolwire.wires.bedrock.bodies import match_score, read, write
+from toolwire.wires.bedrock.bodies import HISTORY, match_score, read, write
 from toolwire.wires.bedrock.settings import NAME
 from toolwire.wires.bedrock.stream import STREAM
 from toolwire.wires.engine.specs import Wire, all_blocks
@@ -30,6 +30,7 @@ WIRE = Wire(
     write=write,
     match_score=match_score,
     messages_field="messages",
+    read_message=HISTORY.read,
     stream=STREAM,
     capabilities=CAPABILITIES,
 )

@@ -380,6 +380,9 @@ class Wire(Struct, frozen=True, eq=False):
     """What the wire can hold; lowering adapts every conversation to it before writing."""
     messages_field: str = ""
     """The field of a request that holds the list of messages: such a list alone is a body too."""
+    read_message: Callable[[JSON, JsonPath], Message] | None = None
+    """Reads one element of that list as one message, whatever stands beside it; None on wires whose
+    messages are not the elements of the list."""
     normalize: Callable[[JSON], JSON] | None = None
     """Writes out what a body may abbreviate, such as a single element instead of a list. It is used
     for bodies that cannot be read as they are."""

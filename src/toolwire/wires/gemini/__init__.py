@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from toolwire.wires.engine.specs import Wire, all_blocks
 from toolwire.wires.gemini.blocks import CAPABILITIES, NAME, PARTS
-from toolwire.wires.gemini.bodies import match_score, read, write
+from toolwire.wires.gemini.bodies import HISTORY, match_score, read, write
 from toolwire.wires.gemini.singletons import write_out_lists
 from toolwire.wires.gemini.stream import STREAM
 
@@ -44,6 +44,7 @@ WIRE = Wire(
     write=write,
     match_score=match_score,
     messages_field="contents",
+    read_message=HISTORY.read,
     normalize=write_out_lists,
     stream=STREAM,
     capabilities=CAPABILITIES,

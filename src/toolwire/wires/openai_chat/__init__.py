@@ -55,6 +55,7 @@ WIRE = Wire(
     write=BODIES.write,
     match_score=match_score,
     messages_field="messages",
+    read_message=BODIES.chat.read_message,
     stream=chat_stream(ChatStreamSpec(BODIES, empty_content=None)),
     capabilities=Capabilities(
         media={"system": _MEDIA, "user": _MEDIA},

@@ -131,20 +131,18 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         previous_role, role = "", ""
         for message in conversation.messages:
             previous_role, role, parts = role, message.role, message.parts
-            if role == "assistant":
-                if turn.results:
-                    self._write_results(turn, out)
-                if alone:
-                    turn.add_caller(parts, same_turn=previous_role == "assistant")
-            is_native = message.wire == name
-            if is_native and not isinstance(
-                patched := patch_message(message, context, self.read), UnsetType
-            ):
+            if turn.results and role == "assistant":
                 self._write_results(turn, out)
-                if written.add_native(message, patched, context):
-                    prompt, position = message, len(system)
-                continue
-            if marks_nothing and not is_native and len(parts) == 1 and role != "system":
+            if alone and role == "assistant":
+                turn.add_caller(parts, same_turn=previous_role == "assistant")
+            if message.wire == name:
+                patched = patch_message(message, context, self.read)
+                if not isinstance(patched, UnsetType):
+                    self._write_results(turn, out)
+                    if written.add_native(message, patched, context):
+                        prompt, position = message, len(system)
+                    continue
+            elif marks_nothing and len(parts) == 1 and role != "system":
                 only = parts[0]
                 if type(only) is Text and only.text and not only.refusal:
                     if turn.results:

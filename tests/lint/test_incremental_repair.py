@@ -1,0 +1,75 @@
+"""A repair writes and reads only what a fix changed: the result is that of writing and reading all
+of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from toolwire import Conversation, codec
+from toolwire.codec import encode_in_full, read_body, resolve
+from toolwire.conversation.json import JSON
+from toolwire.conversation.parts import Part, Result
+from toolwire.lint import all_rules, repair, repair_loop
+from toolwire.lint.rule import Example
+from toolwire.wires.engine.specs import Block
+
+EXAMPLES = [
+    pytest.param(example, id=f"{rule.name}-{n}")
+    for rule in all_rules()
+    for n, example in enumerate((*rule.bad, *rule.good))
+    if rule.scope != "stream"
+    and example.kind == "request"
+    and resolve(example.target)[0].name == example.wire
+]
+
+
+def sources(conversation: Conversation) -> list[object]:
+    """Every message, part and tool with its path, its JSON and its block type."""
+    found: list[object] = []
+    for message in conversation.messages:
+        found.append((message.role, message.wire, message.path, message.raw))
+        found += [part for read in message.parts for part in parts_with_sources(read)]
+    found += [(tool, tool.path, tool.raw) for tool in conversation.tools]
+    source = conversation.source
+    found += [conversation.settings, source.unknown_fields, source.setting_paths, source.body]
+    return [*found, conversation.pristine]
+
+
+def parts_with_sources(part: Part) -> Iterator[object]:
+    """A part and the parts of its output."""
+    spec = part.spec
+    yield part, part.path, part.raw, part.signature, spec.name if isinstance(spec, Block) else ""
+    if isinstance(part, Result) and isinstance(part.output, tuple):
+        for inner in part.output:
+            yield from parts_with_sources(inner)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_what_a_fix_leaves_alone_is_neither_written_nor_read_in_another_way(
+    example: Example, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_edited(conversation: Conversation, call_ids: set[str]) -> JSON:
+        body = codec.write_edited(conversation, call_ids)
+        assert body == encode_in_full(conversation, conversation.wire).body
+        return body
+
+    def read_edited(body: JSON, before: Conversation) -> Conversation:
+        conversation = codec.read_edited(body, before)
+        assert sources(conversation) == sources(read_body(body, before.wire, "request"))
+        return conversation
+
+    monkeypatch.setattr(repair_loop, "write_edited", write_edited)
+    monkeypatch.setattr(repair_loop, "read_edited", read_edited)
+    repair(example.body, example.wire, target=example.target)
+
+
+def test_messages_before_a_fix_stay_the_same_objects() -> None:
+    texts: list[JSON] = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    body: JSON = {"messages": [*texts, {"role": "user", "content": "c"}]}
+    before = read_body(body, "openai-chat", "request")
+    edited: JSON = {"messages": [*texts, {"role": "user", "content": "d"}]}
+    after = codec.read_edited(edited, before)
+    assert all(new is old for new, old in zip(after.messages[:2], before.messages[:2], strict=True))
+    assert after == read_body(edited, "openai-chat", "request") != before
