@@ -145,13 +145,13 @@ def drain_stream(stream: list[bytes], source: str, target: str) -> None:
         pass
 
 
-def memory_ratio() -> float:
+def memory_ratio(*, interleaved: bool) -> float:
     """How much more memory a stream needs at its peak that is many times as long: 1.0 is
     constant.
     """
     peaks = []
     for size in (CHUNKS, CHUNKS * LONGER):
-        stream = chunks.chat(size)
+        stream = chunks.chat(size, interleaved=interleaved)
         drain_stream(stream[:100], "openai-chat", "anthropic")
         trace()
         drain_stream(stream, "openai-chat", "anthropic")
@@ -231,8 +231,10 @@ def stream_page() -> list[str]:
     lines += [
         "",
         (
-            f"A stream {LONGER} times as long needs {memory_ratio():.2f} × the memory at its peak (1 is"
-            " constant): the arguments of a call are kept until it ends. Texts are not."
+            f"A stream {LONGER} times as long needs {memory_ratio(interleaved=False):.2f} × the memory"
+            " at its peak (1 is constant) if its calls come one after the other. If they are"
+            f" interleaved, it needs {memory_ratio(interleaved=True):.2f} ×: the target sends one call"
+            " after the other, so the arguments of the others wait."
         ),
     ]
     return lines

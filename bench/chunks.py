@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from itertools import count
+from operator import itemgetter
 
 CALLS = 4
 WORDS = 'the quick brown fox, na\\u00efve as ever, jumps over 13 lazy dogs \\"again\\" \\n and again'.split(
@@ -12,9 +13,9 @@ WORDS = 'the quick brown fox, na\\u00efve as ever, jumps over 13 lazy dogs \\"ag
 )
 
 
-def chat(chunks: int, *, steady: bool = True) -> list[bytes]:
+def chat(chunks: int, *, steady: bool = True, interleaved: bool = True) -> list[bytes]:
     """A stream of the chat shape, one event each. `steady=False` gives every chunk an id of its
-    own, as some servers do."""
+    own, as some servers do; `interleaved=False` sends one call after the other."""
     numbers = count()
 
     def chunk(delta: object, reason: str | None = None) -> bytes:
@@ -33,31 +34,23 @@ def chat(chunks: int, *, steady: bool = True) -> list[bytes]:
         }
         return b"data: " + json.dumps(body, separators=(",", ":")).encode() + b"\n\n"
 
-    def piece(call: int, text: str) -> bytes:
-        return chunk({"tool_calls": [{"index": call, "function": {"arguments": text}}]})
+    def piece(call: int, text: str) -> tuple[int, bytes]:
+        return call, chunk({"tool_calls": [{"index": call, "function": {"arguments": text}}]})
 
-    out = [chunk({"role": "assistant", "content": None, "refusal": None})]
-    for call in range(CALLS):
+    def start(call: int) -> tuple[int, bytes]:
         function = {"name": "write_note", "arguments": ""}
-        out.append(
-            chunk(
-                {
-                    "tool_calls": [
-                        {
-                            "index": call,
-                            "id": f"call_{call:024}",
-                            "type": "function",
-                            "function": function,
-                        }
-                    ]
-                }
-            )
-        )
-        out.append(piece(call, '{"text":"'))
-    while len(out) < chunks - CALLS - 2:
-        out.append(piece(len(out) % CALLS, f" {WORDS[len(out) // CALLS % len(WORDS)]}"))
-    out += [piece(call, '"}') for call in range(CALLS)]
-    return [*out, chunk({}, "tool_calls"), b"data: [DONE]\n\n"]
+        entry = {"index": call, "id": f"call_{call:024}", "type": "function", "function": function}
+        return call, chunk({"tool_calls": [entry]})
+
+    first = chunk({"role": "assistant", "content": None, "refusal": None})
+    pieces = [p for call in range(CALLS) for p in (start(call), piece(call, '{"text":"'))]
+    for n in range(len(pieces) + 1, chunks - CALLS - 2):
+        pieces.append(piece(n % CALLS, f" {WORDS[n // CALLS % len(WORDS)]}"))
+    pieces += [piece(call, '"}') for call in range(CALLS)]
+    if not interleaved:
+        pieces.sort(key=itemgetter(0))
+    events = [event for _, event in pieces]
+    return [first, *events, chunk({}, "tool_calls"), b"data: [DONE]\n\n"]
 
 
 def lines(stream: list[bytes]) -> list[bytes]:

@@ -702,10 +702,7 @@ MUTANTS = [
         "lint/test_repair_loop.py",
     ),
     Mutant(
-        "lint/repair_loop.py",
-        "self._renames.record(facts)",
-        "pass",
-        "lint/test_repair_id_map.py",
+        "lint/repair_loop.py", "self._renames.record(facts)", "pass", "lint/test_repair_id_map.py"
     ),
     Mutant(
         "lint/repair_loop.py",
