@@ -8,6 +8,10 @@ import pytest
 from gateway.serving import Doors
 
 from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.model import Choice, Conversation, Setting
+from toolwire.gateway.translation.sampling import fit_settings
+from toolwire.profiles.model_settings import limited_settings
+from toolwire.profiles.table import PROFILES
 
 TOOLS: JSON = [{"functionDeclarations": [{"name": "f"}]}]
 FORCED: JSON = {"functionCallingConfig": {"mode": "ANY"}}
@@ -149,3 +153,30 @@ def _ask(door: Doors, upstream: str, path: str, body: Object) -> httpx.Response:
         body = {key: body[key] for key in body if key != "model"}
     headers = {"anthropic-version": "2023-06-01"}
     return httpx.post(door.url(upstream) + path, json=body, headers=headers, timeout=600)
+
+
+MODELS = ("gpt-4o", "gpt-5", "gpt-5.2", "o3", "claude-opus-4-5", "claude-opus-4-7", "m")
+EXTREMES: dict[str, Setting] = {
+    "temperature": 9,
+    "top_p": 9,
+    "top_k": 9,
+    "top_logprobs": 9,
+    "logprobs": True,
+    "presence_penalty": 9,
+    "frequency_penalty": 9,
+    "stop": ["x"],
+    "effort": "high",
+    "max_tokens": 1,
+    "budget": 1024,
+    "seed": 1,
+}
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_only_limited_settings_are_changed_for_a_model(profile: str) -> None:
+    row = PROFILES[profile]
+    for model in MODELS:
+        settings: dict[str, Setting] = {**EXTREMES, "model": model, "choice": Choice("required")}
+        fitted, _ = fit_settings(Conversation((), settings=settings), row)
+        changed = {name for name, value in settings.items() if fitted.settings.get(name) != value}
+        assert changed <= limited_settings(row), model

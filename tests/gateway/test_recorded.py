@@ -56,7 +56,8 @@ def some(wire: str) -> list[StreamCase]:
 def expect_stream(data: bytes, source: str, api: str, asked: Object) -> bytes:
     """What `restream` gives, and the translator adds at the end."""
     sent = Translator(BY_WIRE[api], source, model="m").request(dump(asked))
-    sent = replace(sent, info=RequestInfo({"model": "m", **asked}, created=1, id="any"))
+    info = RequestInfo({"model": "m", **asked}, created=1, id="any")
+    sent = replace(sent, describe=lambda body: info)
     pipe = ResponseStream(Translator(BY_WIRE[api], source, model="m"), sent)
     return b"".join([*pipe.feed(data), *pipe.end()]) + pipe.trailer
 

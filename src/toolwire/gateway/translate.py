@@ -54,8 +54,8 @@ async def translate(request: GatewayRequest) -> None:
         raise RequestRejected(f"{place}{error.why}") from None
     upstream_request = request.upstream_request
     if request.tool_loop is None:
-        info = request.record.info(upstream_request.client_body)
-        upstream_request = request.upstream_request = replace(upstream_request, info=info)
+        upstream_request = replace(upstream_request, describe=request.record.info)
+        request.upstream_request = upstream_request
     _note_changes(request, upstream_request)
 
 

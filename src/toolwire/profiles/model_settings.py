@@ -103,6 +103,15 @@ parameter: 'reasoning'."; OpenRouter, vLLM and others take the effort from there
 DEFAULTS: dict[str, Setting] = {"temperature": 1, "top_p": 1}
 
 
+def limited_settings(profile: Profile) -> frozenset[str]:
+    """The settings that a provider takes not with every value, or not for every model."""
+    name = profile.name
+    refused = [setting for row in REFUSED.get(name, ()) for setting in row.settings]
+    budget = ("budget",) if name in NO_BUDGET_BESIDE_FORCED_CALLS else ()
+    tokens = ("max_tokens",) if name in LEAST_TOKENS else ()
+    return frozenset((*refused, *RANGES.get(name, ()), *budget, *tokens))
+
+
 def refused_settings(profile: Profile, settings: Mapping[str, Setting]) -> dict[str, str]:
     """The settings that the model of a request refuses, and why."""
     model = settings.get("model")

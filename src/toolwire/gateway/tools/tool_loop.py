@@ -79,8 +79,7 @@ class ToolLoop:
         self._finish: events.Finish | None = None
         self._base_slot = self._next_slot = 0
         first_request = self._next_request(may_call=True)
-        info = record.info(first_request.client_body)
-        self.first_request = replace(first_request, info=info)
+        self.first_request = replace(first_request, describe=record.info)
         self._output = MergedStream(
             translator,
             self.first_request,

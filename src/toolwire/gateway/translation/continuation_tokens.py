@@ -54,6 +54,8 @@ def needs_token(
         return True
     for message in messages:
         for part in message.parts:
+            if part.signature is None and part.__class__ is not Reasoning:
+                continue
             if client is not None and takes_signature(part, client):
                 continue
             if part.signature is not None:

@@ -49,7 +49,7 @@ from toolwire.gateway.translation.upstream_request import (
     replaces_functions,
     restore_custom_call,
 )
-from toolwire.profiles.model_settings import REFUSED_FIELDS
+from toolwire.profiles.model_settings import REFUSED_FIELDS, limited_settings
 from toolwire.profiles.table import Profile
 from toolwire.translate import translate_conversation
 from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy
@@ -91,6 +91,7 @@ class Translator:
     may use it at once."""
 
     __slots__ = (
+        "_limits",
         "_model_decides",
         "_reasoning_model",
         "api",
@@ -124,6 +125,7 @@ class Translator:
         self.cache_breakpoints: BreakpointPolicy = cache_breakpoints
         self.sampling_fields = sampling_fields
         self.same_wire = api.wire == wire.name
+        self._limits = limited_settings(profile)
         pattern = profile.reasoning_models
         self._reasoning_model = bool(pattern) and re.search(pattern, model) is not None
         """True if the model must get back what it reasoned."""
@@ -222,7 +224,7 @@ class Translator:
             unchanged: True if both are the same, so that the response may pass untranslated.
         """
         refused: tuple[Loss, ...] = ()
-        if not self.same_wire:
+        if not self.same_wire and not conversation.settings.keys().isdisjoint(self._limits):
             conversation, refused = fit_settings(conversation, self.profile)
         encoded = translate_conversation(
             conversation, self.target, cache_breakpoints=self.cache_breakpoints
@@ -347,9 +349,11 @@ class Translator:
 
     def needs_token(self, turn: Sequence[Message]) -> bool:
         """True if the model wants a turn back that the client's wire cannot carry."""
+        if self.same_wire:
+            return False
         wants_reasoning = bool(self.profile.reasoning_to_return)
         client = resolve(self.api.wire)[0].capabilities
-        return not self.same_wire and needs_token(turn, client, unsigned_reasoning=wants_reasoning)
+        return needs_token(turn, client, unsigned_reasoning=wants_reasoning)
 
     def token(self, turn: Sequence[Message], request: UpstreamRequest) -> str:
         """The continuation token of a turn that was streamed. What the client assembles equals what

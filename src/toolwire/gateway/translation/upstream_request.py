@@ -46,8 +46,9 @@ class UpstreamRequest(Struct, frozen=True, eq=False, kw_only=True):
     """The turns that were restored from continuation tokens."""
     custom_tools: frozenset[str] = frozenset()
     """The client's tools that take a free text instead of JSON arguments."""
-    info: RequestInfo | None = None
-    """What the response says about the request, if the provider does not."""
+    describe: Callable[[Object], RequestInfo] | None = None
+    """Returns, for the body of the client, what the response says about the request if the provider
+    does not."""
 
     def describe_pairs_by_order(self) -> tuple[str, ...]:
         """The place of each result that only its position assigns to a call, and of the call."""
@@ -60,10 +61,10 @@ class UpstreamRequest(Struct, frozen=True, eq=False, kw_only=True):
         )
 
     def response_info(self) -> RequestInfo:
-        """What the response says about the request. Without `info` it is the same for the same
+        """What the response says about the request. Without `describe` it is the same for the same
         request."""
-        if self.info is not None:
-            return self.info
+        if self.describe is not None:
+            return self.describe(self.client_body)
         return RequestInfo(self.client_body, id=self.digest())
 
     def digest(self) -> str:
