@@ -15,9 +15,9 @@ def cpu_page() -> list[str]:
     """The gateway against a pass-through on the same stack."""
     lines = [
         "CPU time of the server process for one request, through the gateway as `toolwire gateway` runs",
-        "it and through a bare",
-        "pass-through (uvicorn as it comes in front, aiohttp behind, bytes in, bytes out): one process",
-        f"each, {gateway_cpu.CONNECTIONS} connections that send the next request at once, in turns. The model",
+        "it, but for the log, and through a bare pass-through (uvicorn as it comes in front, aiohttp",
+        "behind, bytes in, bytes out): one process each, neither logs requests, clients and model in",
+        f"processes of their own, {gateway_cpu.CONNECTIONS} connections that send the next request at once, in turns. The model",
         "server speaks Anthropic. *Translated* requests come from a chat client, *same wire* requests",
         "from an Anthropic client. A stream has 50 events, each in a write of its own.",
         "",
