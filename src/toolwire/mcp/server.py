@@ -208,16 +208,23 @@ def _headers(scope: Scope) -> dict[bytes, bytes]:
     return dict(headers)
 
 
-async def _peek(receive: Receive, limit: int) -> tuple[bytes, Receive]:
-    """Read the body of a request, up to a limit, and return it with a `receive` that repeats it."""
+async def _peek(receive: Receive, limit: int) -> tuple[bytes, Receive] | None:
+    """Read the body of a request, up to a limit, and return it with a `receive` that repeats it.
+
+    None if the client left before the end of the body: the SDK would log that as an error.
+    """
     messages: list[Message] = []
-    body = b""
-    while len(body) <= limit:
+    parts: list[bytes] = []
+    size = 0
+    while size <= limit:
         message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
         messages.append(message)
         part = message.get("body", b"")
         assert isinstance(part, bytes)
-        body += part
+        parts.append(part)
+        size += len(part)
         if not message.get("more_body"):
             break
     waiting = iter(messages)
@@ -225,7 +232,7 @@ async def _peek(receive: Receive, limit: int) -> tuple[bytes, Receive]:
     async def repeat() -> Message:
         return next(waiting, None) or await receive()
 
-    return body, repeat
+    return b"".join(parts), repeat
 
 
 def _trace_context(request: Request | None, meta: Object) -> dict[str, str]:
@@ -305,6 +312,12 @@ class McpApp:
     ) -> None:
         """Handle a request in its session, if it has one, or without."""
         headers, is_post = _headers(scope), scope["method"] == "POST"
+        body = b""
+        if is_post:
+            peeked = await _peek(receive, self._limits.body)
+            if peeked is None:
+                return
+            body, receive = peeked
         session_id = headers.get(_SESSION_ID.encode())
         if session_id is not None:
             session = self._sessions.find(session_id.decode("latin-1"), _principal_of(scope))
@@ -314,14 +327,12 @@ class McpApp:
             if not is_post:
                 await answer(send, 404, b"", ())
                 return
-        elif is_post and b"mcp-protocol-version" not in headers:
-            body, receive = await _peek(receive, self._limits.body)
-            if needs_session(body):
-                session = await self._sessions.open(_principal_of(scope))
-                if session is not None:
-                    if await session.handle(scope, receive, send) != 200:
-                        self._sessions.end(session)
-                    return
+        elif b"mcp-protocol-version" not in headers and needs_session(body):
+            session = await self._sessions.open(_principal_of(scope))
+            if session is not None:
+                if await session.handle(scope, receive, send) != 200:
+                    self._sessions.end(session)
+                return
         await manager.handle_request(scope, receive, send)
 
     async def _open(self, stack: AsyncExitStack) -> None:
