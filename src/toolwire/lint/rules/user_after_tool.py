@@ -30,7 +30,9 @@ def _runs_before_user(facts: Facts) -> list[list[int]]:
         or facts.conversation.kind != "request"
     ):
         return []
-    indexes = {facts.message_index(result) for result in facts.results}
+    indexes = {
+        facts.message_index(result) for result in facts.results if _stays_result(facts, result)
+    }
     runs: list[list[int]] = []
     run: list[int] = []
     for index in facts.visible_indexes:
@@ -55,8 +57,17 @@ def _parts_for_user(facts: Facts, message: Message) -> list[Part]:
     """What a target on another wire gets as a user message after the results of a message."""
     if facts.own_wire:
         return []
-    parts = [part for part in message.parts if not isinstance(part, Result | Opaque)]
+    parts = [
+        part
+        for part in message.parts
+        if not isinstance(part, Opaque) and not _stays_result(facts, part)
+    ]
     return parts + [part for result in message.parts for part in _media(facts, result)]
+
+
+def _stays_result(facts: Facts, part: Part) -> bool:
+    """True for a result that is one for the target: on another wire, a provider's becomes text."""
+    return isinstance(part, Result) and (facts.own_wire or part.executor == "client")
 
 
 def _media(facts: Facts, part: Part) -> list[Media]:
