@@ -116,7 +116,9 @@ def _with_sent_id(part: Part, sent: PartMap[Call | Result, str]) -> Part:
     if isinstance(part, Call):
         return replace(part, id=sent.get(part, part.id))
     if isinstance(part, Result):
-        return replace(part, call_id=sent.get(part, part.call_id))
+        # Not every wire has a place for the name of a result that has an id.
+        name = part.name if part.origin == "minted" else None
+        return replace(part, call_id=sent.get(part, part.call_id), name=name)
     return part
 
 
