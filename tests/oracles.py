@@ -42,7 +42,6 @@ from toolwire.conversation.model import Kind
 from toolwire.lint import check, repair
 from toolwire.lint.fixes.transforms import MARK
 
-AMBIGUOUS = "ambiguous-same-name"
 DOCUMENTED = (UsageError, DecodeError)
 TOOL_PROTOCOLS = ("mcp", "oxp")
 """Wires that hold calls and results only, and no history."""
@@ -204,9 +203,6 @@ def translation_has_nothing_to_fix(given: Input) -> None:
     except DOCUMENTED:
         return
     found = check(there.body, given.target)
-    if (given.wire, resolve(given.target)[0].name) == ("adk", "gemini"):
-        # An id that ADK made is not sent to Gemini, even where pairing needs it (Known gaps).
-        found = [finding for finding in found if finding.name != AMBIGUOUS]
     expect_none([str(finding) for finding in found if finding.fix is not None])
     reported = {finding.name for finding in there.findings}
     errors = {finding.name for finding in found if finding.severity == "error"}

@@ -251,15 +251,19 @@ def test_the_first_answer_of_a_long_running_tool_is_paired_and_the_later_ones_st
     ] == [CALL_ID, CALL_ID]
 
 
-def test_a_second_result_is_reported_for_gemini_because_nothing_pairs_it() -> None:
+def test_a_second_result_is_sent_to_gemini_under_its_id_and_reported_where_none_can_be_sent() -> (
+    None
+):
     log = [
         event("a", call_part()),
         event("a", response_part({"n": 1}), role="user"),
         event("user", response_part({"n": 2}), role="user"),
     ]
-    assert [loss.pointer for loss in translate(log, NAME, "gemini", repair=False).losses] == [
-        "/2/content/parts/0"
-    ]
+    sent = translate(log, NAME, "gemini", repair=False)
+    assert sent.losses == []
+    assert [result.call_id for result in decode(sent.body, "gemini").results()] == [CALL_ID] * 2
+    refused = translate(log, NAME, "vertex-gemini-v1", repair=False)
+    assert [loss.pointer for loss in refused.losses] == ["/2/content/parts/0"]
 
 
 def test_a_confirmation_request_is_a_call_with_its_own_id() -> None:

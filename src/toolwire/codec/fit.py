@@ -71,6 +71,7 @@ def fit(
             conversation.messages,
             ordered=conversation.ordered,
             order_is_kept=not profile.results_in_any_order,
+            hidden_prefix=target.capabilities.hidden_id_prefix,
         )
     if not ids_stay and source_profile is not None and source_profile.wire != target.name:
         invalid = invalid_ids(seen.call_ids, source_profile.id_rule)

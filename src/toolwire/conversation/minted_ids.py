@@ -13,7 +13,11 @@ from toolwire.conversation.parts import Call, Message, Part, Result
 
 
 def needs_minted_ids(
-    messages: tuple[Message, ...], *, ordered: bool, order_is_kept: bool = True
+    messages: tuple[Message, ...],
+    *,
+    ordered: bool,
+    order_is_kept: bool = True,
+    hidden_prefix: str = "",
 ) -> bool:
     """Return True if pairing by name and order alone would pair calls and results differently.
 
@@ -25,10 +29,11 @@ def needs_minted_ids(
         ordered: True if order pairs the results of these messages.
         order_is_kept: True if order pairs results on the target, too. If not, two calls of one tool
             need ids before their results exist.
+        hidden_prefix: The prefix of ids that are left out like minted ones.
     """
-    if not order_is_kept and _calls_a_tool_twice(messages):
+    if not order_is_kept and _calls_a_tool_twice(messages, hidden_prefix):
         return True
-    stripped = _StrippedHistory(messages)
+    stripped = _StrippedHistory(messages, hidden_prefix)
     call_of = PartMap(
         (stripped.original_of[pair.result], pair.call)
         for pair in pairs(stripped.messages, ordered=order_is_kept)
@@ -45,8 +50,12 @@ def needs_minted_ids(
     )
 
 
-def _calls_a_tool_twice(messages: Iterable[Message]) -> bool:
-    """Return True if a turn has two calls of one tool, one of them with a minted id."""
+def _is_left_out(call_id: str, hidden_prefix: str) -> bool:
+    return is_minted(call_id) or (bool(hidden_prefix) and call_id.startswith(hidden_prefix))
+
+
+def _calls_a_tool_twice(messages: Iterable[Message], hidden_prefix: str) -> bool:
+    """Return True if a turn has two calls of one tool, one of them with an id that is left out."""
     minted_by_name: dict[str, bool] = {}
     previous_role = ""
     for message in messages:
@@ -55,7 +64,8 @@ def _calls_a_tool_twice(messages: Iterable[Message]) -> bool:
         previous_role = message.role
         for part in message.parts:
             if isinstance(part, Call):
-                known, minted = minted_by_name.get(part.name), is_minted(part.id)
+                known = minted_by_name.get(part.name)
+                minted = _is_left_out(part.id, hidden_prefix)
                 if known is not None and (known or minted):
                     return True
                 minted_by_name[part.name] = minted
@@ -87,7 +97,8 @@ class _IdentifiedHistory:
 class _StrippedHistory:
     """A history without its minted ids, as a reader of an ordered wire would get it."""
 
-    def __init__(self, messages: Iterable[Message]) -> None:
+    def __init__(self, messages: Iterable[Message], hidden_prefix: str) -> None:
+        self._hidden_prefix = hidden_prefix
         self.messages: list[Message] = []
         self.original_of: PartMap[Result, Result] = PartMap()
         """The result in the history for each result without its id."""
@@ -122,7 +133,7 @@ class _StrippedHistory:
 
     def _strip(self, result: Result) -> Result:
         stripped = result
-        if is_minted(result.call_id):
+        if _is_left_out(result.call_id, self._hidden_prefix):
             name = result.name or self._names.get(result.call_id)
             stripped = replace(result, origin="minted", name=name)
         self.original_of[stripped] = result

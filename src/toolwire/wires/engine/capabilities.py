@@ -132,6 +132,9 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """A result can be marked as an error."""
     result_parts: bool = True
     """A result can hold several parts; otherwise they are joined to one text."""
+    hidden_id_prefix: str = ""
+    """The prefix of ids that a client made for its own log; they are sent only if pairing needs
+    them."""
     result_media: Literal["inside", "after"] = "inside"
     """Media of a result stay inside it if its place holds them, or follow in a user message."""
     text_after_calls: bool = True

@@ -184,11 +184,13 @@ class EncodeContext(Struct, eq=False):
 
     def hides_id(self, sent: str) -> bool:
         """Return True if an optional id is left out: it is minted, and pairing does not need it."""
-        if not is_minted(sent):
-            return False
+        return is_minted(sent) and not self.sends_minted_ids()
+
+    def sends_minted_ids(self) -> bool:
+        """Return True if optional ids are sent, because pairing needs them."""
         if self.minted_ids_sent is None:
             self.minted_ids_sent = self.needs_minted_ids()
-        return not self.minted_ids_sent
+        return self.minted_ids_sent
 
     def _record_id(self, sent: str, original: str) -> str:
         if sent != original:

@@ -3,7 +3,8 @@
 - missing-and-empty-ids: ids are optional. A response repeats the id of its call if there is one; a
   minted id is not sent. Ids with the prefix `adk-` are made by Google's Agent Development Kit for
   its own log. It removes them before it calls this API (`remove_client_function_call_id`), because
-  some servers refuse ids that they did not assign. So they are not sent here either.
+  some servers refuse ids that they did not assign. So they are sent, like minted ids, only where
+  pairing needs them.
 - parallel-calls-by-order: without ids, responses are in the order of their calls, together in one
   content that holds nothing else. Each names the function that it answers.
 - results-in-every-form: by convention `response` holds `output` or `error`; any other object is the

@@ -9,10 +9,12 @@ from toolwire.wires.families.contents.parts import CAPABILITIES as CONTENTS
 from toolwire.wires.families.contents.parts import ContentParts
 
 NAME = "gemini"
-PARTS = ContentParts(NAME, hidden_prefix="adk-")
+_ADK_ID = "adk-"
+PARTS = ContentParts(NAME, hidden_prefix=_ADK_ID)
 WEB_SEARCH = WebSearchForm(kind="googleSearch", excludes_functions=True)
 CAPABILITIES = replace(
     CONTENTS,
+    hidden_id_prefix=_ADK_ID,
     reasoning_in_history=False,
     choice_names="required",
     format_fields=frozenset(),

@@ -241,7 +241,7 @@ class ContentParts:
 
     Args:
         name: The wire's name.
-        hidden_prefix: The prefix of ids that a client made for its own log; they are not sent.
+        hidden_prefix: The prefix of ids that a client made for its own log, as in the capabilities.
     """
 
     __slots__ = ("_by_field", "_hidden_prefix", "_optional_ids", "blocks", "name", "writers")
@@ -406,7 +406,7 @@ class ContentParts:
             }
         block: Object = {"name": name}
         sent_id = context.result_id(result)
-        if self._is_hidden(sent_id):
+        if self._is_hidden(sent_id, context):
             answered = f"={sent_id}"
             if answered in context.called_names:
                 context.report_loss(
@@ -436,12 +436,14 @@ class ContentParts:
     def _id_to_write(self, call: Call, context: EncodeContext) -> str | None:
         """The id of a call; None if it is minted or hidden."""
         call_id = context.wire_id(call)
-        if call_id is None or not self._is_hidden(call_id):
+        if call_id is None or not self._is_hidden(call_id, context):
             return call_id
         # A reader of the body mints an id instead; the id map leads from that to the original.
         minted = mint(context.seed, context.ordinal - 1, context.name(call.name))
         context.sent_ids[minted] = call.id
         return None
 
-    def _is_hidden(self, call_id: str) -> bool:
-        return bool(self._hidden_prefix) and call_id.startswith(self._hidden_prefix)
+    def _is_hidden(self, call_id: str, context: EncodeContext) -> bool:
+        """True for an id of the client's log that pairing does not need."""
+        prefix = self._hidden_prefix
+        return bool(prefix) and call_id.startswith(prefix) and not context.sends_minted_ids()
