@@ -14,7 +14,7 @@ from msgspec import Struct
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Result
-from toolwire.streaming.events import Chunk, PartComplete, PartStart, StreamError, TurnStart
+from toolwire.streaming.events import Chunk, PartStart, StreamError, TurnStart
 from toolwire.wires.adk.bodies import write
 from toolwire.wires.adk.events import AGENT, answer_event, write_block
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -56,29 +56,23 @@ class EventWriter(ContentWriter):
         return event
 
     def start_turn(self, event: TurnStart) -> list[Chunk]:
+        if self.parts_in_queue():
+            return []  # the turn begins with the part that waits for them
         return self._complete_turn() if event.role == "tool" else self._write_results()
 
     def start(self, event: PartStart) -> list[Chunk]:
-        super().start(event)
-        return self._write_results()
+        out = [] if self.parts_in_queue() else self._write_results()
+        return [*out, *super().start(event)]
 
     def appender(self, queued: QueuedPart) -> Callable[[str], object] | None:
         if self.turn_parts and self.turn_parts[-1].part is queued.part:
             return self.turn_parts[-1].texts.append
         return None
 
-    def complete(self, event: PartComplete) -> list[Chunk]:
-        if not isinstance(event.part, Result):
-            return [*self._write_results(), *super().complete(event)]
-        out = self._complete_turn()
-        block = write_block(event.part, self.context)
-        if block is not None:
-            self.turn_results.append((event.part, block))
-        return out
-
     def open_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
+        out = self._write_results()
         self.turn_parts.append(_TurnPart(queued.part))
-        return self.grow_part(queued, text)
+        return [*out, *self.grow_part(queued, text)]
 
     def grow_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
         part = queued.part
@@ -88,11 +82,16 @@ class EventWriter(ContentWriter):
         return [self._partial_event(part, text_block(part, text))]
 
     def write_part(self, part: Part, choice: int) -> list[Chunk]:
+        is_result = isinstance(part, Result)
+        out = self._complete_turn() if is_result else self._write_results()
         block = write_block(part, self.context)
         if block is None:
-            return []
+            return out
+        if is_result:
+            self.turn_results.append((part, block))
+            return out
         self.turn_parts.append(_TurnPart(part, block))
-        return [self._partial_event(part, block)]
+        return [*out, self._partial_event(part, block)]
 
     def _partial_event(self, part: Part, block: JSON) -> Chunk:
         return {**answer_event(self.head, [(part, block)]), "partial": True}
