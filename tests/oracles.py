@@ -8,6 +8,7 @@ the laws in `laws/` ask more, of cases that are known.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -298,7 +299,7 @@ def translation_reports_what_it_loses(given: Input) -> None:
         if _is_reported(part.path, reported):
             continue
         if isinstance(part, Result):
-            if any(piece not in texts for piece in _text_pieces(part)):
+            if any(word not in texts for word in _words(part)):
                 lost.append(f"{part.path}: the result {part.text}")
         elif calls[_call_content(part)]:
             calls[_call_content(part)] -= 1
@@ -307,9 +308,9 @@ def translation_reports_what_it_loses(given: Input) -> None:
     expect_none(lost)
 
 
-def _text_pieces(result: Result) -> list[str]:
-    """The texts of a result without its media and without blanks; of JSON, which another wire may
-    write or read in another way, the texts in it."""
+def _words(result: Result) -> list[str]:
+    """The words of a result without its media; of JSON, which another wire may write or read in
+    another way, the words of the texts in it."""
     output: JSON
     if isinstance(result.output, tuple):
         output = [part.text for part in result.output if isinstance(part, Text)]
@@ -318,7 +319,7 @@ def _text_pieces(result: Result) -> list[str]:
         with suppress(ValueError):
             output = parse(output) if isinstance(output, str) else output
     texts = [value for _, value in leaves(output) if isinstance(value, str)]
-    return ["".join(text.split()) for text in texts]
+    return [word for text in texts for word in re.findall(r"\w+", text)]
 
 
 def _joined_texts(conversation: Conversation) -> str:
