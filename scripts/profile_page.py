@@ -102,6 +102,8 @@ def check_sentence(name: str, value: object, meaning: str) -> str:
         return VALUES[name][str(value)]
     if name in PATTERNS:
         return PATTERNS[name].format(f"`{value}`")
+    if name == "refused_message_fields" and isinstance(value, tuple):
+        return f"a message must not have the field {', '.join(map(code, value))}"
     if name == "accepted_roles" and isinstance(value, tuple):
         return f"the role of a message must be one of {', '.join(map(code, value))}"
     if name == "sometimes_accepted" and isinstance(value, tuple):

@@ -111,6 +111,8 @@ CLASSES: dict[int, tuple[str, ...]] = {
     75: ("late-system-message",),
     76: ("same-role-twice",),
     77: ("lone-surrogate",),
+    78: ("field-refused",),
+    79: ("item-shape",),
 }
 """Every known way in which the identity of a tool call breaks: the number in the code, and the
 rules that have it."""

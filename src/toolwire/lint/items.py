@@ -53,8 +53,26 @@ def with_items(facts: Facts, new: Mapping[int, Sequence[JSON]]) -> JSON:
 
 
 def without_id(item: Object) -> Object:
-    """An item without its id."""
-    return {key: value for key, value in item.items() if key != "id"}
+    """An item without its id; a message of the assistant then has the form of an input."""
+    return as_input_message({key: value for key, value in item.items() if key != "id"})
+
+
+def as_input_message(item: Object) -> Object:
+    """A message of the assistant without an id as plain text, if it is nothing but text.
+
+    The form with blocks is that of an output, which the types of the SDK take only with an id.
+    """
+    content = item.get("content")
+    if item.get("role") != "assistant" or "id" in item or not isinstance(content, list):
+        return item
+    texts: list[str] = []
+    for block in content:
+        text = block.get("text") if isinstance(block, dict) else None
+        if not isinstance(text, str) or not isinstance(block, dict) or block.get("annotations"):
+            return item
+        texts.append(text)
+    kept = {key: value for key, value in item.items() if key != "status"}
+    return {**kept, "content": "\n".join(texts)}
 
 
 def is_model_item(kind: str, item: Object) -> bool:

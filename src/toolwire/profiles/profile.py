@@ -107,6 +107,8 @@ class Profile(Struct, frozen=True):
     rejects_lone_surrogates: bool = True
     """True if half a surrogate pair in a text is rejected as invalid JSON: claude-code#1709,
     opencode#14630, oai-compatible-copilot#271."""
+    refused_message_fields: tuple[str, ...] = ()
+    """Fields of other servers that are rejected in a message."""
     accepted_roles: tuple[str, ...] = ()
     """The roles that a message of a history may have; empty if no check is known."""
     system_comes_first: bool = False

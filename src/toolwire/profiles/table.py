@@ -37,6 +37,10 @@ _NO_PREFILL = r"claude-[a-z]+-(?:4[.-][6-9]|[5-9])(?!\d)"
 """copilot-api#261 (4.6 and later, not 4.5), conductor#1115, opencode#22404, magic-context#511."""
 
 
+_REASONING_FIELD = ("reasoning_content",)
+"""Groq: freellmapi#1070, Kai#265. Cerebras: OpenMinis#361. Mistral, whose messages take no other
+fields at all: crush#1590, litellm#30835, OpenMinis#87."""
+
 _GEMINI_ROLES = ("user", "model", "function", "tool", "system")
 """openagent#1666, dify-official-plugins#566: "Please use a valid role: user, model"; others come
 from older clients and are left alone."""
@@ -230,6 +234,7 @@ _PROFILES = (
     Profile(
         "groq",
         "openai-chat",
+        refused_message_fields=_REASONING_FIELD,
         id_rule=_ANY,
         name_rule=_NAME,
         last_seen="2026-08",
@@ -246,6 +251,7 @@ _PROFILES = (
     Profile(
         "cerebras",
         "openai-chat",
+        refused_message_fields=_REASONING_FIELD,
         id_rule=_ANY,
         name_rule=_NAME,
         last_seen="2026-08",
@@ -648,6 +654,7 @@ _PROFILES = (
     Profile(
         "mistral",
         "mistral",
+        refused_message_fields=_REASONING_FIELD,
         empty_content="reply",
         system_comes_first=True,
         id_rule=IdRule("a-zA-Z0-9", 9, exact=True),
@@ -665,6 +672,7 @@ _PROFILES = (
     Profile(
         "mistral-legacy",
         "mistral",
+        refused_message_fields=_REASONING_FIELD,
         empty_content="reply",
         system_comes_first=True,
         id_rule=IdRule("a-zA-Z0-9", 9, exact=True),

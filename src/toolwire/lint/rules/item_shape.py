@@ -1,0 +1,110 @@
+"""An item has a field or a block in a form that the target refuses.
+
+Programs send the items of a response back as the next input. Two habits break them. A dump of the
+objects of an SDK adds null for fields that the server never sent ("Unknown parameter:
+'input[1].status'"), and others leave out empty fields that are required ("missing required field
+`summary`"). And the text of a message has a type for each side: an assistant writes `output_text`,
+all others write `input_text` ("Invalid value: 'input_text'. Supported values are: 'output_text' and
+'refusal'.").
+
+The fix removes the null, adds the empty list, and corrects the type. Nothing is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from toolwire.conversation.json import JSON, Object
+from toolwire.lint.examples.chat import USER
+from toolwire.lint.examples.items import function_call, items_example, reasoning_item
+from toolwire.lint.facts import Facts
+from toolwire.lint.items import as_input_message, input_items, with_items
+from toolwire.lint.rule import FixedBody, Problem, Rule
+
+_NOT_NULL = {
+    "reasoning": ("status", "content", "summary"),
+    "message": ("status",),
+    "function_call": ("status",),
+}
+"""Fields that an item may lack but that must not be null, by the type of the item."""
+_TEXT_TYPES = ("text", "input_text", "output_text")
+
+
+def _corrected(kind: str, item: Object) -> tuple[Object, list[str]]:
+    """An item in the form that is accepted, and what was wrong."""
+    problems = [name for name in _NOT_NULL.get(kind, ()) if name in item and item[name] is None]
+    corrected = {name: value for name, value in item.items() if name not in problems}
+    texts = [f"{name} is null" for name in problems]
+    if kind == "reasoning" and "summary" not in corrected:
+        corrected["summary"] = []
+        texts = texts or ["summary is missing"]
+    content = item.get("content")
+    if kind == "message" and isinstance(content, list):
+        expected = "output_text" if item.get("role") == "assistant" else "input_text"
+        blocks = [_with_type(block, expected) for block in content]
+        if blocks != content:
+            corrected = as_input_message({**corrected, "content": blocks})
+            texts.append(f"the type of its text is not {expected}")
+    return corrected, texts
+
+
+def _with_type(block: JSON, expected: str) -> JSON:
+    """A block with the right type, if it is a text."""
+    if not isinstance(block, dict) or block.get("type") not in _TEXT_TYPES:
+        return block
+    return {**block, "type": expected}
+
+
+def _corrections(facts: Facts) -> list[tuple[int, Object, list[str]]]:
+    """The refused items: index, accepted form, and what is wrong."""
+    found = [(index, *_corrected(kind, item)) for index, kind, item in input_items(facts)]
+    return [(index, item, texts) for index, item, texts in found if texts]
+
+
+def _check(facts: Facts) -> Iterable[Problem]:
+    for index, item, texts in _corrections(facts):
+        for text in texts:
+            yield ("input", index), f"of this {item.get('type', 'message')} item, {text}", "safe"
+
+
+def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
+    corrections = _corrections(facts)
+    if not corrections:
+        return None
+    items = {index: [item] for index, item, _ in corrections}
+    changes = [(("input", index), "corrected the form of the item") for index, _, _ in corrections]
+    return FixedBody(with_items(facts, items), tuple(changes))
+
+
+def _reply(kind: str, role: str = "assistant", **more: JSON) -> JSON:
+    return {"role": role, "content": [{"type": kind, "text": "hello"}], **more}
+
+
+_REASONING: Object = {"type": "reasoning", "id": "rs_1", "encrypted_content": "gAAAAA"}
+RULE = Rule(
+    "TW079",
+    "item-shape",
+    title="an item has a field or a block in a form that the target refuses",
+    cost="lossless",
+    check=_check,
+    fix=_fix,
+    order=10,
+    scope="body",
+    concerns=lambda profile: bool(profile.item_id_prefixes),
+    bad=(
+        items_example(_REASONING, _reply("output_text", type="message", id="msg_1")),
+        items_example(
+            reasoning_item(encrypted_content="gAAAAA", status=None, content=None),
+            function_call("call_1", "fc_1"),
+            {"type": "function_call_output", "call_id": "call_1", "output": "1"},
+        ),
+        items_example(_reply("input_text"), USER),
+        items_example(_reply("output_text", "user")),
+        items_example(_reply("text", "user")),
+    ),
+    good=(
+        items_example(_reply("output_text"), _reply("input_text", "user")),
+        items_example(_reply("input_text", "developer")),
+        items_example(_reply("text", "user"), target="deepseek-responses"),
+    ),
+)
