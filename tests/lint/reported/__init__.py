@@ -1,0 +1,1 @@
+"""Histories that providers refused, rebuilt from public reports: one module per wire."""
