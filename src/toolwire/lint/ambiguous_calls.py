@@ -1,6 +1,7 @@
 """Open calls whose result may be in the history under an id that does not identify it.
 
-No fix may add a result for such a call: the real one exists. This module knows no rule.
+No fix may add a result for such a call: the real one exists. Nor does a copy of a call need one: it
+is removed. This module knows no rule.
 """
 
 from __future__ import annotations
@@ -8,19 +9,29 @@ from __future__ import annotations
 from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
-from toolwire.lint.ids.duplicates import distinct_calls_sharing_an_id, has_repeated_ids
+from toolwire.lint.ids.duplicates import (
+    calls_sharing_an_id,
+    copies_of_calls,
+    distinct_calls_sharing_an_id,
+    has_repeated_ids,
+    ids_must_differ,
+)
 from toolwire.lint.ids.output_as_id import results_with_output_as_id
 from toolwire.lint.memo import once_per_history
 
 
 @once_per_history
 def ambiguous_calls(facts: Facts) -> PartSet[Call]:
-    """The open calls that share an id with a call that has a result, or whose turn
-    holds a result with its output as id.
+    """The open calls that share an id with a call that has a result, or whose turn holds a result
+    with its output as id; and copies of calls, where the target refuses them.
     """
     if not facts.open_calls:
         return PartSet()
     ambiguous = PartSet(call for _, calls, _ in results_with_output_as_id(facts) for call in calls)
+    if has_repeated_ids(facts) and ids_must_differ(facts):
+        for group in calls_sharing_an_id(facts):
+            for copy in copies_of_calls(facts, group):
+                ambiguous.add(copy)
     for group in distinct_calls_sharing_an_id(facts) if has_repeated_ids(facts) else ():
         if any(call in facts.result_of for call in group):
             for call in group:

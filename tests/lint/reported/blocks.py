@@ -226,6 +226,12 @@ BLOCKS = [
         ("result-with-extra",),
     ),
     ReportedHistory(
+        "claude-code#20901",
+        "anthropic",
+        claude(user(), a(use("toolu_1", 1)), a(use("toolu_1", 1)), u(answer("toolu_1", 1)), user()),
+        ("id-dup-call",),
+    ),
+    ReportedHistory(
         "claude-code#21089",
         "anthropic",
         claude(user(), a(use("toolu_1", 1)), a(use("toolu_1", 1)), u(answer("toolu_1", 1))),
@@ -366,9 +372,12 @@ BLOCKS = [
         claude(user(), a(use("toolu_1", 1)), u({"type": "tool_result", "tool_use_id": "toolu_1"})),
         (),
     ),
-    ReportedHistory("prefill-4-5", "anthropic", claude(user(), say("{")), ()),
+    ReportedHistory("prefill-4-5", "anthropic", claude(user(), say("{"), tools=[]), ()),
     ReportedHistory(
-        "trailing-space-prefill", "anthropic", claude(user(), say("so ")), ("content-shape",)
+        "trailing-space-prefill",
+        "anthropic",
+        claude(user(), say("so "), tools=[]),
+        ("content-shape",),
     ),
     ReportedHistory(
         "copilot-api#261",
