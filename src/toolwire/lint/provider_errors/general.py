@@ -141,7 +141,8 @@ _ABOUT_REASONING = (
         rf"{then(MESSAGE_PLACE, REASONING, UNSUPPORTED)}|(?:property|field|parameter|name):? "
         rf"{REASONING}(?!\.) (?:is |was )?{UNSUPPORTED}|{UNSUPPORTED} (?:field|parameter"
         rf"|property):? "
-        rf"{REASONING}(?!\.)",
+        rf"{REASONING}(?!\.)|\breasoning (?:\w+ )?(?:items?|blocks?|parts?)(?: \w+){{0,2}}"
+        rf" (?:only|{UNSUPPORTED})|remove (?:the |all )?(?:reasoning|thinking) (?:items|blocks)",
         rules=("signature-foreign", "wrong-vocabulary"),
         meaning="the provider seems to have no field for the reasoning that other servers send",
         example="'messages.2' : property 'reasoning' is unsupported, did you mean 'role'?",
@@ -189,8 +190,9 @@ _ABOUT_REASONING = (
     ErrorPattern(
         rf"{then('assistant', MISSING, r'thinking (?:block|content)', gap=60)}"
         r"|(?:must|should) (?:start|begin) with (?:an? )?thinking|thinking blocks? (?:is |are )?"
-        r"(?:missing|required|expected)",
-        rules=("thinking-missing", "signature-foreign"),
+        r"(?:missing|required|expected)|\bthinking\b.{0,60}\b(?:passed|sent|returned|given) back",
+        also=r"^(?!.{0,20000}reasoning_(?:content|text|details))",
+        rules=("thinking-missing", "reasoning-content-missing", "signature-foreign"),
         meaning="a turn with calls seems to lack its thinking block",
         implies={"reasoning_to_return": "thinking"},
         example="assistant messages with tool use are required to include their thinking blocks",

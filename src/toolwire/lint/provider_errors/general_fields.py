@@ -36,6 +36,8 @@ _NO_TOOLS = (
     r"|provided|specified|given|available)|\btools (?:is|are|was|were|must be|field is) (?:\w+ )?"
     r"(?:missing|required|defined|provided|empty)|\bwithout (?:the |any |a )?tools\b)"
 )
+_REFUSED_BY_DECODER = r"request.{0,200}(?:delimiter|extra data|unterminated string).{0,20}: line \d"
+"""A server that reads the arguments of calls repeats what its decoder says."""
 _BROKEN = r"(?:invalid|malformed|broken|unparsable|failed to parse)"
 _OTHER_FORMAT = rf"(?:{UNSUPPORTED}|supported values|expected tags|any variant)"
 BROKEN_CALL_RULES = ("args-invalid-json", "args-empty-string", "args-wrong-type", "args-merged")
@@ -130,7 +132,7 @@ ABOUT_ARGUMENTS = (
     ),
     ErrorPattern(
         near(ARGUMENTS, BROKEN_JSON) + rf"|{then(_BROKEN, CALL, 'json', gap=40)}|{JSON_ERROR}",
-        also=rf"{_OF_A_CALL}|invalid args\b|invalid arguments:",
+        also=rf"{_OF_A_CALL}|invalid args\b|invalid arguments:|{_REFUSED_BY_DECODER}",
         rules=BROKEN_CALL_RULES,
         meaning="the arguments of a call seem to be broken",
         implies={"arguments_format": "json"},
@@ -254,7 +256,7 @@ ABOUT_SHAPES = (
         r"|invalid content\b|content: empty array|parameter: content|param:"
         r" messages\S{1,20}content",
         also=rf"message|assistant|{MESSAGE_PLACE}|parts|消息|text parameter|no attribute|: content"
-        r"|invalid content",
+        r"|invalid content|history|conversation|content blocks?",
         rules=("content-shape", "output-not-string"),
         meaning="the content of a message seems to be missing, empty or of the wrong type",
         implies={"assistant_content": "some"},

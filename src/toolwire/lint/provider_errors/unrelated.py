@@ -83,6 +83,7 @@ UNRELATED_ERRORS = (
             r" (?:the )?"
             r"(?:image|pdf|file|media)|invalid image|(?:pdf|document) (?:pages?|exceeds|is too)"
             r"|maximum of \d+ (?:pdf|images?|pages)|unsupported image|too many images"
+            r"|image\.source|(?:image|document|media)\S{0,40}base64"
         ),
     ),
     UnrelatedError(
@@ -134,6 +135,7 @@ UNRELATED_ERRORS = (
         "the body is not valid JSON, often because a text was cut inside a character",
         weak_pattern=(
             r"body is not valid json|could ?n.?t parse the json body|invalid (?:json body|utf-?8)"
+            r"|request .{0,60}invalid json|in json at position"
         ),
     ),
     UnrelatedError(
