@@ -23,7 +23,7 @@ from gateway.cells import (  # noqa: E402
     pages,
     ways,
 )
-from gateway.serving import FRONTS, UPSTREAMS, Doors, doors  # noqa: E402
+from gateway.serving import FRONTS, UPSTREAMS, Gateways, serve_gateways  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "gateway-matrix.md"
 CLIENT = {
@@ -105,18 +105,18 @@ def embeddings_row(
     return cells
 
 
-def cell_runner(door: Doors) -> Callable[[str, str, str, bool], str | None]:
+def cell_runner(gateways: Gateways) -> Callable[[str, str, str, bool], str | None]:
     """Tries a cell."""
-    chats = {name: pages(door, name) for name in SCENARIOS if name != "aborts"}
+    chats = {name: pages(gateways, name) for name in SCENARIOS if name != "aborts"}
 
     def holds(front: str, upstream: str, scenario: str, stream: bool) -> str | None:
         try:
             if front == EMBEDDINGS:
                 embeddings(upstream)
             elif front in ALL_CLIENTS or scenario == "aborts":
-                SCENARIOS[scenario](door, front, upstream, stream)
+                SCENARIOS[scenario](gateways, front, upstream, stream)
             else:
-                assert_page(door, upstream, scenario, chats[scenario][upstream])
+                assert_page(gateways, upstream, scenario, chats[scenario][upstream])
         except Exception as error:  # whatever a client raises is what is wrong
             return f"{type(error).__name__}: {str(error)[:200]}"
         return None
@@ -134,8 +134,8 @@ def main() -> int:
                 file=sys.stderr,
             )
         return int(stale)
-    with doors() as door:
-        PAGE.write_text(page(cell_runner(door)))
+    with serve_gateways() as gateways:
+        PAGE.write_text(page(cell_runner(gateways)))
     return 0
 
 

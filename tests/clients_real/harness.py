@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from gateway.serving import Doors
+from gateway.serving import Gateways
 from msgspec import Struct
 
 from toolwire import decode
@@ -214,7 +214,7 @@ class ClientRun(Struct, frozen=True):
 
 
 def run(
-    door: Doors,
+    gateways: Gateways,
     cell: Cell,
     command: Sequence[str],
     *,
@@ -223,7 +223,7 @@ def run(
     given: str = "",
 ) -> ClientRun:
     """Run a program of a client in a folder that is also its home, and collect its requests."""
-    mock = door.mocks[cell.upstream]
+    mock = gateways.mocks[cell.upstream]
     mock.requests.clear()
     kept = {name: os.environ[name] for name in ("LANG", "TMPDIR") if name in os.environ}
     kept |= {"PATH": path_of(cell.client), "HOME": str(folder), "NO_PROXY": "127.0.0.1"}

@@ -18,7 +18,7 @@ from clients_real.harness import (
     record_cell,
     run,
 )
-from gateway.serving import Doors
+from gateway.serving import Gateways
 from gateway.turns import PNG
 
 BY_NAME = {agent.client.name: agent for agent in AGENTS}
@@ -28,31 +28,35 @@ CELLS = cells([agent.client for agent in AGENTS])
 FILES = {"oslo": 4, "rome": 21, "bern": 11, "kyiv": 17}
 
 
-def _talk(door: Doors, agent: Agent, cell: Cell, folder: Path) -> None:
+def _talk(gateways: Gateways, agent: Agent, cell: Cell, folder: Path) -> None:
     for name, degrees in FILES.items():
         (folder / f"{name}.txt").write_text(f"{degrees} degrees\n")
     (folder / "blue.png").write_bytes(PNG)
     turns = agent.turns(folder, cell.upstream)
     first, second = prompts(turns)
-    url = door.url(cell.upstream)
+    url = gateways.url(cell.upstream)
     finished = join(
-        ask(door, agent, Question(cell, url, first, resume=False), folder),
-        ask(door, agent, Question(cell, url, second, resume=True), folder),
+        ask(gateways, agent, Question(cell, url, first, resume=False), folder),
+        ask(gateways, agent, Question(cell, url, second, resume=True), folder),
     )
     check(cell, finished, turns)
 
 
-def ask(door: Doors, agent: Agent, question: Question, folder: Path) -> ClientRun:
+def ask(gateways: Gateways, agent: Agent, question: Question, folder: Path) -> ClientRun:
     """Write the files of an agent, and run it with a question."""
     start = agent.start(question)
     for path, text in start.files.items():
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(text)
-    return run(door, question.cell, start.command, folder=folder, env=start.env, given=start.given)
+    return run(
+        gateways, question.cell, start.command, folder=folder, env=start.env, given=start.given
+    )
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)
-def test_an_agent_gets_every_result_to_its_call(cell: Cell, door: Doors, tmp_path: Path) -> None:
+def test_an_agent_gets_every_result_to_its_call(
+    cell: Cell, gateways: Gateways, tmp_path: Path
+) -> None:
     install(cell.client)
     with record_cell(cell):
-        _talk(door, BY_NAME[cell.client.name], cell, tmp_path)
+        _talk(gateways, BY_NAME[cell.client.name], cell, tmp_path)

@@ -23,7 +23,7 @@ from clients_real.harness import (
     run,
     scripts,
 )
-from gateway.serving import Doors
+from gateway.serving import Gateways
 from msgspec import Struct
 
 PROGRAMS = Path(__file__).parent / "frameworks"
@@ -168,18 +168,20 @@ def _program(client: Client) -> list[str]:
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=str)
-def test_a_framework_gets_every_result_to_its_call(cell: Cell, door: Doors, tmp_path: Path) -> None:
+def test_a_framework_gets_every_result_to_its_call(
+    cell: Cell, gateways: Gateways, tmp_path: Path
+) -> None:
     install(cell.client)
     framework = BY_NAME[cell.client.name]
     turns = framework.turns(cell.api)
     request = {
         "api": cell.api,
-        "url": door.url(cell.upstream),
+        "url": gateways.url(cell.upstream),
         "model": cell.model,
         "scripts": scripts(turns),
         "stream": cell.stream,
     }
     command = [*_program(cell.client), json.dumps(request)]
     with record_cell(cell):
-        finished = run(door, cell, command, folder=tmp_path, env={})
+        finished = run(gateways, cell, command, folder=tmp_path, env={})
         (check_texts if framework.results_as_text else check)(cell, finished, turns)

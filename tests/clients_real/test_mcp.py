@@ -23,7 +23,7 @@ from clients_real.harness import (
     run,
 )
 from clients_real.test_agents import ask
-from gateway.serving import Doors
+from gateway.serving import Gateways
 from oxp_server.serving import running
 
 from toolwire import decode
@@ -72,26 +72,26 @@ def _turn(names: list[str], *, image: bool) -> Turn:
 
 @pytest.mark.parametrize("cell", [*map(_cell, NAMES)], ids=str)
 def test_an_agent_calls_the_tools_of_a_server_it_started(
-    cell: Cell, door: Doors, tmp_path: Path
+    cell: Cell, gateways: Gateways, tmp_path: Path
 ) -> None:
     install(cell.client)
     agent = BY_NAME[cell.client.name]
-    url = door.url(cell.upstream)
+    url = gateways.url(cell.upstream)
     with record_cell(cell):
         hello = Question(cell, url, "[[text hello]]", resume=False, tools=SERVER)
-        first = ask(door, agent, hello, tmp_path)
+        first = ask(gateways, agent, hello, tmp_path)
         image = agent.view is not None and cell.upstream not in agent.lost_images
         turns: list[Turn] = [_turn(_names(first, cell.upstream), image=image), []]
         finished = first
         for prompt in prompts(turns):
             question = Question(cell, url, prompt, resume=True, tools=SERVER)
-            finished = join(finished, ask(door, agent, question, tmp_path))
+            finished = join(finished, ask(gateways, agent, question, tmp_path))
         check(cell, finished, turns)
 
 
 @pytest.mark.parametrize("over", ["stdio", "http"])
 def test_the_client_of_fastmcp_gets_every_kind_of_result(
-    over: str, door: Doors, tmp_path: Path
+    over: str, gateways: Gateways, tmp_path: Path
 ) -> None:
     install(FASTMCP)
     cell = Cell(FASTMCP, "mcp", "openai-chat", stream=True, tools=f"mcp-{over}")
@@ -99,7 +99,7 @@ def test_the_client_of_fastmcp_gets_every_kind_of_result(
     with record_cell(cell), running(ToolServer(station)) as server:
         given = SERVER if over == "stdio" else f"{server.url}/mcp"
         command = [FASTMCP.python, program, json.dumps(given)]
-        finished = run(door, cell, command, folder=tmp_path, env={})
+        finished = run(gateways, cell, command, folder=tmp_path, env={})
         assert finished.output, finished.errors[-2000:]
         tools, oslo, rome, status, picture, unknown = json.loads(finished.output)
         assert tools == ["Station_Picture", "Station_StationStatus", "Station_Weather"]

@@ -117,10 +117,10 @@ CHAT_STREAM = (
 
 def block(index: int, kind: Object, *deltas: Object) -> list[bytes]:
     """A block of a message."""
-    told: list[Object] = [{"type": "content_block_start", "index": index, "content_block": kind}]
-    told += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
-    told += [{"type": "content_block_stop", "index": index}]
-    return [event(one, str(one["type"])) for one in told]
+    events: list[Object] = [{"type": "content_block_start", "index": index, "content_block": kind}]
+    events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+    events += [{"type": "content_block_stop", "index": index}]
+    return [event(one, str(one["type"])) for one in events]
 
 
 def message_stream(*blocks: bytes, stop: str = "end_turn") -> tuple[bytes, ...]:

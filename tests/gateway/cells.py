@@ -17,11 +17,11 @@ import httpx
 import openai
 from gateway.clients import CLIENTS, Client, talk
 from gateway.pages import chats, last_text
-from gateway.serving import UPSTREAMS, Doors
+from gateway.serving import UPSTREAMS, Gateways
 from gateway.socket_client import NAME as WEBSOCKET
 from gateway.socket_client import ResponsesOverWebSocket
 from gateway.turns import PNG, RequestRefused
-from gateway.upstreams import Answer, answers, behind
+from gateway.upstreams import Answer, answers, scripted_gateway
 from mock.tools import FINAL, QUESTION, run
 from websockets.sync.client import connect
 
@@ -52,17 +52,17 @@ def model(upstream: str) -> str:
     return MODELS.get(upstream, "some-model")
 
 
-def plain(door: Doors, api: str, upstream: str, stream: bool) -> None:
+def plain(gateways: Gateways, api: str, upstream: str, stream: bool) -> None:
     """A question and an answer as text."""
     client = ALL_CLIENTS[api]
-    turn = client.ask(door.url(upstream), model(upstream), client.begin("hello there"), stream)
+    turn = client.ask(gateways.url(upstream), model(upstream), client.begin("hello there"), stream)
     assert turn.text == "You said: hello there\nNone of the tools here is for that.", turn
     assert not turn.calls
 
 
-def tools(door: Doors, api: str, upstream: str, stream: bool) -> None:
+def tools(gateways: Gateways, api: str, upstream: str, stream: bool) -> None:
     """Two parallel calls of one tool, then a call with their results; every result finds its call."""
-    turns = talk(ALL_CLIENTS[api], door.url(upstream), model(upstream), QUESTION, stream, run)
+    turns = talk(ALL_CLIENTS[api], gateways.url(upstream), model(upstream), QUESTION, stream, run)
     called = [[name for _, name, _ in turn.calls] for turn in turns]
     assert called == [["Calculator_Add", "Calculator_Add"], ["Calculator_Multiply"], []], called
     assert turns[-1].text.splitlines() == list(FINAL), turns[-1].text
@@ -70,16 +70,16 @@ def tools(door: Doors, api: str, upstream: str, stream: bool) -> None:
     assert not any(ids) or len(set(ids)) == len(ids), ids
 
 
-def reasoning(door: Doors, api: str, upstream: str, stream: bool) -> None:
+def reasoning(gateways: Gateways, api: str, upstream: str, stream: bool) -> None:
     """Reasoning before calls, which the model gets back in its own form."""
     turns = talk(
-        ALL_CLIENTS[api], door.url(upstream), model(upstream), THINKS, stream, run, thinks=True
+        ALL_CLIENTS[api], gateways.url(upstream), model(upstream), THINKS, stream, run, thinks=True
     )
     assert len(turns) == 2 and len(turns[0].calls) == 2, turns
     assert turns[1].text.splitlines() == ADDED, turns[1]
     assert (WORDS in turns[0].thoughts) is (upstream != HIDES_THOUGHTS), turns[0].thoughts
     if upstream in SEALS:
-        _assert_signature_returned(upstream, door.mocks[upstream].requests[-1].body)
+        _assert_signature_returned(upstream, gateways.mocks[upstream].requests[-1].body)
 
 
 def _assert_signature_returned(upstream: str, body: JSON) -> None:
@@ -89,22 +89,22 @@ def _assert_signature_returned(upstream: str, body: JSON) -> None:
     assert "toolwire" not in back and "tw1." not in back and "skip_thought" not in back, back
 
 
-def images(door: Doors, api: str, upstream: str, stream: bool) -> None:
+def images(gateways: Gateways, api: str, upstream: str, stream: bool) -> None:
     """An image with the question."""
     client = ALL_CLIENTS[api]
     turn = client.ask(
-        door.url(upstream), model(upstream), client.begin("[[text I see it]]", PNG), stream
+        gateways.url(upstream), model(upstream), client.begin("[[text I see it]]", PNG), stream
     )
     assert turn.text == "I see it", turn
 
 
-def errors(door: Doors, api: str, upstream: str, stream: bool) -> None:
+def errors(gateways: Gateways, api: str, upstream: str, stream: bool) -> None:
     """An error of the upstream: its status, in the form that the client reads."""
     client = ALL_CLIENTS[api]
     for status in (429, 500):
         try:
             client.ask(
-                door.url(upstream),
+                gateways.url(upstream),
                 model(upstream),
                 client.begin(f"[[error {status}]] hello"),
                 stream,
@@ -161,26 +161,26 @@ def asks(api: str, name: str, text: str) -> tuple[str, Object]:
     return path.replace("{model}", name), {**body(text), **named}
 
 
-def aborts(door: Doors, api: str, upstream: str, stream: bool) -> None:
+def aborts(gateways: Gateways, api: str, upstream: str, stream: bool) -> None:
     """A client that disconnects during the response: the gateway stops at once."""
     text = f"[[slow 0.06]] [[text {'word ' * 1000}]]"
-    before = _disconnects(door, upstream)
+    before = _disconnects(gateways, upstream)
     if api == WEBSOCKET:
-        _close_early(door, upstream, text)
+        _close_early(gateways, upstream, text)
     else:
         path, body = asks(api, model(upstream), text)
-        with _http().stream("POST", door.url(upstream) + path, json=body) as answer:
+        with _http().stream("POST", gateways.url(upstream) + path, json=body) as answer:
             assert answer.status_code == 200
             next(answer.iter_raw())
     late = time.monotonic() + 60
-    while _disconnects(door, upstream) == before:
+    while _disconnects(gateways, upstream) == before:
         assert time.monotonic() < late, "the gateway went on"
         time.sleep(0.005)
 
 
-def _close_early(door: Doors, upstream: str, text: str) -> None:
+def _close_early(gateways: Gateways, upstream: str, text: str) -> None:
     """Close a WebSocket after the first event of a response."""
-    address = door.url(upstream).replace("http://", "ws://")
+    address = gateways.url(upstream).replace("http://", "ws://")
     ask: Object = {"type": "response.create", "model": model(upstream), "input": text}
     with connect(f"{address}/v1/responses", close_timeout=0.1) as connection:
         connection.send(json.dumps({**ask, "store": False}))
@@ -192,17 +192,17 @@ def _http() -> httpx.Client:
     return httpx.Client(timeout=600)
 
 
-def _disconnects(door: Doors, upstream: str) -> list[str]:
+def _disconnects(gateways: Gateways, upstream: str) -> list[str]:
     """The clients of each API that disconnected, by the metrics of the gateway."""
-    told = _http().get(f"{door.url(upstream)}/metrics").text
+    metrics = _http().get(f"{gateways.url(upstream)}/metrics").text
     return [
         line
-        for line in told.splitlines()
+        for line in metrics.splitlines()
         if line.startswith("toolwire_gateway_client_disconnects_total")
     ]
 
 
-Scenario = Callable[[Doors, str, str, bool], None]
+Scenario = Callable[[Gateways, str, str, bool], None]
 SCENARIOS: dict[str, Scenario] = {
     "plain": plain,
     "tools": tools,
@@ -241,8 +241,8 @@ def embeddings(upstream: str) -> None:
     """Embeddings of the `openai` client: passed on, or refused with the name of the provider."""
     reply: Answer = answers(_EMBEDDING)
     with (
-        behind(upstream, reply) as door,
-        openai.OpenAI(base_url=f"{door.url}/v1", api_key="any", max_retries=0) as client,
+        scripted_gateway(upstream, reply) as gw,
+        openai.OpenAI(base_url=f"{gw.url}/v1", api_key="any", max_retries=0) as client,
     ):
         try:
             got = client.embeddings.create(model="m", input=["hi"], encoding_format="float")
@@ -256,7 +256,7 @@ def embeddings(upstream: str) -> None:
 # --- pages ----------------------------------------------------------------------------------------
 
 
-def _page(upstream: str, scenario: str, door: Doors) -> Object:
+def _page(upstream: str, scenario: str, gateways: Gateways) -> Object:
     """What a page is told to do."""
     image = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
     texts: dict[str, Object] = {
@@ -266,7 +266,11 @@ def _page(upstream: str, scenario: str, door: Doors) -> Object:
         "images": {"text": "[[text I see it]]", "image": image},
         "errors": {"text": "[[error 429]] hello"},
     }
-    return {"url": f"{door.url(upstream)}/ai-sdk/chat", "model": model(upstream), **texts[scenario]}
+    return {
+        "url": f"{gateways.url(upstream)}/ai-sdk/chat",
+        "model": model(upstream),
+        **texts[scenario],
+    }
 
 
 def _plain_page(chat: Object) -> None:
@@ -297,7 +301,7 @@ PAGES: dict[str, Callable[[Object], None]] = {
 }
 
 
-def assert_page(door: Doors, upstream: str, scenario: str, chat: Object) -> None:
+def assert_page(gateways: Gateways, upstream: str, scenario: str, chat: Object) -> None:
     """Whether a page got what it should."""
     assert chat["invalid"] is None, chat["invalid"]
     if scenario == "errors":
@@ -313,18 +317,18 @@ def assert_page(door: Doors, upstream: str, scenario: str, chat: Object) -> None
             upstream,
             [
                 one.body
-                for one in door.mocks[upstream].requests
+                for one in gateways.mocks[upstream].requests
                 if THINKS[:20] in json.dumps(one.body)
             ][-1],
         )
 
 
-def pages(door: Doors, scenario: str) -> dict[str, Object]:
+def pages(gateways: Gateways, scenario: str) -> dict[str, Object]:
     """The outcome of the page of each upstream."""
     return dict(
         zip(
             UPSTREAMS,
-            chats([_page(upstream, scenario, door) for upstream in UPSTREAMS]),
+            chats([_page(upstream, scenario, gateways) for upstream in UPSTREAMS]),
             strict=True,
         )
     )

@@ -109,11 +109,11 @@ class OpenAIChat:
         return Turn(message.content or "", thoughts, calls, [kept])
 
     def go_on(self, history: History, turn: Turn, outputs: list[str]) -> History:
-        told = [
+        tool_results = [
             {"role": "tool", "tool_call_id": call[0], "content": out}
             for call, out in zip(turn.calls, outputs, strict=True)
         ]
-        return [*history, *turn.kept, *told]
+        return [*history, *turn.kept, *tool_results]
 
 
 class OpenAIResponses:
@@ -172,11 +172,11 @@ class OpenAIResponses:
         return Turn(answer.output_text, thoughts, calls, kept)
 
     def go_on(self, history: History, turn: Turn, outputs: list[str]) -> History:
-        told = [
+        tool_results = [
             {"type": "function_call_output", "call_id": call[0], "output": out}
             for call, out in zip(turn.calls, outputs, strict=True)
         ]
-        return [*history, *turn.kept, *told]
+        return [*history, *turn.kept, *tool_results]
 
 
 class AnthropicMessages:
@@ -229,11 +229,11 @@ class AnthropicMessages:
         )
 
     def go_on(self, history: History, turn: Turn, outputs: list[str]) -> History:
-        told = [
+        tool_results = [
             {"type": "tool_result", "tool_use_id": call[0], "content": out}
             for call, out in zip(turn.calls, outputs, strict=True)
         ]
-        return [*history, *turn.kept, {"role": "user", "content": told}]
+        return [*history, *turn.kept, {"role": "user", "content": tool_results}]
 
 
 class GoogleGenai:
@@ -281,7 +281,7 @@ class GoogleGenai:
         return Turn(text, thoughts, calls, list(kept))
 
     def go_on(self, history: History, turn: Turn, outputs: list[str]) -> History:
-        told = [
+        tool_results = [
             types.Part(
                 function_response=types.FunctionResponse(
                     id=call[0] or None, name=call[1], response={"output": out}
@@ -289,7 +289,7 @@ class GoogleGenai:
             )
             for call, out in zip(turn.calls, outputs, strict=True)
         ]
-        return [*history, *turn.kept, types.Content(role="user", parts=told)]
+        return [*history, *turn.kept, types.Content(role="user", parts=tool_results)]
 
 
 class OllamaChat:
@@ -333,11 +333,11 @@ class OllamaChat:
         return Turn(message.content or "", message.thinking or "", calls, [message])
 
     def go_on(self, history: History, turn: Turn, outputs: list[str]) -> History:
-        told = [
+        tool_results = [
             ollama.Message(role="tool", tool_name=call[1], content=out)
             for call, out in zip(turn.calls, outputs, strict=True)
         ]
-        return [*history, *turn.kept, *told]
+        return [*history, *turn.kept, *tool_results]
 
 
 Client = (

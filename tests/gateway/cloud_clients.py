@@ -109,11 +109,11 @@ class BedrockConverse:
         return turn
 
     def go_on(self, history: History, turn: Turn, outputs: list[str]) -> History:
-        told = [
+        tool_results = [
             {"toolResult": {"toolUseId": call[0], "content": [{"text": out}]}}
             for call, out in zip(turn.calls, outputs, strict=True)
         ]
-        return [*history, *turn.kept, {"role": "user", "content": told}]
+        return [*history, *turn.kept, {"role": "user", "content": tool_results}]
 
 
 class _Growing:
@@ -195,11 +195,11 @@ class CohereChat:
         return turn
 
     def go_on(self, history: History, turn: Turn, outputs: list[str]) -> History:
-        told = [
+        tool_results = [
             {"role": "tool", "tool_call_id": call[0], "content": out}
             for call, out in zip(turn.calls, outputs, strict=True)
         ]
-        return [*history, *turn.kept, *told]
+        return [*history, *turn.kept, *tool_results]
 
 
 def _objects(value: object) -> list[Block]:

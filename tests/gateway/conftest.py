@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from gateway.serving import Doors, doors
+from gateway.serving import Gateways, serve_gateways
 
 
 @pytest.fixture(scope="session")
-def door() -> Iterator[Doors]:
+def gateways() -> Iterator[Gateways]:
     """All upstreams, each behind a gateway."""
-    with doors() as found:
+    with serve_gateways() as found:
         yield found

@@ -73,11 +73,11 @@ class GoogleInteractions:
         return turn_of(steps)
 
     def go_on(self, history: History, turn: Turn, outputs: list[str]) -> History:
-        told = [
+        tool_results = [
             {"type": "function_result", "call_id": call[0], "name": call[1], "result": out}
             for call, out in zip(turn.calls, outputs, strict=True)
         ]
-        return [*history, *turn.kept, *told]
+        return [*history, *turn.kept, *tool_results]
 
 
 def turn_of(steps: list[Step]) -> Turn:

@@ -1,6 +1,6 @@
 """A gateway on a real socket, with strict mocks of every upstream wire behind it.
 
-    with doors() as url:
+    with serve_gateways() as url:
         client = Anthropic(base_url=url("gemini"), api_key="any")  # a client of one wire, a model
         of another
 
@@ -137,7 +137,7 @@ def gateway(toml: str, *, strict: bool | None = None) -> Gateway:
     return Gateway(ModelTable(read_config(toml), {"KEY": "a-key-of-the-gateway"}), strict=strict)
 
 
-class Doors(Struct, frozen=True):
+class Gateways(Struct, frozen=True):
     """Where each upstream is asked through a gateway, and its mock."""
 
     url: Callable[[str], str]
@@ -148,10 +148,10 @@ class Doors(Struct, frozen=True):
 
 
 @contextmanager
-def doors(*, strict: bool | None = None) -> Iterator[Doors]:
+def serve_gateways(*, strict: bool | None = None) -> Iterator[Gateways]:
     """A gateway for every upstream."""
     mocks = {wire: MockProvider(wire) for wire in UPSTREAMS}
     with serving(Below(mocks)) as up:
         apps = {wire: gateway(row(wire, f"{up}/{wire}"), strict=strict) for wire in UPSTREAMS}
         with serving(Below(apps), ws="websockets-sansio") as base:
-            yield Doors(lambda wire: f"{base}/{wire}", apps, mocks, up)
+            yield Gateways(lambda wire: f"{base}/{wire}", apps, mocks, up)

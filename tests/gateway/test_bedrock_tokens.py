@@ -14,7 +14,7 @@ from itertools import product
 import pytest
 from gateway.clients import CLIENTS
 from gateway.turns import Turn
-from gateway.upstreams import Answer, Behind, answers, behind, streams
+from gateway.upstreams import Answer, ScriptedGateway, answers, scripted_gateway, streams
 from judges import complaints
 from mock.tools import run
 
@@ -89,20 +89,20 @@ def _deltas(block: JSON) -> Iterator[Object]:
 def converse_stream(content: list[JSON]) -> Answer:
     """An answer of ConverseStream; the messages are cut where no reader expects it."""
     called = False
-    told: list[tuple[str, Object]] = [("messageStart", {"role": "assistant"})]
+    events: list[tuple[str, Object]] = [("messageStart", {"role": "assistant"})]
     for n, block in enumerate(content):
         if isinstance(block, dict) and isinstance(use := block.get("toolUse"), dict):
             called = True
             start: Object = {"toolUse": {"toolUseId": use["toolUseId"], "name": use["name"]}}
-            told.append(("contentBlockStart", {"contentBlockIndex": n, "start": start}))
-        told += [
+            events.append(("contentBlockStart", {"contentBlockIndex": n, "start": start}))
+        events += [
             ("contentBlockDelta", {"contentBlockIndex": n, "delta": delta})
             for delta in _deltas(block)
         ]
-        told.append(("contentBlockStop", {"contentBlockIndex": n}))
-    told.append(("messageStop", {"stopReason": "tool_use" if called else "end_turn"}))
-    told.append(("metadata", {"usage": USAGE, "metrics": {"latencyMs": 1}}))
-    data = b"".join(write(dump(body), name) for name, body in told)
+        events.append(("contentBlockStop", {"contentBlockIndex": n}))
+    events.append(("messageStop", {"stopReason": "tool_use" if called else "end_turn"}))
+    events.append(("metadata", {"usage": USAGE, "metrics": {"latencyMs": 1}}))
+    data = b"".join(write(dump(body), name) for name, body in events)
     return streams(
         *(data[at : at + 97] for at in range(0, len(data), 97)),
         media="application/vnd.amazon.eventstream",
@@ -110,36 +110,38 @@ def converse_stream(content: list[JSON]) -> Answer:
 
 
 @pytest.fixture(scope="module")
-def door() -> Iterator[Behind]:
-    """A gateway to a Bedrock that says what it is told to."""
-    with behind("bedrock", whole(TURNS["words"])) as made:
+def gw() -> Iterator[ScriptedGateway]:
+    """A gateway to a scripted Bedrock."""
+    with scripted_gateway("bedrock", whole(TURNS["words"])) as made:
         yield made
 
 
-def set_answers(door: Behind, *said: Answer) -> None:
+def set_answers(gw: ScriptedGateway, *said: Answer) -> None:
     """Let the model say this."""
-    door.up.answers[:] = said
-    door.up.got.clear()
+    gw.up.answers[:] = said
+    gw.up.got.clear()
 
 
-def two_turns(door: Behind, api: str, content: list[JSON], stream: bool) -> tuple[Turn, Object]:
+def two_turns(
+    gw: ScriptedGateway, api: str, content: list[JSON], stream: bool
+) -> tuple[Turn, Object]:
     """The first answer as the client has it, and what the model gets next."""
     client, answer = CLIENTS[api], converse_stream if stream else whole
-    set_answers(door, answer(content), answer([{"text": "Hi"}]))
+    set_answers(gw, answer(content), answer([{"text": "Hi"}]))
     history = client.begin("go")
-    turn = client.ask(door.url, MODEL, history, stream, thinks=True)
+    turn = client.ask(gw.url, MODEL, history, stream, thinks=True)
     outputs = [run(name, given) for _, name, given in turn.calls]
     more = [] if turn.calls else client.begin("and?")
     assert (
         client.ask(
-            door.url, MODEL, [*client.go_on(history, turn, outputs), *more], stream, thinks=True
+            gw.url, MODEL, [*client.go_on(history, turn, outputs), *more], stream, thinks=True
         ).text
         == "Hi"
     )
-    assert {one.path.rpartition("/")[2] for one in door.up.got} == {
+    assert {one.path.rpartition("/")[2] for one in gw.up.got} == {
         "converse-stream" if stream else "converse"
     }
-    return turn, door.up.got[1].json
+    return turn, gw.up.got[1].json
 
 
 def blocks(body: Object, at: int) -> list[Object]:
@@ -152,18 +154,18 @@ def blocks(body: Object, at: int) -> list[Object]:
 
 def results(body: Object) -> list[tuple[str, str]]:
     """The ids of the results, and the number in each."""
-    told = [block["toolResult"] for block in blocks(body, 2)]
+    tool_results = [block["toolResult"] for block in blocks(body, 2)]
     return [
         (str(one["toolUseId"]), "".join(filter(str.isdigit, json.dumps(one["content"]))))
-        for one in told
+        for one in tool_results
         if isinstance(one, dict)
     ]
 
 
 @pytest.mark.parametrize("api", CLIENTS)
-def test_a_converse_turn_is_restored_with_its_signature(door: Behind, api: str) -> None:
+def test_a_converse_turn_is_restored_with_its_signature(gw: ScriptedGateway, api: str) -> None:
     for stream, (name, content) in product((False, True), TURNS.items()):
-        turn, body = two_turns(door, api, content, stream)
+        turn, body = two_turns(gw, api, content, stream)
         assert "hm, two sums" in turn.thoughts and PREFIX not in turn.text, (name, stream)
         assert blocks(body, 1) == content, (name, stream)
         called = [] if name == "words" else [{"a": 1, "b": 2}, {"a": 3, "b": 4}]
@@ -175,19 +177,19 @@ def test_a_converse_turn_is_restored_with_its_signature(door: Behind, api: str) 
         assert PREFIX not in json.dumps(body) and complaints("bedrock", body) == "", (name, stream)
 
 
-def test_a_converse_turn_without_its_token_is_accepted(door: Behind) -> None:
+def test_a_converse_turn_without_its_token_is_accepted(gw: ScriptedGateway) -> None:
     client = CLIENTS["openai-chat"]
-    set_answers(door, whole(TURNS["calls"]), whole([{"text": "Hi"}]))
-    turn = client.ask(door.url, MODEL, client.begin("go"), False)
+    set_answers(gw, whole(TURNS["calls"]), whole([{"text": "Hi"}]))
+    turn = client.ask(gw.url, MODEL, client.begin("go"), False)
     dropped = [one for one in turn.kept if isinstance(one, dict) and one.pop("reasoning_details")]
     turn.kept = [*dropped]
     assert (
         len(dropped) == 1
         and client.ask(
-            door.url, MODEL, client.go_on(client.begin("go"), turn, ["3", "7"]), False
+            gw.url, MODEL, client.go_on(client.begin("go"), turn, ["3", "7"]), False
         ).text
         == "Hi"
     )
-    body = door.up.got[1].json
+    body = gw.up.got[1].json
     assert "reasoningContent" not in json.dumps(body) and complaints("bedrock", body) == ""
     assert results(body) == [("tooluse_1", "3"), ("tooluse_2", "7")]

@@ -8,7 +8,7 @@ import logging
 import httpx
 import pytest
 from gateway.bodies import GEMINI, event
-from gateway.upstreams import Answer, Behind, answers, behind, streams
+from gateway.upstreams import Answer, ScriptedGateway, answers, scripted_gateway, streams
 
 from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Object, get, put
@@ -52,10 +52,10 @@ def answer_of_ollama(mode: str) -> Answer:
     return streams(json.dumps(body).encode() + b"\n", media="application/x-ndjson")
 
 
-def ask(door: Behind, mode: str, *contents: Object) -> list[Object]:
+def ask(gw: ScriptedGateway, mode: str, *contents: Object) -> list[Object]:
     """Send a history; return the parts of the answer."""
     body = {"contents": [QUESTION, *contents], "tools": TOOLS}
-    got = httpx.post(f"{door.url}/v1beta/models/m:{MODES[mode]}", json=body)
+    got = httpx.post(f"{gw.url}/v1beta/models/m:{MODES[mode]}", json=body)
     assert got.status_code == 200, got.text
     chunks = got.json()
     if isinstance(chunks, dict):
@@ -63,16 +63,16 @@ def ask(door: Behind, mode: str, *contents: Object) -> list[Object]:
     return [part for one in chunks for part in one["candidates"][0].get("content", {})["parts"]]
 
 
-def ask_for_events(door: Behind, *contents: Object) -> list[Object]:
+def ask_for_events(gw: ScriptedGateway, *contents: Object) -> list[Object]:
     body = {"contents": [QUESTION, *contents], "tools": TOOLS}
-    got = httpx.post(f"{door.url}/v1beta/models/m:{MODES['events']}", json=body)
+    got = httpx.post(f"{gw.url}/v1beta/models/m:{MODES['events']}", json=body)
     lines = [line for line in got.text.splitlines() if line.startswith("data:")]
     chunks = [json.loads(line.removeprefix("data:")) for line in lines]
     return [part for one in chunks for part in one["candidates"][0]["content"]["parts"]]
 
 
-def calls_of(door: Behind, mode: str, *contents: Object) -> list[Object]:
-    parts = ask_for_events(door, *contents) if mode == "events" else ask(door, mode, *contents)
+def calls_of(gw: ScriptedGateway, mode: str, *contents: Object) -> list[Object]:
+    parts = ask_for_events(gw, *contents) if mode == "events" else ask(gw, mode, *contents)
     return [part for part in parts if "functionCall" in part]
 
 
@@ -93,14 +93,14 @@ def answer_in_order_of_completion(calls: list[Object]) -> list[JSON]:
 def test_results_in_order_of_completion_reach_a_model_without_ids_in_order_of_its_calls(
     mode: str,
 ) -> None:
-    with behind("gemini", answer_of_gemini(mode), answers(GEMINI)) as door:
-        calls = calls_of(door, mode)
+    with scripted_gateway("gemini", answer_of_gemini(mode), answers(GEMINI)) as gw:
+        calls = calls_of(gw, mode)
         ids = ids_of(calls)
         assert len(set(ids)) == 3 and all(map(is_minted, ids))
         results: Object = {"role": "user", "parts": answer_in_order_of_completion(calls)}
         asked: Object = {"role": "model", "parts": [*calls]}
-        ask(door, "whole", asked, results)
-        history = door.up.got[1].json["contents"]
+        ask(gw, "whole", asked, results)
+        history = gw.up.got[1].json["contents"]
     assert history == [
         QUESTION,
         {"role": "model", "parts": [call(city) for city in CITIES]},
@@ -110,23 +110,25 @@ def test_results_in_order_of_completion_reach_a_model_without_ids_in_order_of_it
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_model_of_another_wire_without_ids_gets_each_result_with_its_call(mode: str) -> None:
-    with behind("ollama", answer_of_ollama(mode), answer_of_ollama("whole")) as door:
-        calls = calls_of(door, mode)
+    with scripted_gateway("ollama", answer_of_ollama(mode), answer_of_ollama("whole")) as gw:
+        calls = calls_of(gw, mode)
         asked: Object = {"role": "model", "parts": [*calls]}
         results: Object = {"role": "user", "parts": answer_in_order_of_completion(calls)}
-        ask(door, "whole", asked, results)
-        messages = door.up.got[1].json["messages"]
+        ask(gw, "whole", asked, results)
+        messages = gw.up.got[1].json["messages"]
     assert isinstance(messages, list)
-    told = [one["content"] for one in messages if isinstance(one, dict) and one["role"] == "tool"]
-    assert told == [f"sunny in {city}" for city in CITIES]
+    tool_results = [
+        one["content"] for one in messages if isinstance(one, dict) and one["role"] == "tool"
+    ]
+    assert tool_results == [f"sunny in {city}" for city in CITIES]
     assert "tw-" not in json.dumps(messages)
 
 
 def test_ids_differ_from_turn_to_turn() -> None:
-    with behind("gemini", answer_of_gemini("whole"), answer_of_gemini("whole")) as door:
-        first = calls_of(door, "whole")
+    with scripted_gateway("gemini", answer_of_gemini("whole"), answer_of_gemini("whole")) as gw:
+        first = calls_of(gw, "whole")
         results: Object = {"role": "user", "parts": answer_in_order_of_completion(first)}
-        second = calls_of(door, "whole", {"role": "model", "parts": [*first]}, results)
+        second = calls_of(gw, "whole", {"role": "model", "parts": [*first]}, results)
     assert len({*ids_of(first), *ids_of(second)}) == 6
 
 
@@ -135,8 +137,8 @@ def test_an_answer_whose_calls_have_ids_passes_byte_for_byte() -> None:
     named = put(chunk("Oslo", finish="STOP"), path, "fc-1")
     identity = b'"responseId":"r1", "modelVersion":"m",'
     data = b'data:  {"odd" : 1.50,' + identity + json.dumps(named).encode()[1:] + b"\r\n\r\n"
-    with behind("gemini", streams(data)) as door:
-        url = f"{door.url}/v1beta/models/m:{MODES['events']}"
+    with scripted_gateway("gemini", streams(data)) as gw:
+        url = f"{gw.url}/v1beta/models/m:{MODES['events']}"
         got = httpx.post(url, json={"contents": [QUESTION], "tools": TOOLS})
     assert got.content == data
 
@@ -148,13 +150,13 @@ def test_the_log_and_a_header_list_the_results_that_only_order_assigns(
 ) -> None:
     caplog.set_level(logging.INFO, "toolwire.gateway")
     answer = answer_of_gemini("whole") if wire == "gemini" else answer_of_ollama("whole")
-    with behind(wire, answer) as door:
-        calls = calls_of(door, "whole")
+    with scripted_gateway(wire, answer) as gw:
+        calls = calls_of(gw, "whole")
         results = answer_in_order_of_completion(calls)
         if answered == "by order":
             calls, results = [call(city) for city in CITIES], [result(city) for city in CITIES]
         contents = [QUESTION, {"role": "model", "parts": calls}, {"role": "user", "parts": results}]
-        url = f"{door.url}/v1beta/models/m:{MODES['whole']}"
+        url = f"{gw.url}/v1beta/models/m:{MODES['whole']}"
         got = httpx.post(url, json={"contents": contents, "tools": TOOLS})
     pairs = [f"/contents/2/parts/{n} for /contents/1/parts/{n}" for n in range(3)]
     if answered == "by id":

@@ -7,8 +7,8 @@ import json
 import openai
 import pytest
 from gateway.bodies import CHAT, WHOLE
-from gateway.serving import UPSTREAMS, Doors, gateway, row, serving
-from gateway.upstreams import ScriptedUpstream, answers, behind
+from gateway.serving import UPSTREAMS, Gateways, gateway, row, serving
+from gateway.upstreams import ScriptedUpstream, answers, scripted_gateway
 from openai.types.responses import CompactedResponse
 
 from toolwire.conversation.json import JSON, Object
@@ -61,14 +61,17 @@ def test_a_summary_of_the_model_replaces_everything_but_user_messages() -> None:
         assert isinstance(asked, list) and "Summarize" in str(asked[-1])
         assert "-3 degrees" in json.dumps(asked)
         ask(url, [*items_of(done), NEXT])
-        told = json.dumps(up.got[1].json["messages"])
-        assert "Summary of the conversation so far" in told and "Oslo has -3 degrees." in told
-        assert PREFIX not in told and "And in Rome?" in told
+        sent_messages = json.dumps(up.got[1].json["messages"])
+        assert (
+            "Summary of the conversation so far" in sent_messages
+            and "Oslo has -3 degrees." in sent_messages
+        )
+        assert PREFIX not in sent_messages and "And in Rome?" in sent_messages
 
 
 @pytest.mark.parametrize("upstream", [name for name in UPSTREAMS if name != "openai-responses"])
-def test_every_model_can_compact_and_continue(door: Doors, upstream: str) -> None:
-    url = door.url(upstream)
+def test_every_model_can_compact_and_continue(gateways: Gateways, upstream: str) -> None:
+    url = gateways.url(upstream)
     done = compact(url, ITEMS)
     again = compact(url, [*items_of(done), NEXT])
     assert [one.type for one in again.output] == ["message", "message", "compaction"]
@@ -83,11 +86,11 @@ def test_a_provider_of_the_api_compacts_itself() -> None:
         "output": [{"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAA"}],
         "usage": WHOLE["openai-responses"]["usage"],
     }
-    with behind("openai-responses", answers(back), model="real") as door:
-        done = compact(door.url, ITEMS)
+    with scripted_gateway("openai-responses", answers(back), model="real") as gw:
+        done = compact(gw.url, ITEMS)
         assert done.to_dict() == back
-        assert door.up.got[0].path == "/v1/responses/compact"
-        assert door.up.got[0].json == {"model": "real", "input": ITEMS}
+        assert gw.up.got[0].path == "/v1/responses/compact"
+        assert gw.up.got[0].json == {"model": "real", "input": ITEMS}
 
 
 @pytest.mark.parametrize("content", [f"{PREFIX}not-one", PREFIX, "gAAAA", 3])

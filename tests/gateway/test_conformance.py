@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from gateway.serving import UPSTREAMS, Below, Doors, serving
+from gateway.serving import UPSTREAMS, Below, Gateways, serving
 from llm_comply.cli import _SPEC_FILES  # type: ignore[import-untyped]
 from llm_comply.config import ComplianceConfig  # type: ignore[import-untyped]
 from llm_comply.http import close_client  # type: ignore[import-untyped]
@@ -52,8 +52,8 @@ REFUSED = {
 @pytest.mark.filterwarnings("ignore:jsonschema.RefResolver is deprecated")
 @pytest.mark.parametrize("upstream", UPSTREAMS)
 @pytest.mark.parametrize("suite", MODELS)
-def test_the_conformance_suite_passes(suite: str, upstream: str, door: Doors) -> None:
-    failed, total = run_suite(suite, door.url(upstream))
+def test_the_conformance_suite_passes(suite: str, upstream: str, gateways: Gateways) -> None:
+    failed, total = run_suite(suite, gateways.url(upstream))
     assert failed.keys() == REFUSED.get((suite, upstream), {}).keys(), failed
     assert total == TOTALS[suite]
 

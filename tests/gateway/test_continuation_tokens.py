@@ -15,9 +15,9 @@ from collections.abc import Callable
 import pytest
 from gateway.bodies import ASKED, MESSAGE
 from gateway.clients import CLIENTS, AnthropicMessages, GoogleGenai, OpenAIChat, OpenAIResponses
-from gateway.serving import Doors, gateway, row, serving
+from gateway.serving import Gateways, gateway, row, serving
 from gateway.turns import Turn
-from gateway.upstreams import ScriptedUpstream, answers, behind
+from gateway.upstreams import ScriptedUpstream, answers, scripted_gateway
 from google import genai
 from google.genai import types
 from mock.tools import run
@@ -63,16 +63,16 @@ def next_turn(api: str, change: Callable[[Turn], Turn] = lambda turn: turn) -> O
     answer.
     """
     client = CLIENTS[api]
-    with behind("anthropic", answers(SIGNED), answers(MESSAGE)) as door:
+    with scripted_gateway("anthropic", answers(SIGNED), answers(MESSAGE)) as gw:
         history = client.begin("go")
-        turn = change(client.ask(door.url, "m", history, False))
+        turn = change(client.ask(gw.url, "m", history, False))
         client.ask(
-            door.url,
+            gw.url,
             "m",
             client.go_on(history, turn, [run(name, given) for _, name, given in turn.calls]),
             False,
         )
-        return door.up.got[1].json
+        return gw.up.got[1].json
 
 
 @pytest.mark.parametrize("api", [name for name in CLIENTS if name != "anthropic"])
@@ -113,17 +113,17 @@ def test_a_client_that_drops_the_token_still_works() -> None:
 
 def test_a_client_that_drops_the_message_still_works() -> None:
     client = OpenAIChat()
-    with behind("anthropic", answers(SIGNED), answers(MESSAGE)) as door:
-        turn = client.ask(door.url, "m", client.begin("go"), False)
+    with scripted_gateway("anthropic", answers(SIGNED), answers(MESSAGE)) as gw:
+        turn = client.ask(gw.url, "m", client.begin("go"), False)
         history = client.go_on([], turn, ["3", "7"])
-        told = client.ask(door.url, "m", [*history, {"role": "user", "content": "and?"}], False)
-        assert told.text == "Hi"
+        next_turn = client.ask(gw.url, "m", [*history, {"role": "user", "content": "and?"}], False)
+        assert next_turn.text == "Hi"
 
 
 def test_no_id_holds_anything_but_an_id() -> None:
     for client in (OpenAIChat(), OpenAIResponses(), AnthropicMessages()):
-        with behind("gemini", answers(GEMINI_SIGNED)) as door:
-            turn = client.ask(door.url, "m", client.begin("go"), False)
+        with scripted_gateway("gemini", answers(GEMINI_SIGNED)) as gw:
+            turn = client.ask(gw.url, "m", client.begin("go"), False)
             assert all(len(call[0]) <= 40 for call in turn.calls)
             assert "c2lnbmVk" not in json.dumps([call[0] for call in turn.calls])
 
@@ -163,10 +163,18 @@ def test_ids_that_restart_each_turn_do_not_mix_up_a_turn_with_a_token_and_one_wi
             {"id": "a", "type": "function", "function": {"name": "other", "arguments": "{}"}}
         ],
     }
-    told: list[JSON] = [{"role": "tool", "tool_call_id": one, "content": one} for one in ("a", "b")]
+    tool_results: list[JSON] = [
+        {"role": "tool", "tool_call_id": one, "content": one} for one in ("a", "b")
+    ]
     body: Object = {
         "model": "m",
-        "messages": [{"role": "user", "content": "go"}, message, *told, again, told[0]],
+        "messages": [
+            {"role": "user", "content": "go"},
+            message,
+            *tool_results,
+            again,
+            tool_results[0],
+        ],
     }
     sent = translator.request(dump(body))
     assert sent.restored_turns == 1
@@ -175,10 +183,10 @@ def test_ids_that_restart_each_turn_do_not_mix_up_a_turn_with_a_token_and_one_wi
 
 
 def test_chats_of_google_genai_that_stream_get_the_signature_back_though_they_keep_every_chunk(
-    door: Doors,
+    gateways: Gateways,
 ) -> None:
     with genai.Client(
-        api_key="k", http_options=types.HttpOptions(base_url=door.url("anthropic"))
+        api_key="k", http_options=types.HttpOptions(base_url=gateways.url("anthropic"))
     ) as client:
         config = types.GenerateContentConfig(
             thinking_config=types.ThinkingConfig(include_thoughts=True)
@@ -190,7 +198,7 @@ def test_chats_of_google_genai_that_stream_get_the_signature_back_though_they_ke
         ):
             for _ in chat.send_message_stream(text):
                 pass
-    body = door.mocks["anthropic"].requests[-1].body
+    body = gateways.mocks["anthropic"].requests[-1].body
     assert (
         isinstance(body, dict)
         and blocks(body, 1)[0]["type"] == "thinking"
@@ -209,11 +217,13 @@ def test_a_signature_is_restored_even_if_no_rule_requires_it() -> None:
     for api in ("openai-chat", "anthropic"):
         translator = Translator(BY_WIRE[api], "bedrock", model="m")
         path, asked = ASKED[api]
-        told = json.loads(translator.response(dump(answer), translator.request(dump(asked))).body)
+        response = json.loads(
+            translator.response(dump(answer), translator.request(dump(asked))).body
+        )
         message = (
-            told["choices"][0]["message"]
+            response["choices"][0]["message"]
             if api == "openai-chat"
-            else {"role": "assistant", "content": told["content"]}
+            else {"role": "assistant", "content": response["content"]}
         )
         user: JSON = {"role": "user", "content": "and?"}
         sent = translator.request(dump({**asked, "messages": [user, message, user]}))
@@ -292,8 +302,10 @@ def bomb(size: int) -> str:
 def of(wire: str) -> str:
     """A token of some model."""
     translator = Translator(BY_WIRE["openai-chat"], wire, model="m")
-    told = translator.response(dump(SIGNED), translator.request(dump(ASKED["openai-chat"][1]))).body
-    return str(json.loads(told)["choices"][0]["message"]["reasoning_details"][0]["data"])
+    response = translator.response(
+        dump(SIGNED), translator.request(dump(ASKED["openai-chat"][1]))
+    ).body
+    return str(json.loads(response)["choices"][0]["message"]["reasoning_details"][0]["data"])
 
 
 BAD = {
@@ -324,13 +336,13 @@ BAD = {
 def test_an_unusable_token_is_removed_and_the_message_stays(api: str, target: str) -> None:
     for name, token in BAD.items():
         sent = Translator(BY_WIRE[api], target, model="m").request(dump(holding(api, token)))
-        told = dump(sent.body).decode()
-        assert sent.restored_turns == 0 and "Hi" in told, name
-        assert PREFIX not in told and base64.b64encode(PREFIX.encode()).decode()[:5] not in told, (
-            name,
-            told[:500],
-        )
-        assert "data-toolwire" not in told and "reasoning_details" not in told, name
+        sent_text = dump(sent.body).decode()
+        assert sent.restored_turns == 0 and "Hi" in sent_text, name
+        assert (
+            PREFIX not in sent_text
+            and base64.b64encode(PREFIX.encode()).decode()[:5] not in sent_text
+        ), (name, sent_text[:500])
+        assert "data-toolwire" not in sent_text and "reasoning_details" not in sent_text, name
 
 
 def test_many_decompression_bombs_cost_no_more_than_one() -> None:

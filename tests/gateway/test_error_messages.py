@@ -20,7 +20,7 @@ def nest_error(deep: int) -> JSON:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "message"),
     [
         ("no", "no"),
         ({"error": "no"}, "no"),
@@ -35,8 +35,8 @@ def nest_error(deep: int) -> JSON:
     ],
     ids=str,
 )
-def test_the_message_of_an_error_is_found_in_every_known_field(body: JSON, told: str) -> None:
-    assert read_error_message(json.dumps(body).encode()) == told
+def test_the_message_of_an_error_is_found_in_every_known_field(body: JSON, message: str) -> None:
+    assert read_error_message(json.dumps(body).encode()) == message
 
 
 @pytest.mark.parametrize(

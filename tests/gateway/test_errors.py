@@ -24,7 +24,7 @@ from gateway.bodies import (
     text_block,
 )
 from gateway.serving import gateway, row, serving
-from gateway.upstreams import Answer, ScriptedUpstream, answers, behind, streams
+from gateway.upstreams import Answer, ScriptedUpstream, answers, scripted_gateway, streams
 from ports import free_port
 
 CHAT_PATH, CHAT_BODY = ASKED["openai-chat"]
@@ -60,31 +60,31 @@ WORDS = {
 @pytest.mark.parametrize("api", SHAPES)
 def test_an_error_has_the_format_of_the_api_with_status_and_retry_after(api: str) -> None:
     path, body = ASKED[api]
-    with behind("cohere", answers({"message": "too many"}, 429, retry_after="17")) as door:
-        told = httpx.post(door.url + path, json=body)
-        assert told.status_code == 429 and told.headers["retry-after"] == "17"
-        assert SHAPES[api](told.json()) == ("too many", WORDS[api])
+    with scripted_gateway("cohere", answers({"message": "too many"}, 429, retry_after="17")) as gw:
+        response = httpx.post(gw.url + path, json=body)
+        assert response.status_code == 429 and response.headers["retry-after"] == "17"
+        assert SHAPES[api](response.json()) == ("too many", WORDS[api])
 
 
 def test_a_api_that_got_no_time_from_its_upstream_makes_none_up() -> None:
-    with behind("anthropic", answers(BUSY, 429)) as door:
-        assert "retry-after" not in httpx.post(door.url + CHAT_PATH, json=CHAT_BODY).headers
+    with scripted_gateway("anthropic", answers(BUSY, 429)) as gw:
+        assert "retry-after" not in httpx.post(gw.url + CHAT_PATH, json=CHAT_BODY).headers
 
 
 def test_official_clients_raise_the_error_of_their_kind() -> None:
-    with behind(
+    with scripted_gateway(
         "gemini",
         answers(
             {"error": {"code": 429, "message": "slow down", "status": "RESOURCE_EXHAUSTED"}}, 429
         ),
-    ) as door:
+    ) as gw:
         with (
-            openai.OpenAI(base_url=door.url + "/v1", api_key="k", max_retries=0) as client,
+            openai.OpenAI(base_url=gw.url + "/v1", api_key="k", max_retries=0) as client,
             pytest.raises(openai.RateLimitError),
         ):
             client.responses.create(model="m", input="hi")
         with (
-            anthropic.Anthropic(base_url=door.url, api_key="k", max_retries=0) as other,
+            anthropic.Anthropic(base_url=gw.url, api_key="k", max_retries=0) as other,
             pytest.raises(anthropic.RateLimitError, match="slow down"),
         ):
             other.messages.create(
@@ -97,25 +97,25 @@ def test_a_defect_of_the_history_is_explained() -> None:
         "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after:"
         " toolu_1."
     )
-    with behind(
+    with scripted_gateway(
         "anthropic",
         answers(
             {"type": "error", "error": {"type": "invalid_request_error", "message": words}}, 400
         ),
-    ) as door:
-        told = httpx.post(door.url + CHAT_PATH, json=CHAT_BODY)
-        assert told.status_code == 400 and told.headers["x-toolwire-explain"].isascii()
+    ) as gw:
+        response = httpx.post(gw.url + CHAT_PATH, json=CHAT_BODY)
+        assert response.status_code == 400 and response.headers["x-toolwire-explain"].isascii()
         assert (
-            "missing-result" in told.headers["x-toolwire-explain"]
-            and words in told.json()["error"]["message"]
+            "missing-result" in response.headers["x-toolwire-explain"]
+            and words in response.json()["error"]["message"]
         )
 
 
 def test_an_error_that_is_not_about_tool_calls_passes_unchanged() -> None:
     words = "prompt is too long: 210000 tokens > 200000 maximum"
     error = {"type": "invalid_request_error", "message": words}
-    with behind("anthropic", answers({"type": "error", "error": error}, 400)) as door:
-        response = httpx.post(door.url + CHAT_PATH, json=CHAT_BODY)
+    with scripted_gateway("anthropic", answers({"type": "error", "error": error}, 400)) as gw:
+        response = httpx.post(gw.url + CHAT_PATH, json=CHAT_BODY)
     assert (response.status_code, response.json()["error"]["message"]) == (400, words)
     assert "x-toolwire-explain" not in response.headers
 
@@ -123,25 +123,27 @@ def test_an_error_that_is_not_about_tool_calls_passes_unchanged() -> None:
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_rejected_gateway_key_is_a_502_without_the_key(status: int) -> None:
     body = {"error": {"message": "Incorrect API key provided: a-key-of-the-gateway"}}
-    with behind("openai-chat", answers(body, status)) as door:
-        told = httpx.post(door.url + CHAT_PATH, json=CHAT_BODY)
-        assert told.status_code == 502 and "a-key-of" not in told.text
+    with scripted_gateway("openai-chat", answers(body, status)) as gw:
+        response = httpx.post(gw.url + CHAT_PATH, json=CHAT_BODY)
+        assert response.status_code == 502 and "a-key-of" not in response.text
 
 
 def test_a_key_that_an_upstream_echoes_is_redacted() -> None:
     body = {"error": {"message": "what is a-key-of-the-gateway?"}}
-    with behind("openai-chat", answers(body, 400)) as door:
-        told = httpx.post(door.url + CHAT_PATH, json=CHAT_BODY)
-        assert told.status_code == 400 and "a-key-of" not in told.text
+    with scripted_gateway("openai-chat", answers(body, 400)) as gw:
+        response = httpx.post(gw.url + CHAT_PATH, json=CHAT_BODY)
+        assert response.status_code == 400 and "a-key-of" not in response.text
 
 
 def test_redirects_are_not_followed() -> None:
-    with behind("openai-chat", Answer(307, {"location": "http://127.0.0.1:1/"}, b"")) as door:
-        told = httpx.post(door.url + CHAT_PATH, json=CHAT_BODY)
+    with scripted_gateway(
+        "openai-chat", Answer(307, {"location": "http://127.0.0.1:1/"}, b"")
+    ) as gw:
+        response = httpx.post(gw.url + CHAT_PATH, json=CHAT_BODY)
         assert (
-            told.status_code == 502
-            and "redirect (307), which is not followed" in told.json()["error"]["message"]
-            and len(door.up.got) == 1
+            response.status_code == 502
+            and "redirect (307), which is not followed" in response.json()["error"]["message"]
+            and len(gw.up.got) == 1
         )
 
 
@@ -150,19 +152,24 @@ def test_redirects_are_not_followed() -> None:
 )
 @pytest.mark.parametrize("status", [200, 500])
 def test_garbage_is_an_error_of_the_gateway_and_nothing_worse(body: bytes, status: int) -> None:
-    with behind("anthropic", Answer(status, {"content-type": "application/json"}, body)) as door:
+    with scripted_gateway(
+        "anthropic", Answer(status, {"content-type": "application/json"}, body)
+    ) as gw:
         for stream in (False, True):
-            told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream})
+            response = httpx.post(gw.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream})
             assert (
-                told.status_code == (502 if status == 200 else 500)
-                and told.json()["error"]["message"]
+                response.status_code == (502 if status == 200 else 500)
+                and response.json()["error"]["message"]
             )
 
 
 def test_an_upstream_that_cannot_be_reached_is_a_502() -> None:
     with serving(gateway(row("anthropic", f"http://127.0.0.1:{free_port()}"))) as url:
-        told = httpx.post(url + CHAT_PATH, json=CHAT_BODY)
-        assert told.status_code == 502 and "could not be reached" in told.json()["error"]["message"]
+        response = httpx.post(url + CHAT_PATH, json=CHAT_BODY)
+        assert (
+            response.status_code == 502
+            and "could not be reached" in response.json()["error"]["message"]
+        )
 
 
 async def _silent() -> AsyncIterator[bytes]:
@@ -173,10 +180,10 @@ async def _silent() -> AsyncIterator[bytes]:
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_silent_upstream_is_a_504(stream: bool) -> None:
     quiet = Answer(headers={"content-type": "text/event-stream"}, pieces=_silent)
-    with behind("anthropic", quiet, more={"idle_timeout": 0.2}) as door:
-        told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream}, timeout=25)
-        assert told.status_code == 504
-        until(lambda: door.up.left == 1)
+    with scripted_gateway("anthropic", quiet, more={"idle_timeout": 0.2}) as gw:
+        response = httpx.post(gw.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream}, timeout=25)
+        assert response.status_code == 504
+        until(lambda: gw.up.left == 1)
 
 
 # --- in the middle of a stream ---
@@ -208,14 +215,14 @@ def test_a_stream_that_breaks_off_ends_with_the_error_event_of_the_api(how: str)
         ),
         "garbage": streams(*PARTS, b"data: {{{\n\n", pause=0.03),
     }
-    with behind(
+    with scripted_gateway(
         "anthropic", bad[how], more={"idle_timeout": 0.1 if how == "silence" else 5}
-    ) as door:
-        told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
-        assert told.status_code == 200 and "[DONE]" not in told.text
-        assert "error" in events(told.text)[-1] and events(told.text)[0]["choices"]
+    ) as gw:
+        response = httpx.post(gw.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
+        assert response.status_code == 200 and "[DONE]" not in response.text
+        assert "error" in events(response.text)[-1] and events(response.text)[0]["choices"]
         with (
-            openai.OpenAI(base_url=door.url + "/v1", api_key="k", max_retries=0) as client,
+            openai.OpenAI(base_url=gw.url + "/v1", api_key="k", max_retries=0) as client,
             pytest.raises(openai.APIError),
         ):
             for _ in client.chat.completions.create(
@@ -228,14 +235,14 @@ def test_a_stream_of_the_same_wire_that_breaks_off_in_mid_line_ends_with_an_erro
     None
 ):
     first = b"".join(CHAT_STREAM[:2])
-    with behind(
+    with scripted_gateway(
         "openai-chat", streams(first, b'data: {"id": "c1", "choi', pause=0.05, cut=True)
-    ) as door:
-        told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
+    ) as gw:
+        response = httpx.post(gw.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
         assert (
-            told.content.startswith(first)
-            and "error" in events(told.text)[-1]
-            and len(events(told.text)) == 3
+            response.content.startswith(first)
+            and "error" in events(response.text)[-1]
+            and len(events(response.text)) == 3
         )
 
 
@@ -243,18 +250,18 @@ def test_an_error_before_the_first_byte_has_a_status() -> None:
     busy = event(
         {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, "error"
     )
-    with behind("anthropic", streams(busy)) as door:
-        told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
-        assert told.status_code == 529 and "Overloaded" in told.json()["error"]["message"]
+    with scripted_gateway("anthropic", streams(busy)) as gw:
+        response = httpx.post(gw.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
+        assert response.status_code == 529 and "Overloaded" in response.json()["error"]["message"]
 
 
 def test_a_whole_answer_to_a_request_for_a_stream_is_streamed() -> None:
-    with behind("anthropic", answers(MESSAGE)) as door:
-        told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
-        assert told.headers["content-type"].startswith("text/event-stream") and told.text.endswith(
-            "data: [DONE]\n\n"
-        )
-        assert "Hi" in told.text
+    with scripted_gateway("anthropic", answers(MESSAGE)) as gw:
+        response = httpx.post(gw.url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
+        assert response.headers["content-type"].startswith(
+            "text/event-stream"
+        ) and response.text.endswith("data: [DONE]\n\n")
+        assert "Hi" in response.text
 
 
 async def _endless() -> AsyncIterator[bytes]:
@@ -266,12 +273,12 @@ async def _endless() -> AsyncIterator[bytes]:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_endless_response_is_aborted(stream: bool) -> None:
-    with behind(
+    with scripted_gateway(
         "anthropic", Answer(pieces=_endless, headers={"content-type": "text/event-stream"})
-    ) as door:
-        told = httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream}, timeout=30)
-        assert told.status_code == 502 and "more than" in told.json()["error"]["message"]
-        until(lambda: door.up.left == 1)
+    ) as gw:
+        response = httpx.post(gw.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream}, timeout=30)
+        assert response.status_code == 502 and "more than" in response.json()["error"]["message"]
+        until(lambda: gw.up.left == 1)
 
 
 # --- clients that leave ---
@@ -286,39 +293,46 @@ def test_a_client_that_disconnects_during_a_stream_closes_the_upstream(wire: str
             yield piece
         await asyncio.sleep(30)
 
-    with behind(wire, Answer(headers={"content-type": "text/event-stream"}, pieces=slow)) as door:
-        with httpx.stream("POST", door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True}) as told:
-            next(told.iter_raw())
-        until(lambda: door.up.left == 1)
+    with scripted_gateway(
+        wire, Answer(headers={"content-type": "text/event-stream"}, pieces=slow)
+    ) as gw:
+        with httpx.stream(
+            "POST", gw.url + CHAT_PATH, json={**CHAT_BODY, "stream": True}
+        ) as response:
+            next(response.iter_raw())
+        until(lambda: gw.up.left == 1)
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_client_that_disconnects_before_the_first_byte_closes_the_upstream(stream: bool) -> None:
-    with behind(
+    with scripted_gateway(
         "anthropic", Answer(headers={"content-type": "text/event-stream"}, pieces=_silent)
-    ) as door:
+    ) as gw:
         with pytest.raises(httpx.ReadTimeout):
-            httpx.post(door.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream}, timeout=0.3)
-        until(lambda: door.up.left == 1)
-        assert "client_disconnects_total" in httpx.get(door.url + "/metrics").text
+            httpx.post(gw.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream}, timeout=0.3)
+        until(lambda: gw.up.left == 1)
+        assert "client_disconnects_total" in httpx.get(gw.url + "/metrics").text
 
 
 def test_a_queued_request_of_a_disconnected_client_is_never_sent() -> None:
     quiet = Answer(headers={"content-type": "text/event-stream"}, pieces=_silent)
-    with behind("anthropic", quiet, more={"concurrency": 1}) as door, httpx.Client() as client:
+    with (
+        scripted_gateway("anthropic", quiet, more={"concurrency": 1}) as gw,
+        httpx.Client() as client,
+    ):
 
         def leave(wait: float) -> None:
             with pytest.raises(httpx.ReadTimeout):
-                client.post(door.url + CHAT_PATH, json=CHAT_BODY, timeout=wait)
+                client.post(gw.url + CHAT_PATH, json=CHAT_BODY, timeout=wait)
 
         first = Thread(target=leave, args=(1.0,))
         first.start()
-        until(lambda: len(door.up.got) == 1)
+        until(lambda: len(gw.up.got) == 1)
         leave(0.2)
         first.join()
-        until(lambda: door.up.left == 1)
+        until(lambda: gw.up.left == 1)
         time.sleep(0.1)
-        assert len(door.up.got) == 1
+        assert len(gw.up.got) == 1
 
 
 # --- others are tried ---
@@ -354,8 +368,8 @@ def test_another_model_answers_if_the_first_cannot_before_the_first_byte(
         )
         with serving(gateway(toml)) as url:
             path, body = ASKED[api]
-            told = httpx.post(url + path, json={**body, "stream": stream})
-            assert told.status_code == 200 and ("lo" if stream else "Hi") in told.text
+            response = httpx.post(url + path, json={**body, "stream": stream})
+            assert response.status_code == 200 and ("lo" if stream else "Hi") in response.text
             assert len(second.got) == 1 and second.got[0].json["model"] == "o"
 
 
@@ -382,8 +396,8 @@ def test_no_other_model_is_tried_after_the_first_byte() -> None:
             "openai-chat", b, name="other"
         )
         with serving(gateway(toml)) as url:
-            told = httpx.post(url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
-            assert "error" in events(told.text)[-1] and not second.got
+            response = httpx.post(url + CHAT_PATH, json={**CHAT_BODY, "stream": True})
+            assert "error" in events(response.text)[-1] and not second.got
 
 
 def test_the_last_error_is_returned_if_every_upstream_fails() -> None:
@@ -396,17 +410,17 @@ def test_the_last_error_is_returned_if_every_upstream_fails() -> None:
             "cohere", b, name="other"
         )
         with serving(gateway(toml)) as url:
-            told = httpx.post(url + CHAT_PATH, json=CHAT_BODY)
-            assert (told.status_code, told.headers["retry-after"]) == (503, "9")
+            response = httpx.post(url + CHAT_PATH, json=CHAT_BODY)
+            assert (response.status_code, response.headers["retry-after"]) == (503, "9")
 
 
 def test_a_connection_is_used_again_after_a_stream() -> None:
-    with behind("anthropic", streams(*ANTHROPIC_STREAM)) as door:
+    with scripted_gateway("anthropic", streams(*ANTHROPIC_STREAM)) as gw:
         for _ in range(3):
-            assert httpx.post(
-                door.url + CHAT_PATH, json={**CHAT_BODY, "stream": True}
-            ).text.endswith("data: [DONE]\n\n")
-        assert len({one.peer for one in door.up.got}) == 1
+            assert httpx.post(gw.url + CHAT_PATH, json={**CHAT_BODY, "stream": True}).text.endswith(
+                "data: [DONE]\n\n"
+            )
+        assert len({one.peer for one in gw.up.got}) == 1
 
 
 def test_if_every_upstream_fails_the_error_lists_the_attempts_and_the_log_the_reasons(

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from gateway.bodies import CHAT, CHAT_STREAM
 from gateway.interactions_client import GoogleInteractions, fold_events, interactions_of, turn_of
-from gateway.serving import UPSTREAMS, Doors, gateway, row, serving
+from gateway.serving import UPSTREAMS, Gateways, gateway, row, serving
 from gateway.turns import RequestRefused, Turn
 from gateway.upstreams import ScriptedUpstream, answers, streams
 from google.genai._gaos.types.interactions import Interaction, InteractionCompletedEvent
@@ -48,12 +48,12 @@ WAYS = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"
 @WAYS
 @pytest.mark.parametrize("upstream", UPSTREAMS)
 def test_results_in_another_order_find_their_calls(
-    door: Doors, upstream: str, stream: bool
+    gateways: Gateways, upstream: str, stream: bool
 ) -> None:
     client = GoogleInteractions()
     history, turns = client.begin(QUESTION), 0
     while True:
-        turn = client.ask(door.url(upstream), "some-model", history, stream)
+        turn = client.ask(gateways.url(upstream), "some-model", history, stream)
         if not turn.calls:
             break
         turns += 1
@@ -64,10 +64,10 @@ def test_results_in_another_order_find_their_calls(
 @WAYS
 @pytest.mark.parametrize("upstream", UPSTREAMS)
 def test_an_interaction_continues_with_only_its_new_input(
-    door: Doors, upstream: str, stream: bool
+    gateways: Gateways, upstream: str, stream: bool
 ) -> None:
     fields: dict[str, object] = {"input": QUESTION}
-    with serving(gateway(MEMORY + row(upstream, f"{door.up}/{upstream}"))) as url:
+    with serving(gateway(MEMORY + row(upstream, f"{gateways.up}/{upstream}"))) as url:
         for _ in range(3):
             interaction_id, turn = create(
                 url, stream=stream, model="some-model", tools=TOOL_DEFINITIONS, **fields
@@ -113,9 +113,9 @@ def test_without_a_store_the_error_names_the_setting() -> None:
     assert not up.got
 
 
-def test_a_stream_has_the_names_of_its_events_and_an_end(door: Doors) -> None:
+def test_a_stream_has_the_names_of_its_events_and_an_end(gateways: Gateways) -> None:
     body = {"model": "m", "input": "hello", "stream": True}
-    answer = httpx.post(f"{door.url('anthropic')}/v1beta/interactions?alt=sse", json=body)
+    answer = httpx.post(f"{gateways.url('anthropic')}/v1beta/interactions?alt=sse", json=body)
     lines = answer.text.splitlines()
     names = [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
     assert names[:3] == ["interaction.created", "interaction.status_update", "step.start"]
@@ -124,10 +124,12 @@ def test_a_stream_has_the_names_of_its_events_and_an_end(door: Doors) -> None:
 
 
 @pytest.mark.parametrize("upstream", ["openai-chat", "gemini-interactions"])
-def test_an_error_of_the_model_is_one_that_the_client_reads(door: Doors, upstream: str) -> None:
+def test_an_error_of_the_model_is_one_that_the_client_reads(
+    gateways: Gateways, upstream: str
+) -> None:
     with pytest.raises(RequestRefused) as refused:
         client = GoogleInteractions()
-        client.ask(door.url(upstream), "m", client.begin("[[error 400]]"), stream=False)
+        client.ask(gateways.url(upstream), "m", client.begin("[[error 400]]"), stream=False)
     assert refused.value.status == 400 and refused.value.words
 
 

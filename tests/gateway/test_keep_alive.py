@@ -11,7 +11,7 @@ import pytest
 from anthropic import Anthropic
 from gateway.bodies import ANTHROPIC_STREAM, ASKED, CHAT, CHAT_STREAM
 from gateway.serving import gateway, row, serving
-from gateway.upstreams import Answer, Behind, ScriptedUpstream, answers
+from gateway.upstreams import Answer, ScriptedGateway, ScriptedUpstream, answers
 
 from toolwire.conversation.json import Object
 from toolwire.gateway.keep_alive import KeepAliveTimer
@@ -51,12 +51,12 @@ def silent(
 
 
 @contextmanager
-def behind(wire: str, *given: Answer) -> Iterator[Behind]:
+def scripted_gateway(wire: str, *given: Answer) -> Iterator[ScriptedGateway]:
     up = ScriptedUpstream(*given)
     with serving(up) as url:
         app = gateway(row(wire, url))
-        with serving(app) as door:
-            yield Behind(door, app, (up,))
+        with serving(app) as gateway_url:
+            yield ScriptedGateway(gateway_url, app, (up,))
 
 
 def read_stream(url: str, body: Object, received: bytearray) -> None:
@@ -70,40 +70,40 @@ def read_stream(url: str, body: Object, received: bytearray) -> None:
 @pytest.mark.parametrize("wire", STREAMS)
 def test_clients_of_server_sent_events_get_comments(wire: str, before: int) -> None:
     path, body = ASKED["openai-responses"]
-    told = bytearray()
+    received = bytearray()
 
     def has_comments() -> bool:
-        return told.count(COMMENT, told.find(b"data: ") if before else 0) >= 2
+        return received.count(COMMENT, received.find(b"data: ") if before else 0) >= 2
 
-    with behind(wire, silent(STREAMS[wire], before, has_comments)) as door:
-        read_stream(door.url + path, body, told)
-    assert has_comments() and b'"Hello"' in told.replace(COMMENT, b"")
-    assert before or told.startswith(COMMENT)
+    with scripted_gateway(wire, silent(STREAMS[wire], before, has_comments)) as gw:
+        read_stream(gw.url + path, body, received)
+    assert has_comments() and b'"Hello"' in received.replace(COMMENT, b"")
+    assert before or received.startswith(COMMENT)
 
 
 def test_a_stream_of_the_same_wire_is_the_same_but_for_comments() -> None:
     path, body = ASKED["openai-chat"]
     whole = b"".join(CHAT_STREAM)
     cut = (whole[: len(CHAT_STREAM[0]) + 20], whole[len(CHAT_STREAM[0]) + 20 :])
-    told = bytearray()
-    with behind("openai-chat", silent(cut, 1, lambda: COMMENT in told)) as door:
-        read_stream(door.url + path, body, told)
-    assert COMMENT in told and told.replace(COMMENT, b"") == whole
+    received = bytearray()
+    with scripted_gateway("openai-chat", silent(cut, 1, lambda: COMMENT in received)) as gw:
+        read_stream(gw.url + path, body, received)
+    assert COMMENT in received and received.replace(COMMENT, b"") == whole
 
 
 def test_clients_of_anthropic_get_pings_and_do_not_notice() -> None:
     path, body = ASKED["anthropic"]
-    told = bytearray()
+    received = bytearray()
 
     def has_pings() -> bool:
-        return told.count(b'event: ping\ndata: {"type":"ping"}\n\n') >= 2
+        return received.count(b'event: ping\ndata: {"type":"ping"}\n\n') >= 2
 
     given = silent(CHAT_STREAM, 2, has_pings), silent(CHAT_STREAM, 2)
-    with behind("openai-chat", *given) as door:
-        read_stream(door.url + path, body, told)
-        assert has_pings() and COMMENT not in told
+    with scripted_gateway("openai-chat", *given) as gw:
+        read_stream(gw.url + path, body, received)
+        assert has_pings() and COMMENT not in received
         with (
-            Anthropic(base_url=door.url, api_key="any", max_retries=0) as client,
+            Anthropic(base_url=gw.url, api_key="any", max_retries=0) as client,
             client.messages.stream(
                 model="m", max_tokens=9, messages=[{"role": "user", "content": "hi"}]
             ) as events,
@@ -113,9 +113,9 @@ def test_clients_of_anthropic_get_pings_and_do_not_notice() -> None:
 
 def test_a_stream_that_has_no_comments_gets_none() -> None:
     path, body = ASKED["ollama"]
-    with behind("openai-chat", silent(CHAT_STREAM, 2)) as door:
-        told = httpx.post(door.url + path, json={**body, "stream": True}).text
-    assert all(line.startswith("{") for line in told.splitlines())
+    with scripted_gateway("openai-chat", silent(CHAT_STREAM, 2)) as gw:
+        response = httpx.post(gw.url + path, json={**body, "stream": True}).text
+    assert all(line.startswith("{") for line in response.splitlines())
 
 
 def test_nothing_is_sent_before_the_first_event_while_another_model_could_answer() -> None:
@@ -125,6 +125,6 @@ def test_nothing_is_sent_before_the_first_event_while_another_model_could_answer
     with serving(first) as one, serving(second) as two:
         toml = row("openai-chat", one, name="m", more={"fallbacks": ["other"]})
         with serving(gateway(toml + row("openai-chat", two, name="other"))) as url:
-            told = httpx.post(url + path, json=body | {"stream": True})
-            assert told.status_code == 200 and "Hi" in told.text and len(second.got) == 1
-            assert COMMENT.decode() not in told.text
+            response = httpx.post(url + path, json=body | {"stream": True})
+            assert response.status_code == 200 and "Hi" in response.text and len(second.got) == 1
+            assert COMMENT.decode() not in response.text

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from gateway.bodies import ASKED, CHAT, GEMINI, MESSAGE
 from gateway.serving import gateway, row, serving
-from gateway.upstreams import ScriptedUpstream, answers, behind
+from gateway.upstreams import ScriptedUpstream, answers, scripted_gateway
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,7 +38,7 @@ HOSTS = (
 def test_no_field_of_a_request_changes_its_destination(wire: str) -> None:
     answer = GEMINI if wire == "gemini" else CHAT
     up = ScriptedUpstream(answers(answer))
-    with serving(up) as url, serving(gateway(row(wire, f"{url}/base"))) as door:
+    with serving(up) as url, serving(gateway(row(wire, f"{url}/base"))) as gateway_url:
         for name in HOSTS:
             body = {
                 **BODY,
@@ -46,25 +46,25 @@ def test_no_field_of_a_request_changes_its_destination(wire: str) -> None:
                 "base_url": "http://evil.example",
                 "api_base": "http://evil.example",
             }
-            told = httpx.post(
-                door + PATH,
+            response = httpx.post(
+                gateway_url + PATH,
                 json=body,
                 headers={"x-forwarded-host": "evil.example", "x-base-url": "http://evil"},
             )
-            assert told.status_code in (200, 400, 404, 502)
-            if told.status_code == 200:
+            assert response.status_code in (200, 400, 404, 502)
+            if response.status_code == 200:
                 assert up.got[-1].path.startswith("/base/"), up.got[-1].path
                 assert up.got[-1].headers["host"] == url.removeprefix("http://")
         assert up.got
 
 
 def test_a_model_in_the_path_is_one_segment_of_the_upstreams_path() -> None:
-    with behind("gemini", answers(GEMINI)) as door:
+    with scripted_gateway("gemini", answers(GEMINI)) as gw:
         httpx.post(
-            f"{door.url}/v1beta/models/a%2F..%2F..%2Fb:generateContent", json=ASKED["gemini"][1]
+            f"{gw.url}/v1beta/models/a%2F..%2F..%2Fb:generateContent", json=ASKED["gemini"][1]
         )
-        httpx.post(f"{door.url}/v1beta/models/a%2Fb:countTokens", json=ASKED["gemini"][1])
-        assert [one.path for one in door.up.got] == [
+        httpx.post(f"{gw.url}/v1beta/models/a%2Fb:countTokens", json=ASKED["gemini"][1])
+        assert [one.path for one in gw.up.got] == [
             "/v1beta/models/a/../../b:generateContent",
             "/v1beta/models/a/b:countTokens",
         ]
@@ -74,8 +74,12 @@ def test_a_body_that_is_too_large_is_a_413_in_the_shape_of_the_api() -> None:
     toml = row("anthropic", "http://127.0.0.1:1") + "[server]\nmax_body_mb = 0.01\n"
     with serving(gateway(toml)) as url:
         for api, (path, _) in ASKED.items():
-            told = httpx.post(url + path, content=b'{"a":"' + b"x" * 20_000 + b'"}', headers=JSON)
-            assert told.status_code == 413 and "larger than [server] max_body_mb" in told.text, api
+            response = httpx.post(
+                url + path, content=b'{"a":"' + b"x" * 20_000 + b'"}', headers=JSON
+            )
+            assert (
+                response.status_code == 413 and "larger than [server] max_body_mb" in response.text
+            ), api
 
         def endless() -> object:
             for _ in range(100):
@@ -101,25 +105,25 @@ BAD = {
 @pytest.mark.parametrize("what", BAD)
 def test_an_invalid_body_is_rejected_without_an_upstream_request(what: str) -> None:
     for wire in ("anthropic", "openai-chat"):
-        with behind(wire, answers(MESSAGE)) as door:
-            told = httpx.post(door.url + PATH, content=BAD[what], headers=JSON)
-            assert told.status_code == 400 and not door.up.got, (wire, told.text[:200])
-            assert told.json()["error"]["message"]
+        with scripted_gateway(wire, answers(MESSAGE)) as gw:
+            response = httpx.post(gw.url + PATH, content=BAD[what], headers=JSON)
+            assert response.status_code == 400 and not gw.up.got, (wire, response.text[:200])
+            assert response.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("api", ASKED)
 def test_any_value_in_a_field_gets_a_response_or_a_client_error(api: str) -> None:
     path, body = ASKED[api]
     odd: list[object] = [None, True, -1, "", [], {}, [None], [[]], [{}], {"a": None}, "x" * 10]
-    with behind("anthropic", answers(MESSAGE)) as door, httpx.Client() as client:
+    with scripted_gateway("anthropic", answers(MESSAGE)) as gw, httpx.Client() as client:
         for key in [*body, "tools", "stream", "tool_choice", "system"]:
             for value in odd:
-                told = client.post(door.url + path, json={**body, key: value})
-                assert told.status_code in (200, 400, 404, 502), (
+                response = client.post(gw.url + path, json={**body, key: value})
+                assert response.status_code in (200, 400, 404, 502), (
                     key,
                     value,
-                    told.status_code,
-                    told.text[:200],
+                    response.status_code,
+                    response.text[:200],
                 )
 
 
@@ -137,38 +141,38 @@ def test_a_body_that_arrives_too_slowly_is_a_408() -> None:
 
 
 def test_a_name_that_is_not_this_servers_is_refused() -> None:
-    with behind("anthropic", answers(MESSAGE)) as door:
-        told = httpx.post(door.url + PATH, json=BODY, headers={"host": "evil.example"})
-        assert told.status_code == 421 and not door.up.got
+    with scripted_gateway("anthropic", answers(MESSAGE)) as gw:
+        response = httpx.post(gw.url + PATH, json=BODY, headers={"host": "evil.example"})
+        assert response.status_code == 421 and not gw.up.got
 
 
 def test_a_page_of_another_site_cannot_ask_without_asking_first() -> None:
-    with behind("anthropic", answers(MESSAGE)) as door:
+    with scripted_gateway("anthropic", answers(MESSAGE)) as gw:
         raw = json.dumps(BODY)
         simple = {"content-type": "text/plain", "origin": "https://evil.example"}
         assert (
-            httpx.post(door.url + PATH, content=raw, headers=simple).status_code == 415
-            and not door.up.got
+            httpx.post(gw.url + PATH, content=raw, headers=simple).status_code == 415
+            and not gw.up.got
         )
         curl = {"content-type": "application/x-www-form-urlencoded"}  # what `curl -d` sends
-        assert httpx.post(door.url + PATH, content=raw, headers=curl).status_code == 200
+        assert httpx.post(gw.url + PATH, content=raw, headers=curl).status_code == 200
 
 
 def test_unknown_paths_and_methods_are_reported() -> None:
-    with behind("anthropic", answers(MESSAGE)) as door:
-        assert httpx.get(door.url + "/nowhere").status_code == 404
-        told = httpx.get(door.url + PATH)
-        assert (told.status_code, told.headers["allow"]) == (405, "POST")
-        assert httpx.get(door.url + "/health").json() == {"status": "ok"}
+    with scripted_gateway("anthropic", answers(MESSAGE)) as gw:
+        assert httpx.get(gw.url + "/nowhere").status_code == 404
+        response = httpx.get(gw.url + PATH)
+        assert (response.status_code, response.headers["allow"]) == (405, "POST")
+        assert httpx.get(gw.url + "/health").json() == {"status": "ok"}
 
 
 @given(st.lists(st.tuples(st.text(max_size=50), st.text(max_size=300)), max_size=30))
-def test_report_headers_are_ascii_and_bounded(told: list[tuple[str, str]]) -> None:
-    losses = tuple(Loss((where,), why) for where, why in told)
-    changes = tuple(Change("TW1", where, (why,), why) for where, why in told)
+def test_report_headers_are_ascii_and_bounded(reports: list[tuple[str, str]]) -> None:
+    losses = tuple(Loss((where,), why) for where, why in reports)
+    changes = tuple(Change("TW1", where, (why,), why) for where, why in reports)
     fields = report_headers(
         UpstreamRequest(body={}, changes=changes, losses=losses, restored_turns=3)
     )
-    assert len(fields) == (3 if told else 1)
+    assert len(fields) == (3 if reports else 1)
     for value in fields.values():
         assert len(value) <= MAX_HEADER_LENGTH and value.isascii() and value.isprintable()

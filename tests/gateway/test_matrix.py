@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cases import DEEP
 from gateway.cells import ALL_CLIENTS, SCENARIOS, assert_page, embeddings, pages, ways
-from gateway.serving import FRONTS, UPSTREAMS, Doors
+from gateway.serving import FRONTS, UPSTREAMS, Gateways
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,21 +38,23 @@ def test_every_cell_is_tried_also_when_there_is_little_time() -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("api", ALL_CLIENTS)
-def test_an_official_client_works_with_every_upstream(door: Doors, api: str, scenario: str) -> None:
+def test_an_official_client_works_with_every_upstream(
+    gateways: Gateways, api: str, scenario: str
+) -> None:
     for upstream in some(api, scenario):
         for stream in ways(api, scenario):
-            SCENARIOS[scenario](door, api, upstream, stream)
+            SCENARIOS[scenario](gateways, api, upstream, stream)
 
 
 @pytest.mark.parametrize("scenario", [name for name in SCENARIOS if name != "aborts"])
-def test_a_page_with_use_chat_works_with_every_upstream(door: Doors, scenario: str) -> None:
-    for upstream, chat in pages(door, scenario).items():
-        assert_page(door, upstream, scenario, chat)
+def test_a_page_with_use_chat_works_with_every_upstream(gateways: Gateways, scenario: str) -> None:
+    for upstream, chat in pages(gateways, scenario).items():
+        assert_page(gateways, upstream, scenario, chat)
 
 
-def test_a_closed_page_stops_every_upstream(door: Doors) -> None:
+def test_a_closed_page_stops_every_upstream(gateways: Gateways) -> None:
     for upstream in UPSTREAMS:
-        SCENARIOS["aborts"](door, "ai-sdk", upstream, True)
+        SCENARIOS["aborts"](gateways, "ai-sdk", upstream, True)
 
 
 @pytest.mark.parametrize("upstream", UPSTREAMS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import httpx
 import pytest
-from gateway.serving import Doors
+from gateway.serving import Gateways
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Choice, Conversation, Setting
@@ -124,35 +124,37 @@ CASES: dict[str, tuple[str, str, str, Object, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_settings_that_a_model_refuses_are_left_out_and_reported(name: str, door: Doors) -> None:
+def test_settings_that_a_model_refuses_are_left_out_and_reported(
+    name: str, gateways: Gateways
+) -> None:
     upstream, model, path, body, lost = CASES[name]
-    answer = _ask(door, upstream, path.format(model=model), {"model": model, **body})
+    answer = _ask(gateways, upstream, path.format(model=model), {"model": model, **body})
     assert answer.status_code == 200, answer.text
     for setting in lost:
         assert setting in answer.headers["x-toolwire-losses"]
 
 
-def test_a_model_that_accepts_a_setting_gets_it(door: Doors) -> None:
+def test_a_model_that_accepts_a_setting_gets_it(gateways: Gateways) -> None:
     body: Object = {**MESSAGES, "temperature": 0.5, "model": "gpt-5.2"}
-    answer = _ask(door, "openai-chat", "/v1/messages", body)
+    answer = _ask(gateways, "openai-chat", "/v1/messages", body)
     assert answer.status_code == 200 and "temperature" not in answer.headers.get(
         "x-toolwire-losses", ""
     )
-    sent = door.mocks["openai-chat"].requests[-1].body
+    sent = gateways.mocks["openai-chat"].requests[-1].body
     assert isinstance(sent, dict) and sent["temperature"] == 0.5
 
 
-def test_a_client_of_the_same_wire_gets_the_error_of_the_provider(door: Doors) -> None:
+def test_a_client_of_the_same_wire_gets_the_error_of_the_provider(gateways: Gateways) -> None:
     body: Object = {**CHAT, "temperature": 0.5, "model": "gpt-5"}
-    answer = _ask(door, "openai-chat", "/v1/chat/completions", body)
+    answer = _ask(gateways, "openai-chat", "/v1/chat/completions", body)
     assert answer.status_code == 400 and "Unsupported value" in answer.text
 
 
-def _ask(door: Doors, upstream: str, path: str, body: Object) -> httpx.Response:
+def _ask(gateways: Gateways, upstream: str, path: str, body: Object) -> httpx.Response:
     if path.startswith("/v1beta"):
         body = {key: body[key] for key in body if key != "model"}
     headers = {"anthropic-version": "2023-06-01"}
-    return httpx.post(door.url(upstream) + path, json=body, headers=headers, timeout=600)
+    return httpx.post(gateways.url(upstream) + path, json=body, headers=headers, timeout=600)
 
 
 MODELS = ("gpt-4o", "gpt-5", "gpt-5.2", "o3", "claude-opus-4-5", "claude-opus-4-7", "m")

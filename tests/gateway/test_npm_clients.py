@@ -20,7 +20,7 @@ import pytest
 from cases import DEEP
 from gateway.bodies import MESSAGE
 from gateway.cells import ADDED, SEALS, THINKS, WORDS, model
-from gateway.serving import UPSTREAMS, Doors
+from gateway.serving import UPSTREAMS, Gateways
 from mock.tools import FINAL, QUESTION
 from streams.clients import NODE, install_clients
 
@@ -82,7 +82,7 @@ TALKS = [
 ]
 
 
-def conversations(door: Doors) -> dict[Talk, Object]:
+def conversations(gateways: Gateways) -> dict[Talk, Object]:
     """The outcome of each conversation."""
     node = install_clients()
     absent = [
@@ -94,7 +94,7 @@ def conversations(door: Doors) -> dict[Talk, Object]:
     asks: list[Object] = [
         {
             "client": one.api,
-            "url": door.url(one.upstream),
+            "url": gateways.url(one.upstream),
             "model": model(one.upstream),
             "text": TEXTS[one.scenario],
             "stream": one.stream,
@@ -117,44 +117,44 @@ def _rows(value: JSON) -> list[list[JSON]]:
     return [row for row in value if isinstance(row, list)]
 
 
-def answer_lines(told: Object) -> list[str]:
+def answer_lines(output: Object) -> list[str]:
     """The lines of the answer; `@ai-sdk/google` wraps a result in an object of its own, which is
     what the model then sees."""
     lines = []
-    for line in str(told["text"]).splitlines():
+    for line in str(output["text"]).splitlines():
         call, _, out = line.partition(" gave: ")
         lines.append(f"{call} gave: {json.loads(out)['content']}" if out.startswith("{") else line)
     return lines
 
 
-def tools(door: Doors, talk: Talk, told: Object) -> None:
+def tools(gateways: Gateways, talk: Talk, output: Object) -> None:
     """Two calls of one tool, and then another: each finds its result, and usage is told."""
-    assert told["error"] is None, told["error"]
-    calls = _rows(told["calls"])
+    assert output["error"] is None, output["error"]
+    calls = _rows(output["calls"])
     called = [(step, name) for step, _, name, _ in calls]
     assert called == [(0, "Calculator_Add"), (0, "Calculator_Add"), (1, "Calculator_Multiply")], (
         called
     )
     ids = [str(call[1]) for call in calls]
     assert len(set(ids)) == 3, ids
-    assert _rows(told["results"]) == [
+    assert _rows(output["results"]) == [
         [made, out] for made, out in zip(ids, ("5", "9", "45"), strict=True)
     ]
-    assert answer_lines(told) == list(FINAL) and told["finish"] == "stop", (
-        told["text"],
-        told["finish"],
+    assert answer_lines(output) == list(FINAL) and output["finish"] == "stop", (
+        output["text"],
+        output["finish"],
     )
-    usage = told["usage"]
+    usage = output["usage"]
     assert isinstance(usage, dict) and usage["inputTokens"] and usage["outputTokens"], usage
 
 
-def thinks(door: Doors, talk: Talk, told: Object) -> None:
+def thinks(gateways: Gateways, talk: Talk, output: Object) -> None:
     """A thought before calls: shown, and what the model signed comes back to it if the package
     keeps it."""
-    assert told["error"] is None and answer_lines(told) == ADDED, told
-    assert talk.api == "openai-chat" or WORDS in str(told["thoughts"]), told["thoughts"]
-    made = [f'"{call[1]}"' for call in _rows(told["calls"])]
-    sent = [json.dumps(one.body) for one in door.mocks[talk.upstream].requests]
+    assert output["error"] is None and answer_lines(output) == ADDED, output
+    assert talk.api == "openai-chat" or WORDS in str(output["thoughts"]), output["thoughts"]
+    made = [f'"{call[1]}"' for call in _rows(output["calls"])]
+    sent = [json.dumps(one.body) for one in gateways.mocks[talk.upstream].requests]
     after = [
         body
         for body in sent
@@ -167,31 +167,31 @@ def thinks(door: Doors, talk: Talk, told: Object) -> None:
     assert not any("tw1." in body for body in after)
 
 
-def an_object(door: Doors, talk: Talk, told: Object) -> None:
+def an_object(gateways: Gateways, talk: Talk, output: Object) -> None:
     """An answer that has to be JSON of a schema."""
-    assert told["error"] is None and told["object"] == {"a": 1, "b": 2}, told
+    assert output["error"] is None and output["object"] == {"a": 1, "b": 2}, output
 
 
-def assert_refusal(door: Doors, talk: Talk, told: Object) -> None:
+def assert_refusal(gateways: Gateways, talk: Talk, output: Object) -> None:
     """A refusal has its status and its words, and says that it may be tried again."""
-    error = told["error"]
-    assert isinstance(error, dict) and error["status"] == 429 and error["retry"] is True, told
+    error = output["error"]
+    assert isinstance(error, dict) and error["status"] == 429 and error["retry"] is True, output
     assert error["message"] and "{" not in str(error["message"]), error
 
 
-def leaves(door: Doors, talk: Talk, told: Object) -> None:
+def leaves(gateways: Gateways, talk: Talk, output: Object) -> None:
     """A program that leaves in mid-answer is told nothing more, and the gateway asks for nothing
     more."""
-    assert told["error"] is None, told
+    assert output["error"] is None, output
     late = time.monotonic() + 60
     while f'client_disconnects_total{{api="{talk.api}"}}' not in (
-        numbers := httpx.get(f"{door.url(talk.upstream)}/metrics").text
+        numbers := httpx.get(f"{gateways.url(talk.upstream)}/metrics").text
     ):
         assert time.monotonic() < late, numbers
         time.sleep(0.01)
 
 
-CHECKS: dict[str, Callable[[Doors, Talk, Object], None]] = {
+CHECKS: dict[str, Callable[[Gateways, Talk, Object], None]] = {
     "tools": tools,
     "thinks": thinks,
     "object": an_object,
@@ -200,11 +200,11 @@ CHECKS: dict[str, Callable[[Doors, Talk, Object], None]] = {
 }
 
 
-def test_ai_sdk_programs_work_with_models_of_other_wires(door: Doors) -> None:
+def test_ai_sdk_programs_work_with_models_of_other_wires(gateways: Gateways) -> None:
     broken: dict[str, str] = {}
-    for talk, told in conversations(door).items():
+    for talk, output in conversations(gateways).items():
         try:
-            CHECKS[talk.scenario](door, talk, told)
+            CHECKS[talk.scenario](gateways, talk, output)
         except AssertionError as error:
             broken[" ".join(map(str, talk))] = str(error)[:1000]
     assert broken == {}
@@ -227,10 +227,10 @@ def test_a_token_that_a_client_moved_does_not_remove_other_parts(at: int) -> Non
     asked: Object = {"role": "user", "parts": [{"text": "go"}]}
     api = BY_WIRE["gemini"]
     translator = Translator(api, "anthropic", model="m")
-    told = json.loads(
+    response = json.loads(
         translator.response(dump(SIGNED), translator.request(dump({"contents": [asked]}))).body
     )
-    *parts, last = told["candidates"][0]["content"]["parts"]
+    *parts, last = response["candidates"][0]["content"]["parts"]
     parts[at]["thoughtSignature"] = seal = last["thoughtSignature"]
     done: Object = {
         "functionResponse": {"id": "toolu_1", "name": "add", "response": {"output": "3"}}

@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 from gateway.bodies import MESSAGE
-from gateway.upstreams import answers, behind
+from gateway.upstreams import answers, scripted_gateway
 
 from toolwire import check, decode
 from toolwire.conversation.json import JSON, Object, dump
@@ -60,9 +60,9 @@ def test_where_no_tool_is_left_no_choice_among_them_and_no_empty_list_is_sent(ta
     assert not made.body.keys() & {"tools", "tool_choice", "toolConfig", "parallel_tool_calls"}, (
         made.body.keys()
     )
-    told = [str(loss) for loss in made.losses]
-    assert any(one.startswith("/tools/0: ") for one in told) and any(
-        one.startswith("/tool_choice: ") for one in told
+    losses = [str(loss) for loss in made.losses]
+    assert any(one.startswith("/tools/0: ") for one in losses) and any(
+        one.startswith("/tool_choice: ") for one in losses
     )
 
 
@@ -289,9 +289,9 @@ def test_a_streamed_answer_that_calls_something_has_a_token() -> None:
 
 def test_the_betas_that_a_body_needs_go_with_it_to_a_model_of_the_same_wire() -> None:
     fields = {"content-type": "application/json", "anthropic-beta": "a-1,b-2"}
-    with behind("anthropic", answers(MESSAGE)) as door:
-        urlopen(Request(f"{door.url}/v1/messages?beta=true", dump(TURN), fields)).close()
-        assert door.up.got[0].headers["anthropic-beta"] == "a-1,b-2"
+    with scripted_gateway("anthropic", answers(MESSAGE)) as gw:
+        urlopen(Request(f"{gw.url}/v1/messages?beta=true", dump(TURN), fields)).close()
+        assert gw.up.got[0].headers["anthropic-beta"] == "a-1,b-2"
 
 
 def test_an_answer_of_a_model_under_another_name_names_it_as_the_client_does() -> None:
@@ -423,11 +423,11 @@ def test_a_call_of_a_tool_in_a_namespace_returns_with_both_names() -> None:
             dump({**MESSAGE, "stop_reason": "tool_use", "content": said}), first
         ).body
     )
-    told = [
+    items = [
         {key: one.get(key) for key in ("type", "name", "namespace", "input")}
         for one in body["output"]
     ]
-    assert told == [
+    assert items == [
         {"type": "function_call", "name": "close", "namespace": "agents", "input": None},
         {"type": "custom_tool_call", "name": "run", "namespace": "functions", "input": "1"},
     ]
@@ -449,7 +449,7 @@ def test_the_configuration_decides_whether_prompts_for_claude_are_marked(
         {"role": "user", "content": "Oslo?"},
     ]
     fields = {"content-type": "application/json"}
-    with behind("anthropic", answers(MESSAGE), more={"cache_breakpoints": policy}) as door:
+    with scripted_gateway("anthropic", answers(MESSAGE), more={"cache_breakpoints": policy}) as gw:
         body = dump({"model": "m", "messages": messages})
-        urlopen(Request(f"{door.url}/v1/chat/completions", body, fields)).close()
-        assert door.up.got[0].body.count(b"cache_control") == marks
+        urlopen(Request(f"{gw.url}/v1/chat/completions", body, fields)).close()
+        assert gw.up.got[0].body.count(b"cache_control") == marks

@@ -80,7 +80,11 @@ def without_identity(stream: bytes, wire: str) -> str:
 @pytest.mark.parametrize("source", SOURCES)
 def test_a_stream_through_the_gateway_equals_restream(source: str) -> None:
     up = ScriptedUpstream(Answer())
-    with serving(up) as url, serving(gateway(row(source, url))) as door, httpx.Client() as client:
+    with (
+        serving(up) as url,
+        serving(gateway(row(source, url))) as gateway_url,
+        httpx.Client() as client,
+    ):
         media = {"content-type": resolve_stream(source)[1].media}
         for case in some(source):
             data = raw(case, source)
@@ -95,15 +99,15 @@ def test_a_stream_through_the_gateway_equals_restream(source: str) -> None:
                 if api == source:
                     continue
                 path, body = asks(api, "m", "hi")
-                told = client.post(door + path, json=body)
+                response = client.post(gateway_url + path, json=body)
                 plain = restream(data, source, api)
                 whole = b"".join(plain)
-                if told.status_code != 200:
-                    assert plain.fault is not None, (case.name, api, told.text[:300])
+                if response.status_code != 200:
+                    assert plain.fault is not None, (case.name, api, response.text[:300])
                     continue
                 made = expect_stream(data, source, api, body)
-                assert readable(told.content, api) == readable(made, api), (case.name, api)
-                content = without_identity(told.content, api)
+                assert readable(response.content, api) == readable(made, api), (case.name, api)
+                content = without_identity(response.content, api)
                 lines = [line for line in without_identity(whole, api).splitlines() if line]
                 kept = [line for line in lines if line in content]
                 assert len(kept) >= len(lines) - 3, (

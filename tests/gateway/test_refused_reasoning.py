@@ -8,7 +8,7 @@ import json
 import httpx
 import pytest
 from gateway.bodies import WHOLE
-from gateway.upstreams import answers, behind
+from gateway.upstreams import answers, scripted_gateway
 
 from toolwire.conversation.json import JSON, Object
 
@@ -101,11 +101,11 @@ def refusal(message: str) -> JSON:
 def test_refused_reasoning_is_removed_and_the_request_is_repeated(wire: str) -> None:
     path, body, message = REQUESTS[wire]
     refused = answers(refusal(message), status=400)
-    with behind(wire, refused, answers(WHOLE[wire])) as door:
-        response = httpx.post(door.url + path, json=body)
+    with scripted_gateway(wire, refused, answers(WHOLE[wire])) as gw:
+        response = httpx.post(gw.url + path, json=body)
         assert response.status_code == 200
         assert "signature-foreign" in response.headers["x-toolwire-repairs"]
-        first, second = (request.body.decode() for request in door.up.got)
+        first, second = (request.body.decode() for request in gw.up.got)
     assert "secret" in first or "c2VjcmV0" in first
     assert "secret" not in second and "c2VjcmV0" not in second
     assert json.loads(second).keys() == json.loads(first).keys()
@@ -113,15 +113,15 @@ def test_refused_reasoning_is_removed_and_the_request_is_repeated(wire: str) -> 
 
 def test_a_request_that_is_refused_again_is_not_sent_a_third_time() -> None:
     path, body, message = REQUESTS["openai-responses"]
-    with behind("openai-responses", answers(refusal(message), status=400)) as door:
-        response = httpx.post(door.url + path, json=body)
-        assert response.status_code == 400 and len(door.up.got) == 2
+    with scripted_gateway("openai-responses", answers(refusal(message), status=400)) as gw:
+        response = httpx.post(gw.url + path, json=body)
+        assert response.status_code == 400 and len(gw.up.got) == 2
 
 
 @pytest.mark.parametrize("strict, message", [(True, None), (False, "Unknown parameter: 'x'.")])
 def test_other_refusals_and_strict_gateways_ask_once(strict: bool, message: str | None) -> None:
     path, body, about_reasoning = REQUESTS["openai-responses"]
     refused = answers(refusal(message or about_reasoning), status=400)
-    with behind("openai-responses", refused, strict=strict) as door:
-        response = httpx.post(door.url + path, json=body)
-        assert response.status_code == 400 and len(door.up.got) == 1
+    with scripted_gateway("openai-responses", refused, strict=strict) as gw:
+        response = httpx.post(gw.url + path, json=body)
+        assert response.status_code == 400 and len(gw.up.got) == 1

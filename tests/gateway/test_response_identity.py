@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from gateway.upstreams import answers, behind, streams
+from gateway.upstreams import answers, scripted_gateway, streams
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON, Object, dump, get, parse
@@ -141,8 +141,8 @@ def check(identity: dict[str, JSON]) -> None:
 @pytest.mark.parametrize("name", WIRES)
 def test_a_whole_response_has_an_identity(name: str) -> None:
     wire = WIRES[name]
-    with behind(name, answers(wire.whole)) as door:
-        first, second = (identity_of(post(door.url, wire, stream=False).json(), wire) for _ in "12")
+    with scripted_gateway(name, answers(wire.whole)) as gw:
+        first, second = (identity_of(post(gw.url, wire, stream=False).json(), wire) for _ in "12")
     check(first)
     if "id" in first:
         assert first["id"] != second["id"], "messages of one id would be one message"
@@ -154,8 +154,8 @@ def test_a_stream_has_one_identity(name: str) -> None:
     data = encode_events(wire, wire.events)
     for step in (7, len(data)):
         pieces = [data[at : at + step] for at in range(0, len(data), step)]
-        with behind(name, streams(*pieces, media=wire.media)) as door:
-            events = list(read_events(post(door.url, wire, stream=True).content))
+        with scripted_gateway(name, streams(*pieces, media=wire.media)) as gw:
+            events = list(read_events(post(gw.url, wire, stream=True).content))
         assert len(events) == len(wire.events)
         found = [
             identity_of(event, wire)
@@ -178,8 +178,8 @@ def test_a_complete_stream_passes_byte_for_byte(name: str) -> None:
             event = {**event, wire.inside: {**inner, **identity}}
         events.append({**event, **identity} if not wire.inside else event)
     data = encode_events(wire, tuple(events)).replace(b'":', b'" :')
-    with behind(name, streams(data, media=wire.media)) as door:
-        assert post(door.url, wire, stream=True).content == data
+    with scripted_gateway(name, streams(data, media=wire.media)) as gw:
+        assert post(gw.url, wire, stream=True).content == data
 
 
 def test_an_empty_chunk_before_the_response_keeps_its_empty_id() -> None:
@@ -193,5 +193,5 @@ def test_an_empty_chunk_before_the_response_keeps_its_empty_id() -> None:
         "choices": [{"delta": HI, "finish_reason": "stop"}],
     }
     data = encode_events(wire, (filters, chunk))
-    with behind("openai-chat", streams(data)) as door:
-        assert post(door.url, wire, stream=True).content == data
+    with scripted_gateway("openai-chat", streams(data)) as gw:
+        assert post(gw.url, wire, stream=True).content == data

@@ -8,7 +8,7 @@ import json
 import httpx
 import pytest
 from gateway.bodies import ANTHROPIC_STREAM, ASKED, CHAT_STREAM, GEMINI, MESSAGE, WHOLE
-from gateway.upstreams import Answer, answers, behind, streams
+from gateway.upstreams import Answer, answers, scripted_gateway, streams
 from signatures import signature_of
 
 from toolwire.conversation.json import JSON, Object, dump
@@ -28,13 +28,13 @@ def test_a_request_and_its_answer_pass_byte_for_byte(wire: str) -> None:
     path, body = ASKED[wire]
     more: Object = {"x_new_field": {"b": 1.50, "a": [1e3]}}
     raw, back = odd({**body, **more}), odd(WHOLE[wire])
-    with behind(wire, Answer(body=back)) as door:
-        told = httpx.post(
-            door.url + path, content=raw, headers={"content-type": "application/json"}
+    with scripted_gateway(wire, Answer(body=back)) as gw:
+        response = httpx.post(
+            gw.url + path, content=raw, headers={"content-type": "application/json"}
         )
-        assert told.status_code == 200 and told.content == back
-        assert door.up.got[0].body == raw
-        assert not [name for name in told.headers if name.startswith("x-toolwire")]
+        assert response.status_code == 200 and response.content == back
+        assert gw.up.got[0].body == raw
+        assert not [name for name in response.headers if name.startswith("x-toolwire")]
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic"])
@@ -45,10 +45,10 @@ def test_a_stream_passes_byte_for_byte_wherever_it_is_cut(wire: str) -> None:
     )
     for step in (7, 61, len(whole)):
         pieces = [whole[at : at + step] for at in range(0, len(whole), step)]
-        with behind(wire, streams(*pieces)) as door:
-            told = httpx.post(door.url + path, json={**body, "stream": True})
-            assert told.content == whole
-            assert told.headers["content-type"] == "text/event-stream"
+        with scripted_gateway(wire, streams(*pieces)) as gw:
+            response = httpx.post(gw.url + path, json={**body, "stream": True})
+            assert response.content == whole
+            assert response.headers["content-type"] == "text/event-stream"
 
 
 BEDROCK_EVENTS: tuple[Object, ...] = (
@@ -67,10 +67,10 @@ EVENT_STREAM = "application/vnd.amazon.eventstream"
 def test_a_binary_stream_passes_byte_for_byte_wherever_it_is_cut(step: int) -> None:
     whole = BEDROCK_STREAM
     pieces = [whole[at : at + step] for at in range(0, len(whole), step)]
-    with behind("bedrock", streams(*pieces, media=EVENT_STREAM)) as door:
-        told = httpx.post(door.url + "/model/m/converse-stream", json=CONVERSE)
-        assert told.content == whole and told.headers["content-type"] == EVENT_STREAM
-        metrics = httpx.get(door.url + "/metrics").text
+    with scripted_gateway("bedrock", streams(*pieces, media=EVENT_STREAM)) as gw:
+        response = httpx.post(gw.url + "/model/m/converse-stream", json=CONVERSE)
+        assert response.content == whole and response.headers["content-type"] == EVENT_STREAM
+        metrics = httpx.get(gw.url + "/metrics").text
         assert 'upstream="bedrock",direction="output"} 4' in metrics, "its usage is read on the way"
 
 
@@ -78,9 +78,11 @@ def test_a_binary_stream_that_breaks_off_ends_with_an_exception_after_the_last_w
     None
 ):
     cut = BEDROCK_STREAM[:-40]
-    with behind("bedrock", streams(cut[:150], cut[150:], media=EVENT_STREAM, cut=True)) as door:
-        told = httpx.post(door.url + "/model/m/converse-stream", json=CONVERSE).content
-    *events, last = AwsEvents().feed(told)
+    with scripted_gateway(
+        "bedrock", streams(cut[:150], cut[150:], media=EVENT_STREAM, cut=True)
+    ) as gw:
+        response = httpx.post(gw.url + "/model/m/converse-stream", json=CONVERSE).content
+    *events, last = AwsEvents().feed(response)
     assert [event.event for event in events] == [next(iter(event)) for event in BEDROCK_EVENTS[:-1]]
     assert last.event == "modelStreamErrorException" and b"broke off" in last.data
 
@@ -90,13 +92,13 @@ def test_only_the_name_of_the_model_changes() -> None:
         b'{ "messages":[{"role":"user","content":"say \\"model\\": \\"x\\""}] , "model" : "m",'
         b' "temperature": 1.0 }'
     )
-    with behind("openai-chat", answers(WHOLE["openai-chat"]), model="gpt-real") as door:
+    with scripted_gateway("openai-chat", answers(WHOLE["openai-chat"]), model="gpt-real") as gw:
         httpx.post(
-            door.url + "/v1/chat/completions",
+            gw.url + "/v1/chat/completions",
             content=raw,
             headers={"content-type": "application/json"},
         )
-        assert door.up.got[0].body == raw.replace(b'"model" : "m"', b'"model" : "gpt-real"')
+        assert gw.up.got[0].body == raw.replace(b'"model" : "m"', b'"model" : "gpt-real"')
 
 
 def test_a_model_further_in_keeps_its_name() -> None:
@@ -105,20 +107,20 @@ def test_a_model_further_in_keeps_its_name() -> None:
         "metadata": {"model": "mine"},
         "model": "m",
     }
-    with behind("openai-chat", answers(WHOLE["openai-chat"]), model="gpt-real") as door:
-        httpx.post(door.url + "/v1/chat/completions", json=body)
-        assert door.up.got[0].json == {**body, "model": "gpt-real"}
+    with scripted_gateway("openai-chat", answers(WHOLE["openai-chat"]), model="gpt-real") as gw:
+        httpx.post(gw.url + "/v1/chat/completions", json=body)
+        assert gw.up.got[0].json == {**body, "model": "gpt-real"}
 
 
 def test_a_model_that_is_named_twice_is_sent_once() -> None:
     raw = b'{"model":"dear","messages":[{"role":"user","content":"hi"}],"model":"m"}'
-    with behind("openai-chat", answers(WHOLE["openai-chat"])) as door:
+    with scripted_gateway("openai-chat", answers(WHOLE["openai-chat"])) as gw:
         httpx.post(
-            door.url + "/v1/chat/completions",
+            gw.url + "/v1/chat/completions",
             content=raw,
             headers={"content-type": "application/json"},
         )
-        assert door.up.got[0].body.count(b'"model"') == 1 and door.up.got[0].json["model"] == "m"
+        assert gw.up.got[0].body.count(b'"model"') == 1 and gw.up.got[0].json["model"] == "m"
 
 
 BROKEN = {
@@ -140,40 +142,42 @@ BROKEN = {
 
 def test_a_refused_history_is_repaired_and_reported_and_the_response_passes_byte_for_byte() -> None:
     back = odd(WHOLE["openai-chat"])
-    with behind("openai-chat", Answer(body=back)) as door:
-        told = httpx.post(door.url + "/v1/chat/completions", json=BROKEN)
-        assert told.content == back
-        assert "missing-result" in told.headers["x-toolwire-repairs"]
-        messages = door.up.got[0].json["messages"]
+    with scripted_gateway("openai-chat", Answer(body=back)) as gw:
+        response = httpx.post(gw.url + "/v1/chat/completions", json=BROKEN)
+        assert response.content == back
+        assert "missing-result" in response.headers["x-toolwire-repairs"]
+        messages = gw.up.got[0].json["messages"]
         assert isinstance(messages, list) and len(messages) == 4
-        assert "stream" not in door.up.got[0].json
+        assert "stream" not in gw.up.got[0].json
 
 
 def test_a_repaired_request_for_a_stream_keeps_the_stream_options_of_the_client() -> None:
-    with behind("openai-chat", streams(*CHAT_STREAM)) as door:
-        told = httpx.post(door.url + "/v1/chat/completions", json={**BROKEN, "stream": True})
-        assert told.content == b"".join(CHAT_STREAM)
-        assert door.up.got[0].json["stream"] is True and "stream_options" not in door.up.got[0].json
+    with scripted_gateway("openai-chat", streams(*CHAT_STREAM)) as gw:
+        response = httpx.post(gw.url + "/v1/chat/completions", json={**BROKEN, "stream": True})
+        assert response.content == b"".join(CHAT_STREAM)
+        assert gw.up.got[0].json["stream"] is True and "stream_options" not in gw.up.got[0].json
 
 
 def test_strict_rejects_a_history_that_needs_a_repair_without_an_upstream_request() -> None:
-    with behind("openai-chat", answers(WHOLE["openai-chat"]), strict=True) as door:
-        told = httpx.post(door.url + "/v1/chat/completions", json=BROKEN)
-        assert told.status_code == 400 and not door.up.got
-        assert "needs a repair, and the gateway is strict" in told.json()["error"]["message"]
-        assert told.headers["x-toolwire-repairs"].startswith("1: missing-result")
+    with scripted_gateway("openai-chat", answers(WHOLE["openai-chat"]), strict=True) as gw:
+        response = httpx.post(gw.url + "/v1/chat/completions", json=BROKEN)
+        assert response.status_code == 400 and not gw.up.got
+        assert "needs a repair, and the gateway is strict" in response.json()["error"]["message"]
+        assert response.headers["x-toolwire-repairs"].startswith("1: missing-result")
 
 
 def test_client_headers_are_forwarded_only_if_configured() -> None:
-    with behind("anthropic", answers(MESSAGE), more={"headers": ["anthropic-beta"]}) as door:
+    with scripted_gateway(
+        "anthropic", answers(MESSAGE), more={"headers": ["anthropic-beta"]}
+    ) as gw:
         given = {
             "anthropic-beta": "tools-1",
             "x-app": "cli",
             "cookie": "secret",
             "x-api-key": "of-the-client",
         }
-        httpx.post(door.url + "/v1/messages", json=ASKED["anthropic"][1], headers=given)
-        sent = door.up.got[0].headers
+        httpx.post(gw.url + "/v1/messages", json=ASKED["anthropic"][1], headers=given)
+        sent = gw.up.got[0].headers
         assert sent["anthropic-beta"] == "tools-1" and sent["x-api-key"] == "a-key-of-the-gateway"
         assert "x-app" not in sent and "cookie" not in sent
 
@@ -188,9 +192,9 @@ def test_a_refusal_of_the_same_wire_passes_byte_for_byte() -> None:
             "more": 1,
         }
     }
-    with behind("openai-chat", answers(body, 422)) as door:
-        told = httpx.post(door.url + "/v1/chat/completions", json=ASKED["openai-chat"][1])
-        assert (told.status_code, told.json()) == (422, body)
+    with scripted_gateway("openai-chat", answers(body, 422)) as gw:
+        response = httpx.post(gw.url + "/v1/chat/completions", json=ASKED["openai-chat"][1])
+        assert (response.status_code, response.json()) == (422, body)
 
 
 THOUGHTLESS: Object = {
@@ -212,13 +216,13 @@ THOUGHTLESS: Object = {
 
 def test_required_signatures_depend_on_the_model_in_the_path() -> None:
     path = "/v1beta/models/{}:generateContent"
-    with behind("gemini", answers(WHOLE["gemini"]), answers(WHOLE["gemini"])) as door:
-        told = httpx.post(door.url + path.format("gemini-3-pro"), json=THOUGHTLESS)
-        sent = door.up.got[0].json
+    with scripted_gateway("gemini", answers(WHOLE["gemini"]), answers(WHOLE["gemini"])) as gw:
+        response = httpx.post(gw.url + path.format("gemini-3-pro"), json=THOUGHTLESS)
+        sent = gw.up.got[0].json
         assert "thoughtSignature" in json.dumps(sent) and "model" not in sent
-        assert "x-toolwire-repairs" in told.headers
-        httpx.post(door.url + path.format("gemini-2.5-flash"), json=THOUGHTLESS)
-        assert door.up.got[1].json == THOUGHTLESS
+        assert "x-toolwire-repairs" in response.headers
+        httpx.post(gw.url + path.format("gemini-2.5-flash"), json=THOUGHTLESS)
+        assert gw.up.got[1].json == THOUGHTLESS
 
 
 def test_an_alias_does_not_hide_what_the_model_requires() -> None:
@@ -235,11 +239,11 @@ def test_an_alias_does_not_hide_what_the_model_requires() -> None:
             {"role": "tool", "tool_call_id": "call_1", "content": "24"},
         ],
     }
-    with behind("kimi", answers(WHOLE["openai-chat"]), model="kimi-k2-thinking") as door:
-        told = httpx.post(door.url + "/v1/chat/completions", json=body)
-        assert told.status_code == 200 and "x-toolwire-repairs" in told.headers
-        assert door.up.got[0].json["model"] == "kimi-k2-thinking"
-        assert "reasoning_content" in json.dumps(door.up.got[0].json)
+    with scripted_gateway("kimi", answers(WHOLE["openai-chat"]), model="kimi-k2-thinking") as gw:
+        response = httpx.post(gw.url + "/v1/chat/completions", json=body)
+        assert response.status_code == 200 and "x-toolwire-repairs" in response.headers
+        assert gw.up.got[0].json["model"] == "kimi-k2-thinking"
+        assert "reasoning_content" in json.dumps(gw.up.got[0].json)
 
 
 @pytest.mark.parametrize("name", ["my-claude", "claude-opus-4-8", "claude-sonnet-4-6"])
@@ -280,9 +284,9 @@ def test_an_image_in_a_result_moves_to_a_place_that_the_model_accepts(
         {"role": "model", "parts": [call]},
         {"role": "user", "parts": [{"functionResponse": response}]},
     ]
-    with behind("gemini", answers(GEMINI), model=model) as door:
-        httpx.post(f"{door.url}/v1beta/models/m:generateContent", json={"contents": contents})
-        sent = door.up.got[0].json
+    with scripted_gateway("gemini", answers(GEMINI), model=model) as gw:
+        httpx.post(f"{gw.url}/v1beta/models/m:generateContent", json={"contents": contents})
+        sent = gw.up.got[0].json
     if moved:
         text_only: JSON = {"name": "draw", "response": {"output": "done\n[image image/png]"}}
         contents[2]["parts"] = [{"functionResponse": text_only}]

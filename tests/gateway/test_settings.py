@@ -7,7 +7,7 @@ from urllib.request import Request, urlopen
 import pytest
 from gateway.bodies import MESSAGE
 from gateway.test_real_shapes import TURN
-from gateway.upstreams import answers, behind
+from gateway.upstreams import answers, scripted_gateway
 
 from toolwire.conversation.json import JSON, Object, dump, parse
 from toolwire.gateway.client_apis.routes import BY_WIRE
@@ -72,17 +72,17 @@ def test_leaving_out_a_default_is_no_loss() -> None:
 
 def test_the_version_header_of_a_client_is_forwarded_on_the_same_wire() -> None:
     fields = {"content-type": "application/json", "anthropic-version": "2026-10-21"}
-    with behind("anthropic", answers(MESSAGE)) as door:
-        urlopen(Request(f"{door.url}/v1/messages", dump(TURN), fields)).close()
-        assert door.up.got[0].headers["anthropic-version"] == "2026-10-21"
+    with scripted_gateway("anthropic", answers(MESSAGE)) as gw:
+        urlopen(Request(f"{gw.url}/v1/messages", dump(TURN), fields)).close()
+        assert gw.up.got[0].headers["anthropic-version"] == "2026-10-21"
 
 
 def test_the_header_counts_only_losses_of_meaning() -> None:
     def losses(body: JSON) -> str | None:
         fields = {"content-type": "application/json"}
         with (
-            behind("anthropic", answers(MESSAGE)) as door,
-            urlopen(Request(f"{door.url}/v1/chat/completions", dump(body), fields)) as answer,
+            scripted_gateway("anthropic", answers(MESSAGE)) as gw,
+            urlopen(Request(f"{gw.url}/v1/chat/completions", dump(body), fields)) as answer,
         ):
             found: str | None = answer.headers["x-toolwire-losses"]
             return found
@@ -92,8 +92,8 @@ def test_the_header_counts_only_losses_of_meaning() -> None:
 
 
 def test_clients_of_ollama_find_the_version_and_tell_the_models_apart() -> None:
-    with behind("anthropic", answers(MESSAGE)) as door:
-        with urlopen(f"{door.url}/api/version") as answer:
+    with scripted_gateway("anthropic", answers(MESSAGE)) as gw:
+        with urlopen(f"{gw.url}/api/version") as answer:
             assert parse(answer.read()).keys() == {"version"}  # type: ignore[union-attr]
-        with urlopen(f"{door.url}/") as answer:
+        with urlopen(f"{gw.url}/") as answer:
             assert answer.status == 200

@@ -13,7 +13,7 @@ import httpx
 import openai
 import pytest
 from gateway.bodies import CHAT, CHAT_STREAM
-from gateway.serving import UPSTREAMS, Doors, gateway, row, serving
+from gateway.serving import UPSTREAMS, Gateways, gateway, row, serving
 from gateway.upstreams import ScriptedUpstream, answers, streams
 from mock.tools import FINAL, QUESTION, TOOLS, run
 from openai.types.responses import Response
@@ -53,7 +53,7 @@ def ask(url: str, *, stream: bool, key: str = "any", **fields: object) -> Respon
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("upstream", UPSTREAMS)
 def test_a_conversation_continues_with_only_its_new_input(
-    door: Doors, upstream: str, stream: bool
+    gateways: Gateways, upstream: str, stream: bool
 ) -> None:
     tools = [
         {"type": "function", "name": name, "parameters": schema, "strict": False}
@@ -61,7 +61,7 @@ def test_a_conversation_continues_with_only_its_new_input(
     ]
     fields: dict[str, object] = {"input": QUESTION}
     turns = 0
-    with serving(gateway(MEMORY + row(upstream, f"{door.up}/{upstream}"))) as url:
+    with serving(gateway(MEMORY + row(upstream, f"{gateways.up}/{upstream}"))) as url:
         while True:
             answer = ask(url, stream=stream, model="some-model", tools=tools, **fields)  # type: ignore[arg-type]
             calls = [item for item in answer.output if item.type == "function_call"]
@@ -240,8 +240,8 @@ def test_mistakes_in_the_table_are_reported() -> None:
     text = '[responses]\nstore = "redis://x"\nmax_mb = 0\n[models.m]\nupstream = "demo"\n'
     with pytest.raises(ConfigError) as error:
         ModelTable(read_config(text), {})
-    told = "\n".join(error.value.mistakes)
-    assert "[responses] store: expected memory:" in told and "[responses] max_mb" in told
+    mistakes = "\n".join(error.value.mistakes)
+    assert "[responses] store: expected memory:" in mistakes and "[responses] max_mb" in mistakes
 
 
 # --- every store ----------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import openai
 import pytest
 import uvicorn
 from gateway.bodies import CHAT_STREAM, chat_chunk
-from gateway.serving import UPSTREAMS, Doors, gateway, row, serving
+from gateway.serving import UPSTREAMS, Gateways, gateway, row, serving
 from gateway.upstreams import Answer, ScriptedUpstream, streams
 from mock.tools import FINAL, QUESTION, TOOLS, run
 from openai.resources.responses.responses import ResponsesConnection
@@ -84,7 +84,7 @@ def finish(connection: ResponsesConnection) -> Response:
 
 
 @pytest.mark.parametrize("upstream", UPSTREAMS)
-def test_each_turn_sends_only_what_is_new(door: Doors, upstream: str) -> None:
+def test_each_turn_sends_only_what_is_new(gateways: Gateways, upstream: str) -> None:
     tools = [
         {"type": "function", "name": name, "parameters": schema, "strict": False}
         for name, (_, schema) in TOOLS.items()
@@ -92,7 +92,7 @@ def test_each_turn_sends_only_what_is_new(door: Doors, upstream: str) -> None:
     called: list[list[str]] = []
     new: list[dict[str, object]] = [{"role": "user", "content": QUESTION}]
     previous: dict[str, str] = {}
-    with listening(gateway(row(upstream, f"{door.up}/{upstream}"))) as address:
+    with listening(gateway(row(upstream, f"{gateways.up}/{upstream}"))) as address:
         client = openai.OpenAI(base_url=f"http://{address}/v1", api_key="any")
         with client, client.responses.connect() as connection:
             while True:

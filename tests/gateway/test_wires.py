@@ -13,8 +13,8 @@ import openai
 import pytest
 from gateway.bodies import ANTHROPIC_STREAM, ASKED, MESSAGE, block, message_stream
 from gateway.cells import asks
-from gateway.serving import UPSTREAMS, Doors, gateway, row, serving
-from gateway.upstreams import answers, behind, streams
+from gateway.serving import UPSTREAMS, Gateways, gateway, row, serving
+from gateway.upstreams import answers, scripted_gateway, streams
 from google import genai
 from google.genai import types
 from mock.tools import functions
@@ -34,10 +34,10 @@ MEDIA = {
 @pytest.mark.parametrize("api", MEDIA)
 def test_a_stream_is_framed_as_the_api_frames_it(api: str) -> None:
     path, body = asks(api, "m", "hi")
-    with behind("anthropic", streams(*ANTHROPIC_STREAM)) as door:
-        told = httpx.post(door.url + path, json=body)
-    assert told.status_code == 200 and told.headers["content-type"].startswith(MEDIA[api])
-    lines = [line for line in told.text.splitlines() if line]
+    with scripted_gateway("anthropic", streams(*ANTHROPIC_STREAM)) as gw:
+        response = httpx.post(gw.url + path, json=body)
+    assert response.status_code == 200 and response.headers["content-type"].startswith(MEDIA[api])
+    lines = [line for line in response.text.splitlines() if line]
     named = [line for line in lines if line.startswith("event: ")]
     match api:
         case "ollama":
@@ -49,21 +49,25 @@ def test_a_stream_is_framed_as_the_api_frames_it(api: str) -> None:
         case _:
             assert not named
     assert ("data: [DONE]" in lines) == (api in ("openai-chat", "ai-sdk"))
-    assert told.headers.get("x-vercel-ai-ui-message-stream") == ("v1" if api == "ai-sdk" else None)
+    assert response.headers.get("x-vercel-ai-ui-message-stream") == (
+        "v1" if api == "ai-sdk" else None
+    )
 
 
 @pytest.mark.parametrize("wire", ["anthropic", "gemini"])
-def test_gemini_streams_one_json_array_unless_events_are_requested(door: Doors, wire: str) -> None:
+def test_gemini_streams_one_json_array_unless_events_are_requested(
+    gateways: Gateways, wire: str
+) -> None:
     body = {"contents": [{"role": "user", "parts": [{"text": "[[text one two three four five]]"}]}]}
-    told = httpx.post(f"{door.url(wire)}/v1beta/models/m:streamGenerateContent", json=body)
-    values = json.loads(told.content)
+    response = httpx.post(f"{gateways.url(wire)}/v1beta/models/m:streamGenerateContent", json=body)
+    values = json.loads(response.content)
     texts = [
         part.get("text", "")
         for value in values
         for part in value["candidates"][0].get("content", {}).get("parts", [])
     ]
     assert (
-        told.headers["content-type"] == "application/json"
+        response.headers["content-type"] == "application/json"
         and "".join(texts) == "one two three four five"
         and len(values) > 3
     )
@@ -71,26 +75,26 @@ def test_gemini_streams_one_json_array_unless_events_are_requested(door: Doors, 
 
 @pytest.mark.parametrize("upstream", ["anthropic", "gemini", "cohere"])
 def test_a_chat_that_did_not_ask_for_usage_has_a_choice_in_every_piece(
-    door: Doors, upstream: str
+    gateways: Gateways, upstream: str
 ) -> None:
-    with openai.OpenAI(base_url=door.url(upstream) + "/v1", api_key="k") as client:
+    with openai.OpenAI(base_url=gateways.url(upstream) + "/v1", api_key="k") as client:
         for usage in (False, True):
-            told = client.chat.completions.create(
+            response = client.chat.completions.create(
                 model="m",
                 messages=[{"role": "user", "content": "hi"}],
                 stream=True,
                 stream_options={"include_usage": True} if usage else openai.omit,
             )
-            chunks = list(told)
+            chunks = list(response)
             assert any(not chunk.choices for chunk in chunks) == usage
             assert any(chunk.usage for chunk in chunks) == usage
 
 
-def test_async_clients_work(door: Doors) -> None:
+def test_async_clients_work(gateways: Gateways) -> None:
     async def ask() -> list[str]:
         async with (
-            openai.AsyncOpenAI(base_url=door.url("gemini") + "/v1", api_key="k") as one,
-            anthropic.AsyncAnthropic(base_url=door.url("gemini"), api_key="k") as two,
+            openai.AsyncOpenAI(base_url=gateways.url("gemini") + "/v1", api_key="k") as one,
+            anthropic.AsyncAnthropic(base_url=gateways.url("gemini"), api_key="k") as two,
         ):
             chat = await one.chat.completions.create(
                 model="m", messages=[{"role": "user", "content": "[[text a]]"}]
@@ -104,12 +108,14 @@ def test_async_clients_work(door: Doors) -> None:
             ) as stream:
                 last = await stream.get_final_text()
             three = genai.Client(
-                api_key="k", http_options=types.HttpOptions(base_url=door.url("anthropic"))
+                api_key="k", http_options=types.HttpOptions(base_url=gateways.url("anthropic"))
             )
-            told = await three.aio.models.generate_content(model="m", contents="[[text e]]")
+            gemini_response = await three.aio.models.generate_content(
+                model="m", contents="[[text e]]"
+            )
             await three.aio.aclose()
             three.close()
-            last_client = ollama.AsyncClient(host=door.url("anthropic"))
+            last_client = ollama.AsyncClient(host=gateways.url("anthropic"))
             four = await last_client.chat("m", [{"role": "user", "content": "[[text f]]"}])
             await last_client._client.aclose()
             first = message.content[0]
@@ -119,7 +125,7 @@ def test_async_clients_work(door: Doors) -> None:
                 response.output_text,
                 first.text,
                 last,
-                told.text,
+                gemini_response.text,
                 four.message.content,
             ]
             return [one or "" for one in said]
@@ -157,16 +163,18 @@ def test_models_are_listed_as_each_client_reads_them() -> None:
 def test_an_unknown_model_is_not_found_in_the_error_format_of_each_client() -> None:
     with serving(gateway(row("anthropic", "http://127.0.0.1:1", name="one"))) as url:
         for path, body in ASKED.values():
-            told = httpx.post(url + path.replace("/m:", "/none:"), json={**body, "model": "none"})
+            response = httpx.post(
+                url + path.replace("/m:", "/none:"), json={**body, "model": "none"}
+            )
             assert (
-                told.status_code == 404
-                and "`none` does not exist. Available models: one." in told.text
+                response.status_code == 404
+                and "`none` does not exist. Available models: one." in response.text
             )
 
 
-def test_tokens_are_counted_where_the_upstream_can(door: Doors) -> None:
+def test_tokens_are_counted_where_the_upstream_can(gateways: Gateways) -> None:
     for upstream in ("anthropic", "gemini"):
-        with anthropic.Anthropic(base_url=door.url(upstream), api_key="k") as client:
+        with anthropic.Anthropic(base_url=gateways.url(upstream), api_key="k") as client:
             tool: JSON = {
                 "name": "f",
                 "description": "d",
@@ -180,23 +188,23 @@ def test_tokens_are_counted_where_the_upstream_can(door: Doors) -> None:
             )
             assert counted.input_tokens > 0
         with genai.Client(
-            api_key="k", http_options=types.HttpOptions(base_url=door.url(upstream))
+            api_key="k", http_options=types.HttpOptions(base_url=gateways.url(upstream))
         ) as other:
             assert (other.models.count_tokens(model="m", contents="hello").total_tokens or 0) > 0
     with (
-        anthropic.Anthropic(base_url=door.url("cohere"), api_key="k") as client,
+        anthropic.Anthropic(base_url=gateways.url("cohere"), api_key="k") as client,
         pytest.raises(anthropic.NotFoundError, match="no endpoint that counts tokens"),
     ):
         client.messages.count_tokens(model="m", messages=[{"role": "user", "content": "hello"}])
 
 
 def test_tokens_of_a_response_are_counted_by_its_own_wire() -> None:
-    with behind(
+    with scripted_gateway(
         "openai-responses", answers({"object": "response.input_tokens", "input_tokens": 7})
-    ) as door:
-        with openai.OpenAI(base_url=door.url + "/v1", api_key="k") as client:
+    ) as gw:
+        with openai.OpenAI(base_url=gw.url + "/v1", api_key="k") as client:
             assert client.responses.input_tokens.count(model="m", input="hi").input_tokens == 7
-        assert door.up.got[0].path == "/v1/responses/input_tokens"
+        assert gw.up.got[0].path == "/v1/responses/input_tokens"
 
 
 # --- coding agents ---
@@ -296,31 +304,35 @@ CLAUDE_HEADERS = {
 
 
 def test_bedrock_counts_the_tokens_of_a_converse_request() -> None:
-    with behind("bedrock", answers({"inputTokens": 11})) as door:
-        with anthropic.Anthropic(base_url=door.url, api_key="any", max_retries=0) as client:
+    with scripted_gateway("bedrock", answers({"inputTokens": 11})) as gw:
+        with anthropic.Anthropic(base_url=gw.url, api_key="any", max_retries=0) as client:
             counted = client.messages.count_tokens(
                 model="m", messages=[{"role": "user", "content": "hello"}]
             )
         assert counted.input_tokens == 11
-        assert door.up.got[0].path == "/model/m/count-tokens"
-        assert door.up.got[0].json == {
+        assert gw.up.got[0].path == "/model/m/count-tokens"
+        assert gw.up.got[0].json == {
             "input": {"converse": {"messages": [{"role": "user", "content": [{"text": "hello"}]}]}}
         }
 
 
 @pytest.mark.parametrize("upstream", UPSTREAMS)
-def test_the_request_of_claude_code_works_with_every_upstream(door: Doors, upstream: str) -> None:
-    told = httpx.post(
-        f"{door.url(upstream)}/v1/messages?beta=true", json=CLAUDE_CODE, headers=CLAUDE_HEADERS
+def test_the_request_of_claude_code_works_with_every_upstream(
+    gateways: Gateways, upstream: str
+) -> None:
+    response = httpx.post(
+        f"{gateways.url(upstream)}/v1/messages?beta=true", json=CLAUDE_CODE, headers=CLAUDE_HEADERS
     )
-    assert told.status_code == 200, told.text[:500]
-    datas = [json.loads(line[6:]) for line in told.text.splitlines() if line.startswith("data: ")]
+    assert response.status_code == 200, response.text[:500]
+    datas = [
+        json.loads(line[6:]) for line in response.text.splitlines() if line.startswith("data: ")
+    ]
     text = "".join(
         data["delta"].get("text", "") for data in datas if data["type"] == "content_block_delta"
     )
     assert text == "done" and datas[-1]["type"] == "message_stop"
     if upstream not in ("anthropic", "openai-responses"):  # which search the web themselves
-        lost = told.headers["x-toolwire-losses"]
+        lost = response.headers["x-toolwire-losses"]
         assert "web search" in lost and len(lost) <= 900
 
 
@@ -382,17 +394,17 @@ CODEX: Object = {
 
 
 @pytest.mark.parametrize("upstream", UPSTREAMS)
-def test_the_request_of_codex_works_with_every_upstream(door: Doors, upstream: str) -> None:
+def test_the_request_of_codex_works_with_every_upstream(gateways: Gateways, upstream: str) -> None:
     headers = {
         "originator": "codex_cli_rs",
         "user-agent": "codex_cli_rs/0.50",
         "session_id": "x",
         "openai-beta": "responses=experimental",
     }
-    told = httpx.post(f"{door.url(upstream)}/v1/responses", json=CODEX, headers=headers)
-    assert told.status_code == 200, told.text[:500]
+    response = httpx.post(f"{gateways.url(upstream)}/v1/responses", json=CODEX, headers=headers)
+    assert response.status_code == 200, response.text[:500]
     last = json.loads(
-        [line for line in told.text.splitlines() if line.startswith("data: ")][-1][6:]
+        [line for line in response.text.splitlines() if line.startswith("data: ")][-1][6:]
     )
     assert last["type"] == "response.completed"
     said = [
@@ -421,18 +433,18 @@ def test_a_custom_tool_gets_its_text_from_a_model_that_has_only_functions(stream
     }
     answer = streams(*message_stream(*called, stop="tool_use")) if stream else answers(whole)
     with (
-        behind("anthropic", answer, answers(MESSAGE)) as door,
-        openai.OpenAI(base_url=door.url + "/v1", api_key="k", max_retries=0) as client,
+        scripted_gateway("anthropic", answer, answers(MESSAGE)) as gw,
+        openai.OpenAI(base_url=gw.url + "/v1", api_key="k", max_retries=0) as client,
     ):
         asked = {**CODEX, "stream": False}
         if stream:
-            told = None
+            response = None
             for event in client.responses.create(**{**asked, "stream": True}):  # type: ignore[call-overload]
-                told = event.response if event.type == "response.completed" else told
+                response = event.response if event.type == "response.completed" else response
         else:
-            told = client.responses.create(**asked)  # type: ignore[call-overload]
-        assert told is not None
-        (call,) = told.output
+            response = client.responses.create(**asked)  # type: ignore[call-overload]
+        assert response is not None
+        (call,) = response.output
         assert (call.type, call.name, call.input, call.call_id) == (
             "custom_tool_call",
             "apply_patch",
@@ -448,7 +460,7 @@ def test_a_custom_tool_gets_its_text_from_a_model_that_has_only_functions(stream
             input=[{"role": "user", "content": "go"}, *more],
             tools=CODEX["tools"],  # type: ignore[arg-type]
         )
-        messages = door.up.got[1].json["messages"]
+        messages = gw.up.got[1].json["messages"]
         assert isinstance(messages, list) and json.dumps(messages[1]["content"][0]["input"]) == text  # type: ignore[call-overload,index]
 
 
@@ -462,19 +474,19 @@ def test_a_custom_tool_gets_its_text_from_a_model_that_has_only_functions(stream
     ],
 )
 def test_references_to_stored_items_are_refused_with_a_hint(field: Object) -> None:
-    with behind("anthropic", answers(MESSAGE)) as door:
-        told = httpx.post(door.url + "/v1/responses", json={"model": "m", "input": "hi", **field})
-        assert told.status_code == 400 and not door.up.got
-        message = told.json()["error"]["message"]
+    with scripted_gateway("anthropic", answers(MESSAGE)) as gw:
+        response = httpx.post(gw.url + "/v1/responses", json={"model": "m", "input": "hi", **field})
+        assert response.status_code == 400 and not gw.up.got
+        message = response.json()["error"]["message"]
         assert next(iter(field)) in message and "stored with the provider" in message
 
 
-def test_tools_of_the_chat_shape_are_offered_to_every_upstream(door: Doors) -> None:
+def test_tools_of_the_chat_shape_are_offered_to_every_upstream(gateways: Gateways) -> None:
     for upstream in UPSTREAMS:
         body = {
             "model": "m",
             "messages": [{"role": "user", "content": "add 1 and 2"}],
             "tools": functions(),
         }
-        told = httpx.post(door.url(upstream) + "/v1/chat/completions", json=body).json()
-        assert told["choices"][0]["finish_reason"] == "tool_calls"
+        response = httpx.post(gateways.url(upstream) + "/v1/chat/completions", json=body).json()
+        assert response["choices"][0]["finish_reason"] == "tool_calls"

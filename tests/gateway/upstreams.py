@@ -127,7 +127,7 @@ def streams(
     return Answer(headers={"content-type": media}, pieces=pace_pieces)
 
 
-class Behind(Struct, frozen=True):
+class ScriptedGateway(Struct, frozen=True):
     """A gateway with scripted upstreams behind it."""
 
     url: str
@@ -141,16 +141,16 @@ class Behind(Struct, frozen=True):
 
 
 @contextmanager
-def behind(
+def scripted_gateway(
     wire: str,
     *answers: Answer,
     strict: bool | None = None,
     model: str = "",
     more: Mapping[str, JSON] | None = None,
-) -> Iterator[Behind]:
+) -> Iterator[ScriptedGateway]:
     """A gateway to one scripted upstream of a wire, under any name."""
     up = ScriptedUpstream(*answers)
     with serving(up) as url:
         app = gateway(row(wire, url, model=model, more=more), strict=strict)
-        with serving(app) as door:
-            yield Behind(door, app, (up,))
+        with serving(app) as gateway_url:
+            yield ScriptedGateway(gateway_url, app, (up,))

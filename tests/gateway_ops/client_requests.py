@@ -60,10 +60,10 @@ def _chat(question: str, model: str, stream: bool) -> Object:
 
 def _chat_on(body: Object, answer: Object, results: list[Result]) -> Object:
     message = _object(_object(_list(answer["choices"])[0])["message"])
-    told: list[JSON] = [
+    tool_results: list[JSON] = [
         {"role": "tool", "tool_call_id": made, "content": out} for made, _, out in results
     ]
-    return {**body, "messages": [*_list(body["messages"]), message, *told]}
+    return {**body, "messages": [*_list(body["messages"]), message, *tool_results]}
 
 
 def _responses(question: str, model: str, stream: bool) -> Object:
@@ -84,10 +84,10 @@ def _responses(question: str, model: str, stream: bool) -> Object:
 
 
 def _responses_on(body: Object, answer: Object, results: list[Result]) -> Object:
-    told: list[JSON] = [
+    tool_results: list[JSON] = [
         {"type": "function_call_output", "call_id": made, "output": out} for made, _, out in results
     ]
-    return {**body, "input": [*_list(body["input"]), *_list(answer["output"]), *told]}
+    return {**body, "input": [*_list(body["input"]), *_list(answer["output"]), *tool_results]}
 
 
 def _anthropic(question: str, model: str, stream: bool) -> Object:
@@ -97,11 +97,11 @@ def _anthropic(question: str, model: str, stream: bool) -> Object:
 
 
 def _anthropic_on(body: Object, answer: Object, results: list[Result]) -> Object:
-    told: list[JSON] = [
+    tool_results: list[JSON] = [
         {"type": "tool_result", "tool_use_id": made, "content": out} for made, _, out in results
     ]
     more: list[JSON] = [{"role": "assistant", "content": answer["content"]}]
-    more.append({"role": "user", "content": told or "And now?"})
+    more.append({"role": "user", "content": tool_results or "And now?"})
     return {**body, "messages": [*_list(body["messages"]), *more]}
 
 
@@ -114,11 +114,11 @@ def _gemini(question: str, model: str, stream: bool) -> Object:
 
 def _gemini_on(body: Object, answer: Object, results: list[Result]) -> Object:
     content = _object(_list(answer["candidates"])[0])["content"]
-    told: list[JSON] = [
+    tool_results: list[JSON] = [
         {"functionResponse": {"id": made, "name": name, "response": {"result": out}}}
         for made, name, out in results
     ]
-    more: list[JSON] = [content, {"role": "user", "parts": told or [{"text": "And now?"}]}]
+    more: list[JSON] = [content, {"role": "user", "parts": tool_results or [{"text": "And now?"}]}]
     return {**body, "contents": [*_list(body["contents"]), *more]}
 
 
@@ -129,26 +129,26 @@ def _bedrock(question: str, model: str, stream: bool) -> Object:
 
 
 def _bedrock_on(body: Object, answer: Object, results: list[Result]) -> Object:
-    told: list[JSON] = [
+    tool_results: list[JSON] = [
         {"toolResult": {"toolUseId": made, "content": [{"text": out}]}} for made, _, out in results
     ]
     more: list[JSON] = [_object(answer["output"])["message"]]
-    more.append({"role": "user", "content": told or [{"text": "And now?"}]})
+    more.append({"role": "user", "content": tool_results or [{"text": "And now?"}]})
     return {**body, "messages": [*_list(body["messages"]), *more]}
 
 
 def _cohere_on(body: Object, answer: Object, results: list[Result]) -> Object:
-    told: list[JSON] = [
+    tool_results: list[JSON] = [
         {"role": "tool", "tool_call_id": made, "content": out} for made, _, out in results
     ]
-    return {**body, "messages": [*_list(body["messages"]), answer["message"], *told]}
+    return {**body, "messages": [*_list(body["messages"]), answer["message"], *tool_results]}
 
 
 def _ollama_on(body: Object, answer: Object, results: list[Result]) -> Object:
-    told: list[JSON] = [
+    tool_results: list[JSON] = [
         {"role": "tool", "tool_name": name, "content": out} for _, name, out in results
     ]
-    return {**body, "messages": [*_list(body["messages"]), answer["message"], *told]}
+    return {**body, "messages": [*_list(body["messages"]), answer["message"], *tool_results]}
 
 
 def _ai_sdk(question: str, model: str, stream: bool) -> Object:

@@ -286,7 +286,9 @@ def runs(factory: Callable[[], asyncio.AbstractEventLoop]) -> Run:
         async def run_test() -> None:
             loop = asyncio.get_running_loop()
             loop.set_exception_handler(
-                lambda _, told: unseen.append(f"{told.get('message')}: {told.get('exception')!r}")
+                lambda _, context: unseen.append(
+                    f"{context.get('message')}: {context.get('exception')!r}"
+                )
             )
             net = Net()
             try:

@@ -276,12 +276,12 @@ def test_the_page_documents_every_key_as_the_code_does() -> None:
     """Write it again with TOOLWIRE_API=write."""
     file = ROOT / "docs" / "reference" / "configuration.md"
     before, mark, rest = file.read_text().partition("<!-- reference -->\n")
-    told, end, after = rest.partition("<!-- end of the reference -->")
+    reference_text, end, after = rest.partition("<!-- end of the reference -->")
     assert mark and end
     if os.environ.get("TOOLWIRE_API") == "write":
         file.write_text(f"{before}{mark}{reference()}{end}{after}")
-        told = reference()
-    assert told == reference()
+        reference_text = reference()
+    assert reference_text == reference()
 
 
 def test_the_examples_of_the_page_are_right(

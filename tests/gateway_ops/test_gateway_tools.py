@@ -42,19 +42,19 @@ def ring(doorbell: str) -> str:
     return f"{doorbell} rang {RINGS[doorbell]} times"
 
 
-class Door(NamedTuple):
+class ServedGateway(NamedTuple):
     url: str
     mocks: dict[str, ServedMock]
     gateway: Gateway
 
 
 @pytest.fixture(scope="module")
-def door() -> Iterator[Door]:
+def served() -> Iterator[ServedGateway]:
     with ExitStack() as stack:
         mocks = {wire: stack.enter_context(serve_mock(wire)) for wire in UPSTREAMS}
         toml = "".join(model(wire, one.url) for wire, one in mocks.items())
         gateway = Gateway(ModelTable(read_config(toml), {"K": "k" * 20}), tools=gateway_tools(ring))
-        yield Door(stack.enter_context(serve_gateway(gateway)), mocks, gateway)
+        yield ServedGateway(stack.enter_context(serve_gateway(gateway)), mocks, gateway)
 
 
 class GatewayAnswer(NamedTuple):
@@ -64,11 +64,11 @@ class GatewayAnswer(NamedTuple):
 
 
 def ask_gateway(
-    door: Door, api: Row, body: Object, upstream: str, *, stream: bool, key: str = ""
+    served: ServedGateway, api: Row, body: Object, upstream: str, *, stream: bool, key: str = ""
 ) -> GatewayAnswer:
     """One answer as its client reads it."""
     got = post(
-        door.url + api.path(upstream, stream),
+        served.url + api.path(upstream, stream),
         body,
         {"anthropic-version": "2023-06-01", "idempotency-key": key},
     )
@@ -88,41 +88,45 @@ IDS = [f"{api.wire}-{'stream' if stream else 'whole'}" for api, stream in CELLS]
 @pytest.mark.parametrize("upstream", UPSTREAMS)
 @pytest.mark.parametrize(("api", "stream"), CELLS, ids=IDS)
 def test_calls_of_client_and_gateway_in_one_turn_each_find_their_results(
-    door: Door, api: Row, stream: bool, upstream: str
+    served: ServedGateway, api: Row, stream: bool, upstream: str
 ) -> None:
     bell = f"{api.wire}.{upstream}.{stream}"
     body = api.begin(
         f'ring the doorbell "{bell}", and add 1 and 2, and add 3 and 4', upstream, stream
     )
-    first = ask_gateway(door, api, body, upstream, stream=stream)
+    first = ask_gateway(served, api, body, upstream, stream=stream)
     assert [(call.name, call.input) for call in first.calls] == [
         ("add", {"a": 1, "b": 2}),
         ("add", {"a": 3, "b": 4}),
     ]
     assert RINGS[bell] == 1
     results = [(call.id, call.name, f"sum {n}") for n, call in enumerate(first.calls)]
-    second = ask_gateway(door, api, api.go_on(body, first.body, results), upstream, stream=stream)
+    second = ask_gateway(served, api, api.go_on(body, first.body, results), upstream, stream=stream)
     assert not second.calls
     assert f"{bell} rang 1 times" in second.text, (
         "the gateway's result came back although no server stored it"
     )
-    told = dict(line.split(" gave: ", 1) for line in second.text.splitlines() if " gave: " in line)
-    assert "sum 0" in told["add(a=1, b=2)"] and "sum 1" in told["add(a=3, b=4)"]
+    results_by_call = dict(
+        line.split(" gave: ", 1) for line in second.text.splitlines() if " gave: " in line
+    )
+    assert (
+        "sum 0" in results_by_call["add(a=1, b=2)"] and "sum 1" in results_by_call["add(a=3, b=4)"]
+    )
     assert RINGS[bell] == 1
-    sent = door.mocks[upstream].mock.requests[-1]
+    sent = served.mocks[upstream].mock.requests[-1]
     assert sent.status == 200, "the strict server took the history"
 
 
 @pytest.mark.parametrize("upstream", ["openai-chat", "anthropic", "gemini"])
 @pytest.mark.parametrize(("api", "stream"), CELLS, ids=IDS)
 def test_the_tool_loop_continues_until_the_model_answers(
-    door: Door, api: Row, stream: bool, upstream: str
+    served: ServedGateway, api: Row, stream: bool, upstream: str
 ) -> None:
     bell = f"only.{api.wire}.{upstream}.{stream}"
     body = api.begin(
         f'ring the doorbell "{bell}", then ring the doorbell "{bell}2"', upstream, stream
     )
-    got = ask_gateway(door, api, body, upstream, stream=stream)
+    got = ask_gateway(served, api, body, upstream, stream=stream)
     assert not got.calls
     if not stream:
         used = decode(got.body, api.wire, "response").settings.get("usage")
@@ -132,15 +136,17 @@ def test_the_tool_loop_continues_until_the_model_answers(
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_request_that_is_sent_again_runs_nothing_again(door: Door, stream: bool) -> None:
+def test_a_request_that_is_sent_again_runs_nothing_again(
+    served: ServedGateway, stream: bool
+) -> None:
     api, bell = FRONTS[0], f"again.{stream}"
     body = api.begin(
         f'ring the doorbell "{bell}" and ring the doorbell "{bell}"', "anthropic", stream
     )
     for upstream in ("anthropic", "anthropic", "openai-chat"):
-        ask_gateway(door, api, {**body, "model": upstream}, upstream, stream=stream)
+        ask_gateway(served, api, {**body, "model": upstream}, upstream, stream=stream)
     assert RINGS[bell] == 2, "twice, as was asked, and not six times"
-    ask_gateway(door, api, body, "anthropic", stream=stream, key="another")
+    ask_gateway(served, api, body, "anthropic", stream=stream, key="another")
     assert RINGS[bell] == 4, "a client can say that it means another request"
 
 
@@ -151,7 +157,7 @@ def test_the_same_request_much_later_is_another_one() -> None:
             models, tools=gateway_tools(ring, row=ToolsConfig(idempotency_window=0.0))
         )
         with serve_gateway(gateway) as url:
-            at = Door(url, {"anthropic": mock}, gateway)
+            at = ServedGateway(url, {"anthropic": mock}, gateway)
             for _ in range(3):
                 ask_gateway(
                     at,
@@ -171,7 +177,7 @@ def test_a_business_key_applies_to_later_requests() -> None:
             models, tools=gateway_tools(once, row=ToolsConfig(idempotency_window=0.0))
         )
         with serve_gateway(gateway) as url:
-            at = Door(url, {"anthropic": mock}, gateway)
+            at = ServedGateway(url, {"anthropic": mock}, gateway)
             for text in ("", "", "please "):
                 question = f'{text}[[call Doorbell_RingOnce {{"doorbell": "once"}}]]'
                 body = FRONTS[0].begin(question, "anthropic", False)
@@ -180,7 +186,9 @@ def test_a_business_key_applies_to_later_requests() -> None:
     assert RINGS["once"] == 1
 
 
-def test_a_tool_of_the_client_keeps_its_name_and_the_gateways_gets_another(door: Door) -> None:
+def test_a_tool_of_the_client_keeps_its_name_and_the_gateways_gets_another(
+    served: ServedGateway,
+) -> None:
     api, upstream = FRONTS[0], "anthropic"
     question = (
         '[[call Doorbell_Ring {"a": 1, "b": 2}]] [[call gateway_Doorbell_Ring {"doorbell":'
@@ -189,11 +197,11 @@ def test_a_tool_of_the_client_keeps_its_name_and_the_gateways_gets_another(door:
     body = api.begin(question, upstream, False)
     theirs: Object = {"name": "Doorbell_Ring", "description": "Theirs.", "parameters": ADD}
     body["tools"] = [{"type": "function", "function": theirs}]
-    got = ask_gateway(door, api, body, upstream, stream=False)
+    got = ask_gateway(served, api, body, upstream, stream=False)
     assert [call.name for call in got.calls] == ["Doorbell_Ring"]
     assert RINGS["clash"] == 1
     after = ask_gateway(
-        door,
+        served,
         api,
         api.go_on(body, got.body, [(got.calls[0].id, "", "theirs")]),
         upstream,
@@ -202,12 +210,14 @@ def test_a_tool_of_the_client_keeps_its_name_and_the_gateways_gets_another(door:
     assert "clash rang 1 times" in after.text and "theirs" in after.text
 
 
-def test_a_client_that_demands_a_call_is_not_offered_tools_of_the_gateway(door: Door) -> None:
+def test_a_client_that_demands_a_call_is_not_offered_tools_of_the_gateway(
+    served: ServedGateway,
+) -> None:
     api = FRONTS[0]
     body = {**api.begin("add 1 and 2", "openai-chat", False), "tool_choice": "required"}
-    got = ask_gateway(door, api, body, "openai-chat", stream=False)
+    got = ask_gateway(served, api, body, "openai-chat", stream=False)
     assert [call.name for call in got.calls] == ["add"]
-    sent = door.mocks["openai-chat"].mock.requests[-1].body
+    sent = served.mocks["openai-chat"].mock.requests[-1].body
     assert isinstance(sent, dict) and isinstance(sent["tools"], list) and len(sent["tools"]) == 1
 
 
@@ -218,7 +228,7 @@ def test_hidden_calls_of_the_gateway_are_counted() -> None:
             models, tools=gateway_tools(ring, row=ToolsConfig(show_tool_calls="none"))
         )
         with serve_gateway(gateway) as url:
-            at = Door(url, {"openai-chat": mock}, gateway)
+            at = ServedGateway(url, {"openai-chat": mock}, gateway)
             body = FRONTS[0].begin('ring the doorbell "hush"', "openai-chat", False)
             got = ask_gateway(at, FRONTS[0], body, "openai-chat", stream=False)
             numbers = get(f"{url}/metrics").text
@@ -231,7 +241,7 @@ def test_a_model_that_never_stops_calling_is_stopped() -> None:
         models = ModelTable(read_config(model("openai-chat", mock.url)), {"K": "k" * 20})
         gateway = Gateway(models, tools=gateway_tools(ring, row=ToolsConfig(max_turns=2)))
         with serve_gateway(gateway) as url:
-            at = Door(url, {"openai-chat": mock}, gateway)
+            at = ServedGateway(url, {"openai-chat": mock}, gateway)
             body = FRONTS[0].begin(
                 '[[call Doorbell_Ring {"doorbell": "stop"}]] [[never-stop]]', "openai-chat", False
             )
@@ -261,7 +271,7 @@ WAITS = '[[text QQ]] [[call Door_Wait {"door": "%s"}]] [[then]] [[text ZZ]]'
 
 
 @contextmanager
-def waiting(api: Row, body: Object) -> Iterator[tuple[Door, HTTPConnection]]:
+def waiting(api: Row, body: Object) -> Iterator[tuple[ServedGateway, HTTPConnection]]:
     """A gateway whose tool waits, and a connection on which it was asked."""
     GATE.clear()
     with serve_mock("anthropic") as mock:
@@ -278,7 +288,7 @@ def waiting(api: Row, body: Object) -> Iterator[tuple[Door, HTTPConnection]]:
                 {"content-type": "application/json"},
             )
             try:
-                yield Door(url, {"anthropic": mock}, gateway), asks
+                yield ServedGateway(url, {"anthropic": mock}, gateway), asks
             finally:
                 GATE.set()
                 asks.close()
@@ -288,11 +298,11 @@ def waiting(api: Row, body: Object) -> Iterator[tuple[Door, HTTPConnection]]:
 def test_text_before_a_call_arrives_before_the_tool_ends(api: Row) -> None:
     with waiting(api, api.begin(WAITS % "a", "anthropic", True)) as (_, asks):
         answer = asks.getresponse()
-        told = b""
-        while b'"Q' not in told and (more := answer.read1()):
-            told += more
-        assert b'"Q' in told, told[-500:]
-        assert b'"Z' not in told and not GATE.is_set()
+        received = b""
+        while b'"Q' not in received and (more := answer.read1()):
+            received += more
+        assert b'"Q' in received, received[-500:]
+        assert b'"Z' not in received and not GATE.is_set()
         GATE.set()
         rest = answer.read()
         assert b'"Z' in rest
@@ -301,14 +311,14 @@ def test_text_before_a_call_arrives_before_the_tool_ends(api: Row) -> None:
 def test_a_disconnect_stops_the_tool_loop_and_a_retry_gets_the_same_call() -> None:
     api = FRONTS[0]
     body = api.begin(WAITS % "b", "anthropic", True)
-    with waiting(api, body) as (door, asks):
+    with waiting(api, body) as (served, asks):
         asks.getresponse().read1()
         late = monotonic() + 60
         while not WAITED["b"] and monotonic() < late:
             sleep(0.01)
         asks.close()
         while (
-            (own_tools := door.gateway.tools) is not None
+            (own_tools := served.gateway.tools) is not None
             and own_tools.in_progress
             and monotonic() < late
         ):
@@ -316,9 +326,9 @@ def test_a_disconnect_stops_the_tool_loop_and_a_retry_gets_the_same_call() -> No
         assert own_tools is not None and own_tools.in_progress == 0, (
             "no request waits for it any more"
         )
-        assert len(door.mocks["anthropic"].mock.requests) == 1
+        assert len(served.mocks["anthropic"].mock.requests) == 1
         GATE.set()
-        again = ask_gateway(door, api, body, "anthropic", stream=True)
+        again = ask_gateway(served, api, body, "anthropic", stream=True)
         assert "b is open" in again.text and WAITED["b"] == 1
 
 
@@ -331,7 +341,9 @@ def test_a_fallback_before_the_first_byte_runs_no_tool_again() -> None:
         _breaks(first.mock, 1)
         with serve_gateway(gateway) as url:
             body = FRONTS[0].begin('ring the doorbell "over"', "openai-chat", False)
-            got = ask_gateway(Door(url, {}, gateway), FRONTS[0], body, "openai-chat", stream=False)
+            got = ask_gateway(
+                ServedGateway(url, {}, gateway), FRONTS[0], body, "openai-chat", stream=False
+            )
     assert "over rang 1 times" in got.text and RINGS["over"] == 1
     assert len(second.mock.requests) == 2
 

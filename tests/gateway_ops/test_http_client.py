@@ -75,9 +75,9 @@ async def _fed(line: Connection, pieces: Iterable[bytes]) -> tuple[int, dict[str
         line.data_received(piece)
         await asyncio.sleep(0)
     await reply.wait_for_head()
-    told = reply.status, reply.headers, await read(reply)
+    response = reply.status, reply.headers, await read(reply)
     reply.close()
-    return told
+    return response
 
 
 WHOLE = {
@@ -792,11 +792,11 @@ def test_the_error_about_an_invalid_address_does_not_quote_it(url: str) -> None:
     ):
         with pytest.raises(ValueError) as caught:
             read_by(url)
-        told = "".join(traceback.format_exception(caught.value))
+        traceback_text = "".join(traceback.format_exception(caught.value))
         assert (
             "hunter2" not in str(caught.value)
-            and "could not be cast" not in told
-            and "NFKC" not in told
+            and "could not be cast" not in traceback_text
+            and "NFKC" not in traceback_text
         )
 
 
@@ -842,9 +842,9 @@ def test_the_head_of_a_request_has_no_duplicate_headers() -> None:
         == b"POST /a%2Fb?c HTTP/1.1\r\nhost: h:81\r\ncontent-length: 0\r\n\r\n"
     )
     assert request_head(where, {"Host": "signed"}, 0).lower().count(b"host") == 1
-    told = request_head(where, {"x": "ü€", "y": ""}, 12)
+    head = request_head(where, {"x": "ü€", "y": ""}, 12)
     assert (
-        told
+        head
         == "POST /a%2Fb?c HTTP/1.1\r\nx: ü€\r\ny: \r\nhost: h:81\r\ncontent-length: 12\r\n\r\n".encode()
     )
     assert request_head(where, {"host": "signed"}, 0).count(b"host") == 1
@@ -852,10 +852,10 @@ def test_the_head_of_a_request_has_no_duplicate_headers() -> None:
 
 def test_a_header_is_forwarded_with_the_same_bytes() -> None:
     came = "grün".encode(), "grün".encode("latin-1"), bytes(range(0x80, 0x100))
-    told = request_head(
+    head = request_head(
         parse_url("http://h/ü"),
         {f"x-{n}": one.decode("latin-1") for n, one in enumerate(came)} | {"y": "€"},
         0,
     )
-    assert told.startswith("POST /ü HTTP/1.1\r\n".encode()) and "\r\ny: €\r\n".encode() in told
-    assert all(b"\r\nx-%d: %b\r\n" % (n, one) in told for n, one in enumerate(came))
+    assert head.startswith("POST /ü HTTP/1.1\r\n".encode()) and "\r\ny: €\r\n".encode() in head
+    assert all(b"\r\nx-%d: %b\r\n" % (n, one) in head for n, one in enumerate(came))

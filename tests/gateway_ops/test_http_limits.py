@@ -49,15 +49,15 @@ def trust_authority(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> Au
 @contextmanager
 def deaf() -> Iterator[int]:
     """A port that accepts no connection: its backlog is full."""
-    with socket() as door, socket() as one, socket() as two, socket() as three:
-        door.bind(("127.0.0.1", 0))
-        door.listen(0)
+    with socket() as listener, socket() as one, socket() as two, socket() as three:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
         for waiting in (one, two, three):
             waiting.setblocking(False)
             with suppress(BlockingIOError):
-                waiting.connect(door.getsockname())
+                waiting.connect(listener.getsockname())
         time.sleep(0.01)
-        yield door.getsockname()[1]
+        yield listener.getsockname()[1]
 
 
 @contextmanager
@@ -574,8 +574,8 @@ def test_requests_in_progress_fail_at_once_when_the_client_closes(
             await asyncio.sleep(0.02)
             net.pool.close()
             with took(0):
-                told = await asyncio.gather(*tasks, unopened, return_exceptions=True)
-        assert all(isinstance(one, OSError) for one in told), told
+                outcomes = await asyncio.gather(*tasks, unopened, return_exceptions=True)
+        assert all(isinstance(one, OSError) for one in outcomes), outcomes
         with pytest.raises(OSError):
             await net.get(resting)
         assert not net.pool._all

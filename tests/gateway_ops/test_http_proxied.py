@@ -393,14 +393,14 @@ def test_a_stream_through_a_proxy_that_is_over_before_its_connection_is_not_a_cl
         monkeypatch.delenv("no_proxy", raising=False)
         app = gateway(row("anthropic", "http://model.example"))
         path, body = ASKED["openai-chat"]
-        with serving(app) as door, httpx.Client(trust_env=False) as client:
-            assert client.post(door + path, json={**body, "stream": True}).text.endswith(
+        with serving(app) as gateway_url, httpx.Client(trust_env=False) as client:
+            assert client.post(gateway_url + path, json={**body, "stream": True}).text.endswith(
                 "data: [DONE]\n\n"
             )
             while app.metrics.in_flight:
                 sleep(0.01)
-        told = app.observer.recent.since()[-1][1]
-        assert told["status"] == 200 and "client_disconnected" not in told
+        record = app.observer.recent.since()[-1][1]
+        assert record["status"] == 200 and "client_disconnected" not in record
 
 
 def test_a_request_is_not_sent_to_a_proxy_again_if_half_a_head_was_answered(run: Run) -> None:
@@ -449,13 +449,13 @@ def test_the_environment_decides_which_requests_use_a_proxy(
         monkeypatch.setenv(name, f"127.0.0.1:{proxy.port}")
         monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
         upstream = Upstream()
-        told = []
+        bodies = []
         for base in (f"http://127.0.0.1:{direct.port}", "http://model.example"):
             at = find_endpoint(f"{base}#openai:some", {}, api_key="k")
             reply = await upstream.post(at, b"{}", stream=False, timeouts=PATIENT)
-            told.append(await reply.read_all())
+            bodies.append(await reply.read_all())
             reply.close()
-        assert told == [b"direct", b"by proxy"]
+        assert bodies == [b"direct", b"by proxy"]
         assert len(proxy.asked) == len(direct.asked) == 1
         await upstream.close()
 

@@ -89,7 +89,7 @@ def test_every_mistake_in_a_key_file_is_reported_at_once(tmp_path: Path) -> None
     )
     with pytest.raises(ConfigError) as error:
         read_keys(file)
-    told = "\n".join(error.value.mistakes)
+    mistakes = "\n".join(error.value.mistakes)
     for word in (
         "unknown field rmp",
         "sha256: expected",
@@ -97,8 +97,8 @@ def test_every_mistake_in_a_key_file_is_reported_at_once(tmp_path: Path) -> None
         "rpm: expected",
         "expires: expected",
     ):
-        assert word in told
-    assert "secret!" not in told
+        assert word in mistakes
+    assert "secret!" not in mistakes
     with pytest.raises(ConfigError, match="no such file"):
         read_keys(tmp_path / "nowhere.db")
 

@@ -35,7 +35,7 @@ ASK: Object = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "con
 MIB = 1024 * 1024
 
 
-class Behind(NamedTuple):
+class NginxStack(NamedTuple):
     """An nginx, what it leads to, and the model at the end."""
 
     http: httpx.Client
@@ -49,7 +49,7 @@ class Behind(NamedTuple):
 
 
 @contextmanager
-def open_stack(home: Path) -> Iterator[Behind]:
+def open_stack(home: Path) -> Iterator[NginxStack]:
     with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         patch.setitem(os.environ, "KEY", "k" * 20)
         model = ScriptedUpstream(answers(CHAT))
@@ -62,11 +62,11 @@ def open_stack(home: Path) -> Iterator[Behind]:
             gateways.append(stack.enter_context(running(folder, "g.toml", *more)))
         url = stack.enter_context(nginx(home, [one.url for one in gateways]))
         http = stack.enter_context(httpx.Client(base_url=url, timeout=600))
-        yield Behind(http, gateways, model)
+        yield NginxStack(http, gateways, model)
 
 
 @pytest.fixture(scope="module")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Behind]:
+def gw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NginxStack]:
     with open_stack(tmp_path_factory.mktemp("nginx")) as found:
         yield found
 
@@ -112,67 +112,71 @@ def has_served(gateway: Running) -> bool:
     return "requests_total{" in httpx.get(f"{gateway.url}/metrics").text
 
 
-def test_requests_are_spread_over_all_gateways_and_metrics_stay_internal(door: Behind) -> None:
-    door.says(answers(CHAT))
+def test_requests_are_spread_over_all_gateways_and_metrics_stay_internal(gw: NginxStack) -> None:
+    gw.says(answers(CHAT))
     for path in (CHAT_PATH, MESSAGES_PATH) * 10:
-        told = door.http.post(path, json=ASK)
-        assert told.status_code == 200 and "Hi" in told.text
-    assert all(until(partial(has_served, one)) for one in door.gateways), (
+        response = gw.http.post(path, json=ASK)
+        assert response.status_code == 200 and "Hi" in response.text
+    assert all(until(partial(has_served, one)) for one in gw.gateways), (
         "every gateway gets requests"
     )
-    assert door.http.get("/metrics").status_code == 403
-    assert door.http.get("/health").json() == {"status": "ok"}
+    assert gw.http.get("/metrics").status_code == 403
+    assert gw.http.get("/health").json() == {"status": "ok"}
 
 
 @pytest.mark.parametrize("path", [CHAT_PATH, MESSAGES_PATH])
-def test_a_stream_is_not_held_back(door: Behind, path: str) -> None:
+def test_a_stream_is_not_held_back(gw: NginxStack, path: str) -> None:
     received = bytearray()
-    door.says(in_step(received))
-    with door.http.stream("POST", path, json={**ASK, "stream": True}) as told:
-        for some in told.iter_raw():
+    gw.says(in_step(received))
+    with gw.http.stream("POST", path, json={**ASK, "stream": True}) as response:
+        for some in response.iter_raw():
             received += some
     assert b"word 5" in received
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_disconnected_client_stops_the_model(door: Behind, stream: bool) -> None:
+def test_a_disconnected_client_stops_the_model(gw: NginxStack, stream: bool) -> None:
     spaces = streams(*[b" "] * 1000, pause=0.1, media="application/json")
-    door.says(endless() if stream else spaces)
-    before = door.model.left
+    gw.says(endless() if stream else spaces)
+    before = gw.model.left
     if stream:
-        with door.http.stream("POST", CHAT_PATH, json={**ASK, "stream": True}) as told:
-            next(told.iter_raw())
+        with gw.http.stream("POST", CHAT_PATH, json={**ASK, "stream": True}) as response:
+            next(response.iter_raw())
     else:
         with pytest.raises(httpx.TimeoutException):
-            door.http.post(CHAT_PATH, json=ASK, timeout=0.4)
-    assert until(lambda: door.model.left > before)
+            gw.http.post(CHAT_PATH, json=ASK, timeout=0.4)
+    assert until(lambda: gw.model.left > before)
 
 
 def test_a_large_request_arrives_whole_and_one_too_large_is_refused_in_the_clients_wire(
-    door: Behind,
+    gw: NginxStack,
 ) -> None:
-    door.says(answers(CHAT))
+    gw.says(answers(CHAT))
     large = {**ASK, "messages": [{"role": "user", "content": "x" * (24 * MIB)}]}
-    assert door.http.post(CHAT_PATH, json=large).status_code == 200
-    assert door.model.got[0].json["messages"] == large["messages"]
-    told = door.http.post(MESSAGES_PATH, content=b'{"messages":"' + b"x" * (33 * MIB) + b'"}')
-    assert told.status_code == 413 and told.json()["type"] == "error"
-    assert len(door.model.got) == 1
+    assert gw.http.post(CHAT_PATH, json=large).status_code == 200
+    assert gw.model.got[0].json["messages"] == large["messages"]
+    response = gw.http.post(MESSAGES_PATH, content=b'{"messages":"' + b"x" * (33 * MIB) + b'"}')
+    assert response.status_code == 413 and response.json()["type"] == "error"
+    assert len(gw.model.got) == 1
 
 
 @pytest.mark.parametrize("status", [400, 404, 429, 500, 503, 529])
 def test_an_error_passes_with_text_and_retry_after_and_is_not_retried(
-    door: Behind, status: int
+    gw: NginxStack, status: int
 ) -> None:
     error = {"error": {"message": "said by the model", "type": "t", "param": None, "code": "c"}}
-    door.says(answers(error, status, retry_after="7"))
-    told = door.http.post(CHAT_PATH, json=ASK)
-    assert (told.status_code, told.json(), told.headers["retry-after"]) == (status, error, "7")
-    other = door.http.post(MESSAGES_PATH, json=ASK)
+    gw.says(answers(error, status, retry_after="7"))
+    response = gw.http.post(CHAT_PATH, json=ASK)
+    assert (response.status_code, response.json(), response.headers["retry-after"]) == (
+        status,
+        error,
+        "7",
+    )
+    other = gw.http.post(MESSAGES_PATH, json=ASK)
     assert (other.status_code, other.json()["error"]["message"]) == (status, "said by the model")
-    assert other.headers["retry-after"] == "7" and len(door.model.got) == 2
-    door.says(answers(CHAT))
-    assert [door.http.post(CHAT_PATH, json=ASK).status_code for _ in range(4)] == [200] * 4, (
+    assert other.headers["retry-after"] == "7" and len(gw.model.got) == 2
+    gw.says(answers(CHAT))
+    assert [gw.http.post(CHAT_PATH, json=ASK).status_code for _ in range(4)] == [200] * 4, (
         "no gateway is taken for dead"
     )
 
@@ -186,12 +190,12 @@ def test_a_gateway_that_is_stopped_fails_no_request(tmp_path: Path) -> None:
             while not over.is_set():
                 came[http.post(CHAT_PATH, json=ASK).status_code] += 1
 
-    with open_stack(tmp_path) as door:
-        asking = [threading.Thread(target=ask, args=(door.http.base_url,)) for _ in range(6)]
+    with open_stack(tmp_path) as gw:
+        asking = [threading.Thread(target=ask, args=(gw.http.base_url,)) for _ in range(6)]
         for one in asking:
             one.start()
         assert until(lambda: came[200] > 100)
-        stopped = door.gateways[0].process
+        stopped = gw.gateways[0].process
         stopped.send_signal(signal.SIGTERM)
         assert stopped.wait(60) == 0
         time.sleep(0.3)

@@ -151,14 +151,17 @@ def test_a_span_follows_the_conventions_for_generative_ai_and_joins_the_clients_
         headers={"traceparent": parent},
     )
     good, bad = exporter.get_finished_spans()
-    told = dict(good.attributes or {})
+    attributes = dict(good.attributes or {})
     assert good.name == "chat anthropic"
-    assert told["gen_ai.operation.name"] == "chat" and told["gen_ai.provider.name"] == "anthropic"
-    assert told["gen_ai.request.model"] == "anthropic" and told[
+    assert (
+        attributes["gen_ai.operation.name"] == "chat"
+        and attributes["gen_ai.provider.name"] == "anthropic"
+    )
+    assert attributes["gen_ai.request.model"] == "anthropic" and attributes[
         "gen_ai.response.finish_reasons"
     ] == ("stop",)
-    assert isinstance(told["gen_ai.usage.input_tokens"], int) and isinstance(
-        told["gen_ai.usage.output_tokens"], int
+    assert isinstance(attributes["gen_ai.usage.input_tokens"], int) and isinstance(
+        attributes["gen_ai.usage.output_tokens"], int
     )
     assert (bad.attributes or {})["error.type"] == "404"
     assert _trace(good) == "0af7651916cd43dd8448eb211c80319c"
@@ -251,13 +254,13 @@ def test_a_record_is_complete_and_its_stream_can_be_replayed(
             prog_name="toolwire",
         )
     assert left.value.code in (0, 1)
-    told = [
+    events = [
         json.loads(line[6:])
         for line in capsys.readouterr().out.splitlines()
         if line.startswith("data: {")
     ]
     words = "".join(
-        one["choices"][0]["delta"].get("content") or "" for one in told if one["choices"]
+        one["choices"][0]["delta"].get("content") or "" for one in events if one["choices"]
     )
     assert "hello" in words and words in "".join(re.findall(r'"content":"([^"]*)"', said[1].text))
 
@@ -266,7 +269,7 @@ def test_recent_requests_are_kept_under_increasing_numbers() -> None:
     feed = RecentRequests(2)
     for name in "abc":
         feed.add(RequestRecord(name))
-    assert [(n, told["api"]) for n, told in feed.since()] == [(2, "b"), (3, "c")]
+    assert [(n, record["api"]) for n, record in feed.since()] == [(2, "b"), (3, "c")]
     assert [n for n, _ in feed.since(2)] == [3]
 
 

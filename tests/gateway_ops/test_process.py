@@ -141,9 +141,9 @@ def test_without_any_configuration_the_lines_it_prints_work(tmp_path: Path) -> N
         assert done.returncode == 0, done.stderr[-2000:]
         assert done.stdout.count("Say hello.") == 6
         if shutil.which("node") and (NODE / "node_modules").is_dir():
-            told = ["node", "--input-type=module", "-e", programs["ai"]]
+            command = ["node", "--input-type=module", "-e", programs["ai"]]
             done = subprocess.run(
-                told, capture_output=True, text=True, timeout=300, check=False, cwd=NODE
+                command, capture_output=True, text=True, timeout=300, check=False, cwd=NODE
             )
             assert "Say hello." in done.stdout, done.stderr[-2000:]
         gateway.process.send_signal(signal.SIGTERM)

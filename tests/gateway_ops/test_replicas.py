@@ -59,7 +59,7 @@ class Exchange(NamedTuple):
     sent: list[tuple[str, dict[str, str], bytes]]
     status: int
     headers: dict[str, str]
-    told: str
+    body: str
 
 
 class Models:
@@ -123,8 +123,8 @@ def saw(pair: Pair, replica: int, asked: ClientRequest) -> tuple[Exchange, str]:
     )
     headers = {name: value for name, value in got.headers.items() if name not in CHANGES}
     data = got.text.encode("utf-8", "surrogateescape")
-    told = comparable(data, got.headers.get("content-type", ""))
-    return Exchange(list(pair.models.sent), got.status, headers, told), got.text
+    body = comparable(data, got.headers.get("content-type", ""))
+    return Exchange(list(pair.models.sent), got.status, headers, body), got.text
 
 
 def growing(pair: Pair) -> Iterator[tuple[ClientRequest, Exchange]]:
@@ -141,7 +141,7 @@ def growing(pair: Pair) -> Iterator[tuple[ClientRequest, Exchange]]:
                     asked = ClientRequest(api.path(model, stream), body)
                     seen, text = saw(pair, 0, asked)
                     yield asked, seen
-                    assert seen.status == 200, seen.told[:500]
+                    assert seen.status == 200, seen.body[:500]
                     answer = answer_of(text, api.wire, stream=stream)
                     said = [
                         part

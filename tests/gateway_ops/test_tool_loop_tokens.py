@@ -68,14 +68,14 @@ def ring(bell: str) -> str:
     return f"{bell} rang"
 
 
-class Door(NamedTuple):
+class Gateways(NamedTuple):
     urls: tuple[str, str]
     """Two gateways that know nothing of each other; the second one shows nothing of its tools."""
     mocks: dict[str, ServedMock]
 
 
 @pytest.fixture(scope="module")
-def door() -> Iterator[Door]:
+def gateways() -> Iterator[Gateways]:
     with ExitStack() as stack:
         mocks = {wire: stack.enter_context(serve_mock(wire)) for wire in WIRES}
         models = read_config("".join(model(wire, one.url) for wire, one in mocks.items()))
@@ -88,7 +88,7 @@ def door() -> Iterator[Door]:
             )
             for one in rows
         ]
-        yield Door((urls[0], urls[1]), mocks)
+        yield Gateways((urls[0], urls[1]), mocks)
 
 
 RING = '[[call Bell_Ring {"bell": "%s"}]]'
@@ -171,13 +171,13 @@ def talk_to_gateways(
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 @pytest.mark.parametrize("talk", OWN | MIXED)
 def test_each_request_continues_where_the_previous_one_ended(
-    door: Door, talk: str, stream: bool, shows: bool, upstream: str
+    gateways: Gateways, talk: str, stream: bool, shows: bool, upstream: str
 ) -> None:
     """Nothing of what the model said and was told is lost or changed: its history only grows, by
     what it says."""
-    seen = door.mocks[upstream].mock.requests
+    seen = gateways.mocks[upstream].mock.requests
     seen.clear()
-    urls = door.urls if shows else door.urls[1:]
+    urls = gateways.urls if shows else gateways.urls[1:]
     turns, history = talk_to_gateways(urls, upstream, (OWN | MIXED)[talk], stream)
     assert kinds(turns[-1])[-1] == "text", "the last block is the answer"
     assert (
@@ -202,8 +202,8 @@ def test_each_request_continues_where_the_previous_one_ended(
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
-def test_a_token_stands_before_the_answer_that_follows_it(door: Door, stream: bool) -> None:
-    turns, _ = talk_to_gateways(door.urls[:1], "anthropic", OWN["two rounds"], stream)
+def test_a_token_stands_before_the_answer_that_follows_it(gateways: Gateways, stream: bool) -> None:
+    turns, _ = talk_to_gateways(gateways.urls[:1], "anthropic", OWN["two rounds"], stream)
     assert kinds(turns[0]) == [
         "text",
         "text",
@@ -215,11 +215,11 @@ def test_a_token_stands_before_the_answer_that_follows_it(door: Door, stream: bo
         HIDDEN,
         "text",
     ]
-    turns, _ = talk_to_gateways(door.urls[1:], "openai-chat", OWN["no words"], stream)
+    turns, _ = talk_to_gateways(gateways.urls[1:], "openai-chat", OWN["no words"], stream)
     assert kinds(turns[0]) == [HIDDEN, "text"]
 
 
-def test_a_streamed_response_numbers_its_blocks_without_a_gap(door: Door) -> None:
+def test_a_streamed_response_numbers_its_blocks_without_a_gap(gateways: Gateways) -> None:
     asked: list[JSON] = [{"role": "user", "content": MIXED["its own first, then both"]}]
     tools: list[JSON] = [{"name": "Calculator_Add", "input_schema": {"type": "object"}}]
     body: Object = {
@@ -229,7 +229,7 @@ def test_a_streamed_response_numbers_its_blocks_without_a_gap(door: Door) -> Non
         "messages": asked,
         "tools": tools,
     }
-    got = post(f"{door.urls[0]}/v1/messages", body, {"anthropic-version": "2023-06-01"})
+    got = post(f"{gateways.urls[0]}/v1/messages", body, {"anthropic-version": "2023-06-01"})
     client_blocks = [
         json.loads(line[6:]) for line in got.text.splitlines() if line.startswith("data: ")
     ]
@@ -248,8 +248,8 @@ def test_a_streamed_response_numbers_its_blocks_without_a_gap(door: Door) -> Non
             assert starts[one["index"]]["content_block"]["type"] == kind
 
 
-def test_a_streamed_response_of_text_has_no_token(door: Door) -> None:
-    turns, _ = talk_to_gateways(door.urls[:1], "anthropic", "[[think hm]] [[text Hi]]", True)
+def test_a_streamed_response_of_text_has_no_token(gateways: Gateways) -> None:
+    turns, _ = talk_to_gateways(gateways.urls[:1], "anthropic", "[[think hm]] [[text Hi]]", True)
     assert kinds(turns[0]) == ["thinking", "text"]
 
 
@@ -318,11 +318,11 @@ Blocks = list[Object]
 
 
 @pytest.fixture(scope="module")
-def client_blocks(door: Door) -> dict[str, Blocks]:
+def client_blocks(gateways: Gateways) -> dict[str, Blocks]:
     """What a client got of two rounds, by the wire of the model."""
     out: dict[str, Blocks] = {}
     for wire in WIRES:
-        (turn,), _ = talk_to_gateways(door.urls[:1], wire, TALK, True)
+        (turn,), _ = talk_to_gateways(gateways.urls[:1], wire, TALK, True)
         (message,) = turn.kept
         assert isinstance(message, dict)
         out[wire] = message["content"]

@@ -175,18 +175,18 @@ def in_one_turn(house: ToolServers, model: str) -> None:
             house.gateways[1], api, api.go_on(body, first.body, results), model, stream=stream
         )
         assert not second.calls and run_counts(what) == [1, 1, 1], what
-        told = dict(
+        results_by_call = dict(
             line.split(" gave: ", 1) for line in second.text.splitlines() if " gave: " in line
         )
-        assert "three" in told["add(a=1, b=2)"], what
+        assert "three" in results_by_call["add(a=1, b=2)"], what
         for name, kind in {
             "bells_ring(bell": "bell",
             "Lamp_Light(lamp": "lamp",
             "Door_Open(door": "door",
         }.items():
             assert f"{kind} {what} done 1 times" in next(
-                out for call, out in told.items() if call.startswith(name)
-            ), told
+                out for call, out in results_by_call.items() if call.startswith(name)
+            ), results_by_call
         assert house.mocks[model].requests[-1].status == 200, "the strict server took the history"
 
 
@@ -195,14 +195,14 @@ def one_after_the_other(house: ToolServers, stream: bool) -> None:
     one, two = house.gateways
     api, what = FRONTS[0], f"again {stream}"
     body = api.begin(question_for(what), "anthropic", stream)
-    told = [
+    turns = [
         ask_gateway(at, api, body, "anthropic", stream=stream, key="k1")
         for at in (one, one, two, two)
     ]
     assert run_counts(what) == [1, 1, 1]
     assert all(
         f"{kind} {what} done 1 times" in turn.text
-        for turn in told
+        for turn in turns
         for kind in ("bell", "lamp", "door")
     )
     ask_gateway(two, api, body, "anthropic", stream=stream, key="k2")
@@ -223,10 +223,10 @@ def at_once(house: ToolServers) -> None:
         )
 
     with ThreadPoolExecutor(6) as pool:
-        told = list(pool.map(ask, range(6)))
+        turns = list(pool.map(ask, range(6)))
     assert RAN[f"bell {what}"] == 1
-    assert all(f"bell {what} done 1 times" in turn.text for turn in told), [
-        turn.text for turn in told
+    assert all(f"bell {what} done 1 times" in turn.text for turn in turns), [
+        turn.text for turn in turns
     ]
 
 

@@ -30,12 +30,12 @@ PATH, BODY = ASKED["openai-chat"]
 @contextmanager
 def says(answer: bytes) -> Iterator[str]:
     """The address of a server that says this to everybody, and goes."""
-    with socket.create_server(("127.0.0.1", 0)) as door:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def run() -> None:
             with suppress(OSError):
                 while True:
-                    with door.accept()[0] as line:
+                    with listener.accept()[0] as line:
                         line.recv(1 << 20)
                         line.sendall(answer)
                         line.shutdown(socket.SHUT_WR)
@@ -44,9 +44,9 @@ def says(answer: bytes) -> Iterator[str]:
         thread = Thread(target=run, daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{door.getsockname()[1]}"
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
-            door.shutdown(socket.SHUT_RDWR)
+            listener.shutdown(socket.SHUT_RDWR)
             thread.join(5)
 
 
@@ -60,15 +60,20 @@ def test_an_invalid_status_is_a_502_that_names_it_and_a_fallback_is_tried(
         says(b"HTTP/1.1 %d What\r\ncontent-length: 0\r\n\r\n" % status) as odd,
         serving(other) as good,
     ):
-        with serving(gateway(row("openai-chat", odd))) as door:
-            told = httpx.post(door + PATH, json={**BODY, "stream": stream})
-            assert told.status_code == 502 and f"status {status}" in told.json()["error"]["message"]
+        with serving(gateway(row("openai-chat", odd))) as gateway_url:
+            response = httpx.post(gateway_url + PATH, json={**BODY, "stream": stream})
+            assert (
+                response.status_code == 502
+                and f"status {status}" in response.json()["error"]["message"]
+            )
         toml = row("openai-chat", odd, name="m", more={"fallbacks": ["other"]}) + row(
             "openai-chat", good, name="other"
         )
-        with serving(gateway(toml)) as door:
+        with serving(gateway(toml)) as gateway_url:
             assert (
-                httpx.post(door + PATH, json={**BODY, "model": "m", "stream": True}).status_code
+                httpx.post(
+                    gateway_url + PATH, json={**BODY, "model": "m", "stream": True}
+                ).status_code
                 == 200
             )
 
@@ -88,29 +93,31 @@ def test_html_instead_of_a_stream_is_an_error_and_a_fallback_is_tried(name: str,
         "?alt=sse" if wire == "gemini" else ""
     )
     page = Answer(headers={"content-type": "text/html"}, body=PAGES[name])
-    with serving(ScriptedUpstream(page)) as odd, serving(gateway(row(wire, odd))) as door:
-        told = httpx.post(door + path, json={**body, "stream": True})
-        assert told.status_code == 502 and "log in" not in told.text
+    with serving(ScriptedUpstream(page)) as odd, serving(gateway(row(wire, odd))) as gateway_url:
+        response = httpx.post(gateway_url + path, json={**body, "stream": True})
+        assert response.status_code == 502 and "log in" not in response.text
 
 
 def test_a_stream_that_begins_with_a_comment_or_an_empty_line_is_passed_on_byte_for_byte() -> None:
     said = (b": ping\n\n", b"\n", *CHAT_STREAM)
     with (
         serving(ScriptedUpstream(streams(*said))) as up,
-        serving(gateway(row("openai-chat", up))) as door,
+        serving(gateway(row("openai-chat", up))) as gateway_url,
     ):
-        told = httpx.post(door + PATH, json={**BODY, "stream": True})
-        assert told.status_code == 200 and told.content.startswith(b": ping\n\n\ndata: ")
+        response = httpx.post(gateway_url + PATH, json={**BODY, "stream": True})
+        assert response.status_code == 200 and response.content.startswith(b": ping\n\n\ndata: ")
 
 
 def test_a_client_header_is_forwarded_with_the_same_bytes() -> None:
     up = ScriptedUpstream(streams(*CHAT_STREAM))
     with (
         serving(up) as url,
-        serving(gateway(row("openai-chat", url, more={"headers": ["x-whose"]}))) as door,
+        serving(gateway(row("openai-chat", url, more={"headers": ["x-whose"]}))) as gateway_url,
     ):
         for whose in ("grün".encode(), "grün".encode("latin-1")):
-            httpx.post(door + PATH, json={**BODY, "stream": True}, headers={b"x-whose": whose})
+            httpx.post(
+                gateway_url + PATH, json={**BODY, "stream": True}, headers={b"x-whose": whose}
+            )
             assert up.got[-1].headers["x-whose"].encode("latin-1") == whose
 
 
@@ -127,11 +134,11 @@ def test_a_gateway_reopened_in_another_event_loop_notices_a_disconnect() -> None
         await app.close()
         return leaving.disconnected
 
-    told = []
+    disconnected = []
     for seconds in (0.0, 0.3):
         with asyncio.Runner() as runner:
-            told.append(runner.run(detects_disconnect(seconds)))
-    assert told == [False, True]
+            disconnected.append(runner.run(detects_disconnect(seconds)))
+    assert disconnected == [False, True]
 
 
 @tool
@@ -158,12 +165,14 @@ def test_no_fallback_is_tried_if_gateway_tools_fail_after_the_first_byte(
             "anthropic", url, name="other"
         )
         app = Gateway(ModelTable(read_config(toml), {"KEY": "k"}), tools=gateway_tools(nothing))
-        with serving(app) as door:
+        with serving(app) as gateway_url:
             if begun:
                 # all that can be done is to break it off
                 with pytest.raises(httpx.RemoteProtocolError):
-                    httpx.post(door + PATH, json={**BODY, "model": "m", "stream": True})
+                    httpx.post(gateway_url + PATH, json={**BODY, "model": "m", "stream": True})
             else:
-                told = httpx.post(door + PATH, json={**BODY, "model": "m", "stream": True})
-                assert told.status_code == 502 and "of more than" in told.text
+                response = httpx.post(
+                    gateway_url + PATH, json={**BODY, "model": "m", "stream": True}
+                )
+                assert response.status_code == 502 and "of more than" in response.text
     assert asked == (["openai-chat"] if begun else ["openai-chat", "anthropic"])

@@ -64,8 +64,8 @@ def test_a_lost_call_can_be_finished_with_the_claim_that_reported_it(
 ) -> None:
     async def act(ledger: Ledger) -> None:
         await ledger.lose(await claim_call(ledger))
-        told = await claim_call(ledger)
-        assert await ledger.finish(told, Outcome("known")) == "recorded"
+        claim = await claim_call(ledger)
+        assert await ledger.finish(claim, Outcome("known")) == "recorded"
         done = await claim_call(ledger)
         assert done.record is not None and done.record.outcome == Outcome("known")
 

@@ -230,8 +230,8 @@ def test_a_database_that_may_not_grow_refuses_claims_keeps_results_and_heals(
             *(claim(ledger, f"new-{n}") for n in range(200)), return_exceptions=True
         )
         assert {type(one) for one in refused} == {LedgerUnavailable}
-        told = await asyncio.gather(*(claim(ledger, f"old-{n}") for n in range(20)))
-        assert {one.state for one in told} == {"done"}
+        old_claims = await asyncio.gather(*(claim(ledger, f"old-{n}") for n in range(20)))
+        assert {one.state for one in old_claims} == {"done"}
         await ledger._submit(Ask("PRAGMA max_page_count=1000000"))
         records: list[Record | None] = []
         for _ in range(500):
@@ -310,7 +310,7 @@ def test_a_claim_of_an_event_loop_that_was_closed_is_let_go() -> None:
 def test_many_threads_with_event_loops_of_their_own_share_one_ledger(tmp_path: Path) -> None:
     """The duplicate storm of one process: 4 loops, 50 tasks each, on one id and then on many."""
     ran: list[str] = []
-    told: list[tuple[str, object]] = []
+    values: list[tuple[str, object]] = []
     clock = LedgerClock()
     ledger = SqliteLedger(tmp_path / "ledger.db", clock=clock)
     dice = random.Random(6)
@@ -326,7 +326,7 @@ def test_many_threads_with_event_loops_of_their_own_share_one_ledger(tmp_path: P
         assert record is not None
         assert record.state == "done"
         assert record.outcome is not None
-        told.append((id, record.outcome.value))
+        values.append((id, record.outcome.value))
 
     async def loop(ids: list[str]) -> None:
         await asyncio.gather(*(ask(id) for id in ids))
@@ -341,8 +341,8 @@ def test_many_threads_with_event_loops_of_their_own_share_one_ledger(tmp_path: P
             one.join(120)
     asyncio.run(ledger.close())
     assert sorted(ran) == sorted({id for ids in rounds for id in ids})
-    assert len(told) == 4 * sum(map(len, rounds))
-    assert all(id == value for id, value in told)
+    assert len(values) == 4 * sum(map(len, rounds))
+    assert all(id == value for id, value in values)
 
 
 def test_a_forked_process_must_open_its_own_ledger() -> None:

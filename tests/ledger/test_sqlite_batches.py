@@ -51,13 +51,13 @@ def test_every_claim_of_a_batch_gets_its_own_result(
         ids = [str(n) for n in range(40)]
         asked = ["done", "left", "mine", "twice", "\ud800", *ids, "twice"]
         answers = await together(ledger, *(claim(ledger, id, by=os.urandom(16)) for id in asked))
-        told = dict(zip(asked[:-1], states(answers), strict=False))
-        assert told["done"] == "done"
-        assert told["left"] == "lost"
-        assert told["mine"] == "running"
+        state_by_call = dict(zip(asked[:-1], states(answers), strict=False))
+        assert state_by_call["done"] == "done"
+        assert state_by_call["left"] == "lost"
+        assert state_by_call["mine"] == "running"
         assert [states(answers)[3], states(answers)[-1]] == ["new", "running"]
         assert isinstance(answers[4], UsageError)
-        assert {told[id] for id in ids} == {"new"}
+        assert {state_by_call[id] for id in ids} == {"new"}
         rows = await ledger._submit(
             Ask("SELECT call_id FROM call WHERE state='running' ORDER BY id")
         )

@@ -41,19 +41,19 @@ def test_a_call_killed_at_any_point_runs_and_is_reported_as_its_policy_says(
 ) -> None:
     stage = Stage(tmp_path)
     assert stage.run(on_crash=on_crash, die=point) == [], "killed before it could answer"
-    (told, again) = stage.run(on_crash=on_crash, ids=["call-1", "call-1"])
-    assert (told.state, stage.effects["call-1"]) == AFTER[on_crash, PLACE[point]]
-    assert (again.state, again.value, again.attempt) == (told.state, told.value, told.attempt)
-    if told.state == "done":
+    (first, again) = stage.run(on_crash=on_crash, ids=["call-1", "call-1"])
+    assert (first.state, stage.effects["call-1"]) == AFTER[on_crash, PLACE[point]]
+    assert (again.state, again.value, again.attempt) == (first.state, first.value, first.attempt)
+    if first.state == "done":
         rerun = PLACE[point] in "BC" and (
             on_crash == "retry" or (on_crash == "probe" and PLACE[point] == "B")
         )
-        assert told.value == {"rang": "call-1", "attempt": 2 if rerun else 1}
+        assert first.value == {"rang": "call-1", "attempt": 2 if rerun else 1}
         assert again.replayed
-        assert told.replayed == (
+        assert first.replayed == (
             PLACE[point] == "D" or (on_crash == "probe" and PLACE[point] == "C")
-        ), "or the probe told it"
-    assert states(tmp_path / "ledger.db") == {told.state: 1}
+        ), "or the probe first it"
+    assert states(tmp_path / "ledger.db") == {first.state: 1}
 
 
 def test_killed_at_random_again_and_again_no_call_happens_twice_and_nothing_acknowledged_is_lost(
@@ -107,8 +107,8 @@ def test_a_second_process_is_rejected_also_while_the_first_one_is_paused(tmp_pat
         assert stage.effects == {}
     finally:
         first.kill()
-    (told,) = stage.run()
-    assert told.state == "done"
+    (reports,) = stage.run()
+    assert reports.state == "done"
 
 
 # --- a full disk ----------------------------------------------------------------------------------
@@ -129,8 +129,8 @@ def test_on_a_full_disk_no_call_starts_results_come_from_memory_and_the_ledger_r
     assert [one.state for one in after] == ["done"] * 2
     assert stage.effects == {"call-1": 1, "call-2": 1, "call-3": 1}
     assert states(tmp_path / "ledger.db") == {"done": 3}
-    (told,) = stage.run()
-    assert (told.state, told.value) == ("done", first.value)
+    (reports,) = stage.run()
+    assert (reports.state, reports.value) == ("done", first.value)
 
 
 # --- a disk that lies -----------------------------------------------------------------------------
@@ -169,8 +169,8 @@ def test_a_result_whose_fsync_failed_is_not_recorded_and_never_runs_again(
     assert (duplicate.state, duplicate.value) == ("done", first.value)
     assert other.state == "unavailable"
     (stage.disk / "fail").unlink()
-    (told,) = stage.run()
-    assert told.state in ("done", "lost"), "it may have reached the disk all the same"
+    (reports,) = stage.run()
+    assert reports.state in ("done", "lost"), "it may have reached the disk all the same"
     assert stage.effects == {"call-1": 1}
     assert set(states(tmp_path / "ledger.db")) <= {"done", "lost"}
 
@@ -183,8 +183,8 @@ def test_many_calls_share_an_fsync_and_more_of_them_the_slower_the_disk_is(
     stage = Stage(tmp_path)
     (stage.disk / "delay").write_text(str(delay))
     ids = [f"call-{n}" for n in range(200)]
-    *told, batches = stage.run("crowd", ids=ids, faulty=faulty)
-    assert [one.state for one in told] == ["done"] * len(ids)
+    *reports, batches = stage.run("crowd", ids=ids, faulty=faulty)
+    assert [one.state for one in reports] == ["done"] * len(ids)
     assert isinstance(batches.value, list)
     taken, synced = batches.value
     assert synced <= taken + 2, "one fsync for a batch; a checkpoint has two more"

@@ -286,13 +286,13 @@ def test_several_requests_at_once_on_one_connection_are_answered_in_order(
 
 
 def test_expect_100_continue_is_answered_or_rejected(server: RunningServer) -> None:
-    for length, told in ((len(ADD), b"HTTP/1.1 100 "), (20 * MB, b"HTTP/1.1 413 ")):
+    for length, status_line in ((len(ADD), b"HTTP/1.1 100 "), (20 * MB, b"HTTP/1.1 413 ")):
         with server.connect() as connection:
             asks = head("POST", "/tools/call", length).replace(
                 b"\r\n\r\n", b"\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n"
             )
             connection.sendall(asks)
-            assert connection.recv(65536).startswith(told)
+            assert connection.recv(65536).startswith(status_line)
             if length == len(ADD):
                 connection.sendall(ADD)
                 assert rest(connection).startswith(b"HTTP/1.1 200 ")

@@ -129,7 +129,7 @@ def raise_in_challenge(ask: ToolCall, one: Authorization) -> AuthChallenge | Non
 
 
 @pytest.mark.parametrize(
-    ("challenges", "told"),
+    ("challenges", "expected"),
     [
         (sync_challenge, [{"id": "c1", "url": "https://login.example/google"}]),
         (
@@ -149,11 +149,11 @@ def raise_in_challenge(ask: ToolCall, one: Authorization) -> AuthChallenge | Non
     ids=["with-url", "with-check-url", "broken", "gives-none", "no-provider"],
 )
 def test_31_a_challenge_is_sent_only_if_it_has_an_address(
-    tmp_path: Path, challenges: object, told: JSON
+    tmp_path: Path, challenges: object, expected: JSON
 ) -> None:
     app = ToolServer(tools(), executor=executor_in(tmp_path), challenges=challenges)  # type: ignore[arg-type]
     with running(app) as server:
-        assert lacks(server.call(EMAILS)).get("authorization") == told
+        assert lacks(server.call(EMAILS)).get("authorization") == expected
 
 
 def test_32_a_tool_without_requirements_runs_without_a_context(server: RunningServer) -> None:
@@ -308,7 +308,7 @@ def test_47_every_spelling_of_the_path_is_answered_on_the_spot(
         (
             {"Content-Type": "application/json", "Origin": "https://evil.example"},
             200,
-        ),  # a browser asks first, and is told no
+        ),  # a preflight of a browser is refused
         ({}, 200),
         ({"Origin": "https://evil.example"}, 415),
         ({"Sec-Fetch-Site": "cross-site"}, 415),

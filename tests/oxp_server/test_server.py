@@ -271,9 +271,12 @@ def test_exception_text_reaches_no_caller_unless_the_tool_raised_a_tool_error(
             assert isinstance(error, dict)
             assert error["message"] == "The tool failed (ConnectionError)."
             assert "hunter2" not in got.body.decode() and "db.internal" not in got.body.decode()
-        told = at.call({"tool_id": "Leak.Told"}).json["error"]
-        assert isinstance(told, dict)
-        assert (told["message"], told["developer_message"]) == ("The shop is closed.", "opens at 9")
+        reported_error = at.call({"tool_id": "Leak.Told"}).json["error"]
+        assert isinstance(reported_error, dict)
+        assert (reported_error["message"], reported_error["developer_message"]) == (
+            "The shop is closed.",
+            "opens at 9",
+        )
 
         async def over_mcp() -> str:
             async with Client(f"{at.url}/mcp") as client:
