@@ -1,5 +1,5 @@
-"""An agent in fifteen lines: two providers, one tool server. The second model goes on where the
-first one stopped.
+"""An agent in fifteen lines: two providers, one tool server. The second model continues where
+the first one stopped.
 
 Keys and addresses come from the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY, and TOOLS_URL for
 the server.

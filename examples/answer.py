@@ -1,6 +1,6 @@
 """Answer an open call: a result is made from its call, so it cannot carry a wrong id.
 
-Then say the whole conversation on another wire.
+Then write the whole conversation for another wire.
 """
 
 from msgspec.structs import replace

@@ -1,6 +1,6 @@
 """Find the result of every call, on a wire that has no ids.
 
-Gemini may leave ids out: toolwire makes them, the same ones in every process, and says so in
+Gemini may leave ids out: toolwire mints them, the same ones in every process, and marks them in
 `origin`.
 """
 

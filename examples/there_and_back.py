@@ -1,6 +1,6 @@
-"""Switch the provider in mid-conversation, and come back with every id as it was.
+"""Switch the provider in the middle of a conversation, and switch back with every id restored.
 
-Anthropic takes no dots or colons in ids, so they are fitted on the way out; the id map restores
+Anthropic accepts no dots or colons in ids, so they are fitted on the way out; the id map restores
 them on the way back.
 """
 

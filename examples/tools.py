@@ -1,8 +1,7 @@
-"""Five tools, each with something of its own: numbers, a failure that may be tried again, no input,
-a token, a secret.
+"""Five example tools: numbers, a failure that may be retried, no input, a token, a secret.
 
-They reach nothing outside this process: the doorbell counts its rings, the mail and the messages
-are made up.
+They reach nothing outside this process: the doorbell counts its rings, and the mail and the
+messages are invented.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ async def ring(doorbell_id: Annotated[str, "Which doorbell to ring."]) -> None:
     if doorbell_id not in RINGS:
         raise RetryableToolError(
             "The doorbell was not found.",
-            developer_message="doorbell_id is none of those that exist",
+            developer_message="doorbell_id is unknown",
             additional_prompt_content=f"The doorbells are: {', '.join(sorted(RINGS))}.",
             retry_after_ms=500,
         )
@@ -46,12 +45,12 @@ async def ring(doorbell_id: Annotated[str, "Which doorbell to ring."]) -> None:
 class Timestamp(Struct):
     """A moment."""
 
-    timestamp: Annotated[datetime, Meta(tz=True, description="When it was asked, in UTC.")]
+    timestamp: Annotated[datetime, Meta(tz=True, description="The current time, in UTC.")]
 
 
 @tool(id="System.GetTimestamp@1.0.0", read_only=True)
 def get_timestamp() -> Timestamp:
-    """Tell what time it is."""
+    """Return the current time."""
     return Timestamp(datetime.now(UTC))
 
 
