@@ -636,3 +636,19 @@ def test_a_case_folder_holds_bodies_and_pairs_and_is_named_after_a_behaviour(fol
     known = {"request.json", "response.json", "stream.txt", "stream.json", "pairs.json", "notes.md"}
     assert names <= known, f"not part of a case: {names - known}"
     assert names - {"pairs.json", "notes.md"}
+
+
+_CONFLICT_MARK = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
+
+
+def test_no_file_holds_the_marks_of_a_merge() -> None:
+    folders = ("src", "docs", "tests", "scripts", "bench", "examples", "changes")
+    found = [
+        str(path.relative_to(PROJECT))
+        for folder in folders
+        for path in (PROJECT / folder).rglob("*")
+        if path.suffix in (".py", ".md", ".json", ".jsonl", ".toml")
+        and "node_modules" not in path.parts
+        and _CONFLICT_MARK.search(path.read_text(errors="replace"))
+    ]
+    assert found == []

@@ -7,14 +7,10 @@
 - reasoning-is-a-chunk: reasoning is in the content, as a list inside a `thinking` chunk.
 - media-by-string: `image_url`, `document_url` and `input_audio` may be plain strings.
 - any-is-required: `any` and `required` both mean that some tool must be called.
-<<<<<<< HEAD
+- usage-ends-the-stream: the last chunk has both the reason to stop and the usage.
 - prefix-to-go-on: the model continues a last assistant message with `prefix`, and repeats it in its
   answer. Elsewhere the position says the same. A repair adds a user message instead: clients of
   other wires expect only the continuation.
-=======
-- usage-ends-the-stream: the last chunk has both the reason to stop and the usage.
-- prefix-to-go-on: the model continues an assistant message with `prefix`; false says nothing.
->>>>>>> 0419611 (Answer in the mock as Gemini 3, Mistral and OpenAI do)
 """
 
 from __future__ import annotations
