@@ -19,6 +19,7 @@ _PATTERN = (
     "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'."
 )
 _CHAT = {
+    "field": "'{path}': property is unsupported",
     "late-system": "System message must be at the beginning.",
     "no-id": "Invalid type for '{field}': expected a string, but got null instead.",
     "no-id:result": "Invalid parameter: messages with role 'tool' must have a 'tool_call_id'.",
@@ -75,6 +76,7 @@ _NO_CALL_FOUND = "No tool call found for function call output with call_id {id}.
 _NO_OUTPUT_FOUND = "No tool output found for function call {id}."
 _ITEMS = {
     **_CHAT,
+    "item-shape": "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.",
     "no-id:result": _CHAT["no-id"],
     **dict.fromkeys(("unasked", "stranger", "dup-result"), _NO_CALL_FOUND),
     **dict.fromkeys(("unanswered", "parted", "twice"), _NO_OUTPUT_FOUND),
@@ -225,6 +227,7 @@ _EQUAL = (
 )
 _AFTER = "Please ensure that function {kind} turn comes immediately after {what}."
 _GEMINI = {
+    "vocabulary": "Please use a valid role: user, model.",
     "id-type": "Invalid value at '{field}' (TYPE_STRING)",
     "id-field": (
         "Invalid JSON payload received. Unknown name \"id\" at '{where}.{snake}': Cannot find"
@@ -290,11 +293,7 @@ _MISTRAL = {
     "late-system": "Unexpected role 'system' after role 'assistant'",
     "no-id": _NINE.replace("{id}", "null"),
     "no-id:result": _NINE.replace("{id}", "null"),
-    "empty-id": _NINE,
-    "id-type": _NINE,
-    "long-id": _NINE,
-    "bad-id": _NINE,
-    "shape": _NINE,
+    **dict.fromkeys(("empty-id", "id-type", "long-id", "bad-id", "shape"), _NINE),
     "unasked": "Unexpected tool call id {id} in tool results",
     "stranger": "Unexpected tool call id {id} in tool results",
     "unanswered": _SAME,

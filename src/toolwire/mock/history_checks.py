@@ -35,6 +35,8 @@ _FIELD_SYMPTOMS = frozenset(
         "vocabulary",
         "no-role",
         "tool-calls",
+        "field",
+        "item-shape",
     }
 )
 """Symptoms of a single field: servers look at those before they look at pairs."""

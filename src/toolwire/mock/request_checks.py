@@ -200,7 +200,10 @@ ROLES: dict[str, RoleCheck] = {
         "messages.{n}.role: Input should be 'user' or 'assistant'",
     ),
     "gemini": RoleCheck(
-        "contents", ("user", "model", "function"), "Please use a valid role: user, model.", True
+        "contents",
+        ("user", "model", "function", "assistant"),  # the rules know `assistant`
+        "Please use a valid role: user, model.",
+        True,
     ),
     "bedrock": RoleCheck(
         "messages",

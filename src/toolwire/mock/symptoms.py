@@ -77,6 +77,8 @@ SYMPTOMS: dict[str, str] = {
     "late-system-message": "late-system",
     "same-role-twice": "same-role",
     "lone-surrogate": "surrogate",
+    "field-refused": "field",
+    "item-shape": "item-shape",
 }
 """The symptom of each rule. `shape` is an id that is too long, has other characters, or belongs to
 no call."""

@@ -143,7 +143,7 @@ _ABOUT_REASONING = (
         rf"|property):? "
         rf"{REASONING}(?!\.)|\breasoning (?:\w+ )?(?:items?|blocks?|parts?)(?: \w+){{0,2}}"
         rf" (?:only|{UNSUPPORTED})|remove (?:the |all )?(?:reasoning|thinking) (?:items|blocks)",
-        rules=("signature-foreign", "wrong-vocabulary"),
+        rules=("signature-foreign", "field-refused", "wrong-vocabulary"),
         meaning="the provider seems to have no field for the reasoning that other servers send",
         example="'messages.2' : property 'reasoning' is unsupported, did you mean 'role'?",
         refuses_reasoning=True,

@@ -39,7 +39,7 @@ REASONING_PATTERNS = (
         r" permitted"
         r"|extra inputs are not permitted.{0,40}messages\W.{0,40}\breasoning"
         r"|property reasoning_content is unsupported",
-        rules=("signature-foreign",),
+        rules=("field-refused", "signature-foreign"),
         meaning="the provider has no field for the reasoning that other servers send",
         example="Unknown parameter: 'messages[1].reasoning_content'.",
         refuses_reasoning=True,

@@ -80,6 +80,13 @@ def _reply(kind: str, role: str = "assistant", **more: JSON) -> JSON:
     return {"role": role, "content": [{"type": kind, "text": "hello"}], **more}
 
 
+_OUTPUT: Object = {
+    "type": "message",
+    "id": "msg_1",
+    "role": "assistant",
+    "status": "completed",
+    "content": [{"type": "output_text", "text": "hello", "annotations": []}],
+}
 _REASONING: Object = {"type": "reasoning", "id": "rs_1", "encrypted_content": "gAAAAA"}
 RULE = Rule(
     "TW079",
@@ -103,7 +110,7 @@ RULE = Rule(
         items_example(_reply("text", "user")),
     ),
     good=(
-        items_example(_reply("output_text"), _reply("input_text", "user")),
+        items_example(_OUTPUT, _reply("input_text", "user")),
         items_example(_reply("input_text", "developer")),
         items_example(_reply("text", "user"), target="deepseek-responses"),
     ),
