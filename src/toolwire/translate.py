@@ -7,8 +7,6 @@ wrote. This module knows wires and rules only through their tables.
 
 from __future__ import annotations
 
-import re
-
 from toolwire.codec import Encoded, IdMapInput, decode_in_full, encode_in_full, read_body, resolve
 from toolwire.codec.body_shape import full_body, present, with_full_paths
 from toolwire.codec.encoded import write
@@ -25,6 +23,7 @@ from toolwire.lint.repair_loop import (
     repair_for_translation,
     repair_on_own_wire,
 )
+from toolwire.profiles.profile import names_model
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import names, wire
 from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy, require_breakpoint_policy
@@ -207,7 +206,7 @@ def _stays_well_formed(repaired: RepairedConversation, profile: Profile) -> bool
     model = repaired.conversation.settings.get("model")
     if not profile.reasoning_models or not isinstance(model, str):
         return True
-    return re.search(profile.reasoning_models, model) is None
+    return not names_model(profile.reasoning_models, model)
 
 
 def _errors(repaired: RepairedConversation) -> list[Finding]:

@@ -5,7 +5,6 @@ Most ids and names fit as they are, so one look at all of them comes first.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import partial
 
@@ -21,6 +20,7 @@ from toolwire.conversation.model import Choice, Conversation, Kind
 from toolwire.conversation.observations import Observation, Observations, native_calls
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Result
+from toolwire.profiles.profile import names_model
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy, place_breakpoints
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -99,16 +99,16 @@ def fit(
 
 def wire_for_model(target: Wire, profile: Profile, conversation: Conversation) -> Wire:
     """The wire of a target with the capabilities of the model that a request names."""
-    capabilities, model = target.capabilities, conversation.settings.get("model")
-    pattern = profile.text_result_models
-    if pattern and re.search(pattern, model if isinstance(model, str) else "") is not None:
+    capabilities, setting = target.capabilities, conversation.settings.get("model")
+    model = setting if isinstance(setting, str) else ""
+    if profile.text_result_models and _is_of(profile.text_result_models, model):
         capabilities = replace(capabilities, result_media="after")
     if profile.system_comes_first and capabilities.system_anywhere:
         capabilities = replace(capabilities, system_anywhere=False)
     if (
         capabilities.web_search is not None
         and asks_for_search(conversation)
-        and not _searches(profile, model if isinstance(model, str) else "")
+        and not _is_of(profile.web_search_models, model)
     ):
         capabilities = replace(capabilities, web_search=None)
     if capabilities is target.capabilities:
@@ -116,18 +116,15 @@ def wire_for_model(target: Wire, profile: Profile, conversation: Conversation) -
     return replace(target, capabilities=capabilities)
 
 
-def _searches(profile: Profile, model: str) -> bool:
-    """True if a model searches the web on request."""
-    pattern = profile.web_search_models
-    return pattern is not None and re.search(pattern, model) is not None
-
-
 def _may_be_of(pattern: str | None, conversation: Conversation) -> bool:
     """True if the model of a request is of a pattern, or if the request names none."""
     model = conversation.settings.get("model")
-    if pattern is None or not isinstance(model, str):
-        return pattern is not None
-    return re.search(pattern, model) is not None
+    return _is_of(pattern, model) if isinstance(model, str) else pattern is not None
+
+
+def _is_of(pattern: str | None, model: str) -> bool:
+    """True if a model is of a pattern; none is of no pattern."""
+    return pattern is not None and names_model(pattern, model)
 
 
 _IDS_ARE_PLAIN = Observation.OTHER_WIRE | Observation.UNIQUE_CALL_IDS | Observation.RESULTS_IN_PLACE

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import blake2b
+from itertools import chain
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -17,6 +19,7 @@ from toolwire.conversation.parts import Call, Message, PairedBy, Part, Result
 
 MINTED = "tw-"
 """The prefix of every minted id."""
+_PARTS: Callable[[Message], tuple[Part, ...]] = attrgetter("parts")
 
 
 def digest(*words: str | int) -> str:
@@ -55,13 +58,12 @@ def assign_ids(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tu
     call_ids: list[str] = []
     result_ids: list[str] = []
     has_item_ids = False
-    for message in messages:
-        for part in message.parts:
-            if type(part) is Call:
-                call_ids.append(part.id)
-                has_item_ids = has_item_ids or part.item is not None
-            elif type(part) is Result:
-                result_ids.append(part.call_id)
+    for part in chain.from_iterable(map(_PARTS, messages)):
+        if type(part) is Call:
+            call_ids.append(part.id)
+            has_item_ids = has_item_ids or part.item is not None
+        elif type(part) is Result:
+            result_ids.append(part.call_id)
     if "" in call_ids or "" in result_ids:
         return _assign_missing(messages, seed, ordered)
     if (ordered or has_item_ids) and not set(call_ids).issuperset(result_ids):

@@ -5,10 +5,8 @@ This module knows no rule and no wire.
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-
 from toolwire.lint.facts import Facts
+from toolwire.profiles.profile import names_model
 
 
 def refuses_assistant_at_end(facts: Facts) -> bool:
@@ -21,9 +19,3 @@ def is_named_by(facts: Facts, pattern: str) -> bool:
     """True if the request names a model that a pattern matches."""
     model = facts.conversation.settings.get("model")
     return bool(pattern) and isinstance(model, str) and names_model(pattern, model)
-
-
-@lru_cache(maxsize=256)
-def names_model(pattern: str, model: str) -> bool:
-    """True if a pattern matches the name of a model; a program uses few models."""
-    return re.search(pattern, model) is not None

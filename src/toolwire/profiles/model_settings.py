@@ -6,13 +6,12 @@ does not support 0.5 with this model. Only the default (1) value is supported."
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 
 from toolwire.conversation.model import Choice, Setting
-from toolwire.profiles.profile import Profile
+from toolwire.profiles.profile import Profile, names_model
 
 
 class RefusedSettings(Struct, frozen=True):
@@ -137,7 +136,7 @@ def _applies(row: RefusedSettings, settings: Mapping[str, Setting]) -> bool:
     return (
         (reasons or not row.while_reasoning)
         and (not row.beside or row.beside in settings)
-        and re.search(row.models, str(settings.get("model"))) is not None
+        and names_model(row.models, str(settings.get("model")))
     )
 
 

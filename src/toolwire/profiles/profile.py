@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
 
 from toolwire.conversation.id_rules import IdRule
+
+
+@lru_cache(maxsize=256)
+def names_model(pattern: str, model: str) -> bool:
+    """True if a pattern matches the name of a model; a program uses few models."""
+    return re.search(pattern, model) is not None
 
 
 class Profile(Struct, frozen=True):

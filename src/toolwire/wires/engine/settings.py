@@ -278,7 +278,8 @@ def write_settings(
         elif len(spec.path) == 1:
             body[spec.path[0]] = written
         else:
-            body = put(body, spec.path, written)  # type: ignore[assignment]
+            field = spec.path[0]
+            body[field] = put(body.get(field), spec.path[1:], written)
     if not same_wire:
         for path in conversation.source.unknown_fields:
             context.report_unknown_field(path, get(conversation.source.body, path))

@@ -90,7 +90,7 @@ def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
         if tool.kind in CLIENT_TOOLS
     ]
     entries: list[JSON] = [{"functionDeclarations": declarations}] if declarations else []
-    if any(tool.kind == WEB_SEARCH.kind for tool in tools):
+    if len(declarations) < len(tools) and any(tool.kind == WEB_SEARCH.kind for tool in tools):
         entries.append({WEB_SEARCH.kind: {}})
     return entries
 
