@@ -43,8 +43,11 @@ def _invalid_choices(facts: Facts) -> list[str]:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
+    invalid = _invalid_choices(facts)
+    if not invalid:  # nearly always; a request may define many tools
+        return
     names = list_some(sorted({shorten(tool.name) for tool in facts.conversation.tools}))
-    for name in _invalid_choices(facts):
+    for name in invalid:
         yield (
             facts.conversation.source.setting_paths.get("choice", ()),
             f"the tool choice names {name}, which is not defined; the defined tools are {names}",
