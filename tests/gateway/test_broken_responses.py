@@ -6,7 +6,7 @@ from __future__ import annotations
 import httpx
 import pytest
 from gateway.bodies import ANTHROPIC_STREAM, ASKED, CHAT_STREAM
-from gateway.upstreams import Answer, behind, streams
+from gateway.upstreams import Answer, scripted_gateway, streams
 
 from toolwire.conversation.json import JSON, get, parse
 
@@ -62,7 +62,7 @@ def test_a_response_that_is_none_is_an_error_of_the_clients_api(
     name: str, client: str, upstream: str
 ) -> None:
     answer, words = WHOLE[name]
-    with behind(upstream, answer) as door:
+    with scripted_gateway(upstream, answer) as door:
         got = ask(door.url, client, stream=False)
     message = message_of(got.json())
     assert got.status_code >= 400 and "<html" not in got.text
@@ -73,7 +73,7 @@ def test_a_response_that_is_none_is_an_error_of_the_clients_api(
 @pytest.mark.parametrize("upstream", STREAMS)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_page_in_the_place_of_a_stream_is_named(client: str, upstream: str) -> None:
-    with behind(upstream, WHOLE["a page"][0]) as door:
+    with scripted_gateway(upstream, WHOLE["a page"][0]) as door:
         got = ask(door.url, client, stream=True)
     assert got.status_code == 502
     assert "returned HTML instead of a stream" in message_of(got.json())
@@ -83,7 +83,7 @@ def test_a_page_in_the_place_of_a_stream_is_named(client: str, upstream: str) ->
 @pytest.mark.parametrize("cut", [False, True])
 def test_a_stream_of_the_same_wire_that_ends_early_ends_with_an_error(wire: str, cut: bool) -> None:
     pieces = STREAMS[wire][:3]
-    with behind(wire, streams(*pieces, cut=cut)) as door:
+    with scripted_gateway(wire, streams(*pieces, cut=cut)) as door:
         content = ask(door.url, wire, stream=True).content
     assert content.startswith(b"".join(pieces))
     last = content.rstrip().rsplit(b"data: ", 1)[1]
@@ -96,11 +96,11 @@ def test_a_stream_of_the_same_wire_that_ends_early_ends_with_an_error(wire: str,
 def test_an_error_event_of_the_upstream_is_the_last_one(wire: str) -> None:
     error = b'event: error\ndata: {"type":"error","error":{"type":"x","message":"Overloaded"}}\n\n'
     pieces = (*STREAMS[wire][:3], error)
-    with behind(wire, streams(*pieces)) as door:
+    with scripted_gateway(wire, streams(*pieces)) as door:
         assert ask(door.url, wire, stream=True).content == b"".join(pieces)
 
 
 def test_a_stream_without_an_end_mark_is_complete_after_its_finish_reason() -> None:
     pieces = [piece for piece in CHAT_STREAM if b"[DONE]" not in piece]
-    with behind("openai-chat", streams(*pieces)) as door:
+    with scripted_gateway("openai-chat", streams(*pieces)) as door:
         assert ask(door.url, "openai-chat", stream=True).content == b"".join(pieces)
