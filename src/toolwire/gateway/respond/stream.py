@@ -24,6 +24,7 @@ from toolwire.gateway.respond.writer import ResponseWriter
 from toolwire.gateway.translation.call_ids import CallIds
 from toolwire.gateway.translation.outcome import (
     BinaryStreamTail,
+    StreamEnd,
     StreamTail,
     find_fault,
     read_outcome,
@@ -228,15 +229,16 @@ class _PassthroughStream:
             keep_alive.remove(writer)
         if not writer.started:
             self._check_start(self._incomplete, complete=True)
-        elif not record.error and not self._is_whole and self._tail.is_cut():
+        end = self._read_end()
+        if writer.started and not record.error and end.cut:
             self._end_with_error(stream_failure(StreamError(STREAM_CUT, cut=True), record.upstream))
         await writer.end(self._edit(self._incomplete))
+        record.usage, record.finish_reason = end.usage, end.finish_reason
+
+    def _read_end(self) -> StreamEnd:
         if self._is_whole:
-            record.usage, record.finish_reason = read_outcome(
-                self._tail.content(), self._translator.wire
-            )
-        else:
-            record.usage, record.finish_reason = self._tail.outcome()
+            return StreamEnd(*read_outcome(self._tail.content(), self._translator.wire))
+        return self._tail.read_end()
 
     def _end_with_error(self, failure: UpstreamFailed) -> None:
         """Send an error event in the place of an incomplete line, because the stream ends here."""

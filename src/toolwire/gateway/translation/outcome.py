@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from toolwire.codec import decode, resolve
 from toolwire.conversation.json import Object, load, parse
 from toolwire.conversation.model import Conversation, Usage
@@ -118,6 +120,15 @@ def find_fault(data: bytes, wire: str, *, complete: bool) -> StreamError | None:
     return next((event for event in events if isinstance(event, StreamError)), None)
 
 
+class StreamEnd(Struct, frozen=True):
+    """How a stream ended, as far as its first and last events tell."""
+
+    usage: Usage | None = None
+    finish_reason: str | None = None
+    cut: bool = False
+    """True if the last event is neither the end of an answer nor an error."""
+
+
 class StreamTail:
     """Keeps the first event and the last events of a stream of bytes, to read its outcome at the
     end. Events are separated by a blank line (SSE) or by a line break (JSON lines)."""
@@ -155,24 +166,21 @@ class StreamTail:
         """What is kept: all of a stream that is not longer than the tail."""
         return b"".join(self._pieces)
 
-    def outcome(self) -> Outcome:
-        """The outcome of the stream, as far as its first and last events tell."""
+    def read_end(self) -> StreamEnd:
+        """How the stream ended. Call this once, when it has ended."""
         usage: Usage | None = None
         finish_reason: str | None = None
+        error: StreamError | None = None
         for event in self._events():
             if isinstance(event, MessageStart | Metadata):
                 found = event.settings.get("usage")
                 usage = found if isinstance(found, Usage) else usage
             elif isinstance(event, Finish) and event.choice == 0:
                 finish_reason = event.stop or finish_reason
-        return usage, finish_reason
-
-    def is_cut(self) -> bool:
-        """True if the last event is neither the end of an answer nor an error."""
-        if self._lost_end:
-            return False
-        errors = [event for event in self._events() if isinstance(event, StreamError)]
-        return bool(errors) and errors[0].cut
+            elif isinstance(event, StreamError):
+                error = error or event
+        cut = error is not None and error.cut and not self._lost_end
+        return StreamEnd(usage, finish_reason, cut)
 
     def _events(self) -> list[Event]:
         """The neutral events of what was kept, and those that the end of the stream means."""
