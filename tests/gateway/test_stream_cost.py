@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Iterator
 
+import pytest
 from gateway.bodies import ANTHROPIC_STREAM, ASKED
 
 from toolwire.conversation.json import JSON, dump
 from toolwire.gateway.client_apis.routes import BY_WIRE
-from toolwire.gateway.translation.outcome import find_fault
+from toolwire.gateway.translation.outcome import StreamTail, find_fault
 from toolwire.gateway.translation.response_stream import ResponseStream
 from toolwire.gateway.translation.translator import Translator
+from toolwire.streaming.events import Chunk
+from toolwire.wires.engine.stream import StreamSpec
 
 START: JSON = {"type": "message_start", "message": {"id": "msg_1", "role": "assistant"}}
 BLOCK: JSON = {
@@ -39,6 +43,27 @@ def test_nothing_is_read_after_the_first_content() -> None:
 def test_a_stream_without_content_is_judged_at_its_end() -> None:
     assert find_fault(events(START), "anthropic", complete=False) is None
     assert find_fault(events(START), "anthropic", complete=True) is not None
+
+
+def test_one_read_of_the_end_gives_usage_finish_reason_and_a_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reads: list[str] = []
+    read_events = StreamTail._read_events
+
+    def count(tail: StreamTail, spec: StreamSpec) -> Iterator[Chunk]:
+        reads.append(spec.media)
+        return read_events(tail, spec)
+
+    monkeypatch.setattr(StreamTail, "_read_events", count)
+    whole, cut = StreamTail("anthropic"), StreamTail("anthropic")
+    for piece in ANTHROPIC_STREAM:
+        whole.add(piece)
+    cut.add(events(START, BLOCK))
+    end = whole.read_end()
+    assert end.usage is not None and end.finish_reason == "stop" and not end.cut
+    assert cut.read_end().cut
+    assert len(reads) == 2, "each of the two tails is read once"
 
 
 def test_a_translated_stream_is_freed_without_the_garbage_collector() -> None:
