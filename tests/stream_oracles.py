@@ -121,6 +121,23 @@ def stream_commutes(given: Input) -> None:
         return  # a later value belongs before one that was sent, and this is reported
     calls = [(name, "{}" if text in CUT_OFF else text) for name, text in found[0]]
     assert calls == expected[0], f"{calls}, not {expected[0]}"
+    if _has_unique_ids(body, given.wire):
+        made = translate(body, given.wire, given.target, "response").body
+        ids, expected_ids = call_ids(there, given.target), call_ids(made, given.target)
+        assert ids == expected_ids, f"{ids}, not {expected_ids}"
+
+
+def call_ids(body: JSON, wire: str) -> list[str]:
+    """The ids of the calls of an answer."""
+    return [call.id for call in decode(body, wire, "response").calls()]
+
+
+def _has_unique_ids(body: JSON, wire: str) -> bool:
+    """True if the client's calls of an answer all have ids of their own, and there are no others."""
+    calls = decode(body, wire, "response").calls()
+    return len({call.id for call in calls}) == len(calls) and all(
+        call.origin == "wire" and call.executor == "client" for call in calls
+    )
 
 
 def _spec(wire: str) -> Callable[[dict[str, JSON]], bytes]:
