@@ -40,13 +40,23 @@ def needs_minted_ids(
         if pair.call and pair.result
     )
     identified = _IdentifiedHistory(messages)
+    every = pairs(identified.messages, ordered=ordered)
     pairs_with_ids = [
         (pair.call, identified.original_of[pair.result])
-        for pair in pairs(identified.messages, ordered=ordered)
+        for pair in every
         if pair.call and pair.result
     ]
-    return len(call_of) != len(pairs_with_ids) or any(
+    if len(call_of) != len(pairs_with_ids) or any(
         call_of.get(result) is not call for call, result in pairs_with_ids
+    ):
+        return True
+    # Without its id, a result whose call is not here could belong to any open call.
+    return any(pair.result is None for pair in every) and any(
+        pair.call is None
+        and pair.result is not None
+        and identified.original_of[pair.result].origin == "wire"
+        and _is_left_out(pair.result.call_id, hidden_prefix)
+        for pair in every
     )
 
 
