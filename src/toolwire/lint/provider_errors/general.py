@@ -64,7 +64,8 @@ _ABOUT_MODEL_OUTPUT = (
         r"|did not (?:return|call|produce|generate) (?:an?y? )?(?:valid )?(?:tool|function)"
         r"|model (?:response|output|generation)s? (?:\w+ ){0,5}(?:format|parse)|unexpected tokens?"
         r" \d"
-        r"|unexpected tokens remaining|while expecting start token",
+        r"|unexpected tokens remaining|while expecting start token|unparsable (?:response|output)"
+        rf"|{CALL} (?:\w+ ){{0,4}}(?:cannot|could not) (?:be )?(?:process|pars|read|decod)",
         rules=("text-tool-call", *BROKEN_CALL_RULES),
         meaning="the model wrote a call that could not be read; nothing is wrong with the request,"
         " so send it again, or simplify the schema of the tool",
@@ -83,6 +84,7 @@ _ABOUT_PAIRS = (
     ErrorPattern(
         rf"{near(rf'(?:number|count)s? of {RESULT}', CALL)}"
         rf"|{near(rf'(?:number|count)s? of {CALL}', RESULT)}"
+        rf"|\d+ {RESULT}.{{0,30}}\d+ {CALL}|\d+ {CALL}.{{0,30}}\d+ {RESULT}"
         rf"|expected \d+ {RESULT}|same number of {CALL}|(?:too many|too few|mismatched) {RESULT}"
         rf"|(?:more|fewer|less) {RESULT} than|(?:more|fewer|less) {CALL} than",
         rules=("count-mismatch", "partial-batch", "missing-result", "results-split", "dup-result"),
@@ -99,8 +101,9 @@ _ABOUT_PAIRS = (
         rf"|\bno {CALL} (?:was )?(?:found|exists|with)|(?:could not|couldnt|cannot|unable to) find"
         rf" (?:an? |the |any )?(?:matching |corresponding )?(?:{CALL}|{CALL_ID})"
         rf"|(?:tool )?calls? \S{{1,80}} not found for|{then(RESULT, 'none of', 'match', gap=40)}"
-        rf"|{RESULT} (?:references?|refers? to) (?:an?"
-        rf" )?unknown",
+        rf"|{RESULT} (?:references?|refers? to|belongs? to) (?:an? )?(?:unknown|{CALL})"
+        rf"|\bno {CALL} (?:matching|corresponding|for)"
+        rf"|(?:come before|preceded?|be before) (?:an? |the )?{RESULT}",
         rules=ORPHAN_RULES,
         meaning="a result seems to have no call",
         implies={"rejects_orphan_results": True},
@@ -112,7 +115,10 @@ _ABOUT_PAIRS = (
         rf"|{RESULT} (?:is |are |was |were )?(?:missing|expected|required|not found)"
         rf"|(?:missing|no|expected|awaiting|waiting for) (?:\w+ )?{RESULT}"
         rf"|{RESULT} (?:\w+ ){{0,3}}(?:provided|given|sent) for (?:all|each|every)|缺少{RESULT}"
-        rf"|missing required parameter: input\[\w+\]\.output",
+        rf"|missing required parameter: input\[\w+\]\.output"
+        rf"|(?:results?|responses?|outputs?|answers?) (?:\w+ ){{0,4}}(?:each|every|all)(?: the)?"
+        rf" {CALL}|{CALL} (?:\S{{1,60}} )?(?:is |are )?(?:still )?(?:pending|unanswered|unresolved"
+        rf"|outstanding)",
         rules=MISSING_RESULT_RULES,
         meaning="a call seems to have no result",
         implies={"rejects_missing_results": True},
@@ -169,7 +175,8 @@ _ABOUT_REASONING = (
             SIGNATURE,
             rf"(?:{UNSUPPORTED}|\binvalid|corrupt|verif|decrypt|mismatch|not valid"
             r"|not issued|different|another|other (?:model|account))",
-        ),
+        )
+        + rf"|{near(r'thinking blocks?', r'(?:original|modified|altered|unchanged)')}",
         also=r"think|thought|reason|function|tool|encrypted|contents?\b",
         rules=("signature-foreign", "signature-of-other-model", "signature-missing"),
         meaning="a signature seems not to be of this endpoint",
@@ -248,7 +255,8 @@ _ABOUT_ORDER = (
         r"unexpected role (?:\w+\.)?(?:assistant|user|system)|\bsuccessive\b.{0,60}(?:user"
         r"|assistant)"
         r"|\bconsecutive\b.{0,60}(?:user|assistant|role|message)|\binterleave|alternat"
-        r"|same role|(?:user|assistant) messages? in a row",
+        r"|same role|(?:user|assistant) messages? (?:in a row|in succession|back.to.back)"
+        r"|\brole\b.{0,60}should be .{0,20}but (?:is|was|got|found)",
         rules=(
             "same-role-twice",
             "user-after-tool",
@@ -269,7 +277,7 @@ _ABOUT_ORDER = (
         r"(?:user|system|assistant))|(?:invalid|unknown|unsupported|unexpected)(?: message)?"
         r" roles?\b"
         r"|roles? (?:are|is) supported|is not one of .{0,80}\brole\b|\brole: (?:unknown|invalid"
-        r"|input)",
+        r"|input)|\bkeyerror: (?:tool|function)\b",
         rules=("wrong-role", "wrong-vocabulary"),
         meaning="a message seems to have a role that is not accepted for what it holds",
         implies={"rejects_orphan_results": True},
@@ -278,14 +286,16 @@ _ABOUT_ORDER = (
 )
 _BY_PLACE = (
     ErrorPattern(
-        rf"{MESSAGE_PLACE}|\bmessages? (?:is|are) (?:invalid|illegal|malformed|not valid)",
+        rf"{MESSAGE_PLACE}|\bmessages? (?:is|are) (?:invalid|illegal|malformed|not valid)"
+        r"|\b(?:invalid|illegal|malformed|failed to (?:format|convert|parse|render)) (?:the )?"
+        r"messages\b(?!: empty)",
         also=r"^(?!.{0,20000}\]?\.role\b)",
         rules=("content-shape", "wrong-vocabulary", "missing-result", "orphan-result"),
         meaning="the error names a message, and does not say what is wrong with it",
         example="Invalid input: messages.12.content",
     ),
     ErrorPattern(
-        rf"{SIGNATURE}|thinking blocks?",
+        rf"{SIGNATURE}|thinking blocks?|redacted_thinking",
         also=r"think|thought|reason|function|tool|encrypted",
         rules=("signature-foreign", "thinking-missing", "signature-missing"),
         meaning="the error names a signature or reasoning, and does not say what is wrong with it",

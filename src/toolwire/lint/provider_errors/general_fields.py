@@ -142,7 +142,7 @@ ABOUT_ARGUMENTS = (
 ABOUT_IDS = (
     ErrorPattern(
         rf"{DUPLICATE} {RESULT}|{then(RESULT, DUPLICATE, gap=30)}"
-        rf"|multiple {RESULT}|more than one {RESULT}",
+        rf"|(?:multiple|several|two|more than one) {RESULT}",
         rules=("dup-result", "id-reused-across-turns"),
         meaning="a call seems to have more than one result",
         implies={"rejects_duplicate_results": True},
@@ -184,12 +184,14 @@ ABOUT_IDS = (
     ),
     ErrorPattern(
         rf"(?:\bmissing|\brequires?|\brequired|\bmust (?:have|include|contain)|\bwithout|\bneeds"
+        rf"|\b(?:has|have|with) no"
         rf"|\black\w*)"
         rf"(?: (?:an?|the|its|field|fields|property|parameter|required|valid|of)){{0,4}}:?"
         rf" {CALL_ID}"
         rf"|{CALL_ID}(?: (?:is|are|was|field|property|parameter|has|must|to|be)){{0,4}}:? "
         r"(?:not |a )?(?:required|missing|provided|specified|undefined|null|none|defined|set)"
-        rf"|缺少 ?{CALL_ID}|{CALL_ID}\W{{1,6}}(?:msg\W{{1,3}})?field required",
+        rf"|{CALL}\S{{0,10}} (?:is |are )?(?:missing|without) (?:an? )?id\b|缺少 ?{CALL_ID}"
+        rf"|{CALL_ID}\W{{1,6}}(?:msg\W{{1,3}})?field required",
         rules=("id-missing", "id-empty"),
         meaning="a call or a result seems to have no id",
         implies={"requires_ids": True},
@@ -221,7 +223,8 @@ ABOUT_SHAPES = (
         example="Tool calls must be an array of hashes",
     ),
     ErrorPattern(
-        near(OUTPUT, rf"(?:{WRONG_TYPE}|{MISSING}|{EMPTY}|{UNSUPPORTED})"),
+        near(OUTPUT, rf"(?:{WRONG_TYPE}|{MISSING}|{EMPTY}|{UNSUPPORTED})")
+        + rf"|{then(RESULT, WRONG_TYPE, gap=30)}",
         rules=("output-not-string", "content-shape"),
         meaning="the output of a result seems to have the wrong type",
         example="the content of a tool must be a string",
@@ -253,10 +256,12 @@ ABOUT_SHAPES = (
         r" (?:an? )?(?:content|text))"
         r"|oneof field data|text parameter|has no attribute content|invalid message (?:content"
         r"|format)|空消息|(?:text|content|image) (?:element|block|part|item)s? per (?:message|turn)"
-        r"|invalid content\b|content: empty array|parameter: content|param:"
+        r"|invalid content\b|\bneither content nor|\bcontent (?:may|must|cannot|can) (?:not )?be\b"
+        r"|content: empty array|parameter: content|param:"
         r" messages\S{1,20}content",
         also=rf"message|assistant|{MESSAGE_PLACE}|parts|消息|text parameter|no attribute|: content"
-        r"|invalid content|history|conversation|content blocks?",
+        r"|invalid content|^.{0,40}\bcontent (?:may|must|cannot|can) "
+        r"|history|conversation|content blocks?",
         rules=("content-shape", "output-not-string"),
         meaning="the content of a message seems to be missing, empty or of the wrong type",
         implies={"assistant_content": "some"},

@@ -44,6 +44,10 @@ _STACK_FRAME = re.compile(
 """Lines of a traceback: the names in them have nothing to do with the error."""
 _TEMPLATE_STATEMENT = re.compile(r"\{%.{0,500}?%\}")
 """Source of a chat template, which errors of local servers quote."""
+_CONTRACTION = re.compile(
+    r"\b(do|does|did|is|are|was|were|has|have|had|could|should|would|must)n[^\w\s]?t\b",
+    re.IGNORECASE,
+)
 _SPACES = re.compile(r"\s+")
 _QUOTES = re.compile("[\"'`´‘’“”]")
 _STEP = r"\.?\[[0-9]{1,9}\]|\.[0-9]{1,9}\b"
@@ -88,7 +92,8 @@ def searchable_forms(text: str) -> tuple[str, ...]:
 
 def _one_line(text: str) -> str:
     """A text without quotes, escapes, line breaks and the statements of a template."""
-    text = _SPACES.sub(" ", _QUOTES.sub("", unescape(text)))
+    text = _CONTRACTION.sub(r"\1 not", unescape(text))
+    text = _SPACES.sub(" ", _QUOTES.sub("", text))
     return _TEMPLATE_STATEMENT.sub(" ", text)
 
 

@@ -15,6 +15,8 @@ class UnrelatedError(Struct, frozen=True):
     """What the error is about, and what helps."""
     pattern: str = ""
     """Words that errors about calls do not use."""
+    status: str = ""
+    """Codes of HTTP that say the same, if no words do; a gateway may send them for another kind."""
     weak_pattern: str = ""
     """Words that errors about calls may use too, so that those are looked for first."""
     command: str = ""
@@ -29,7 +31,8 @@ UNRELATED_ERRORS = (
         pattern=(
             r"maximum context length|context[ _](?:length|window)|prompt is too long|too many"
             r" tokens"
-            r"|input (?:is too long|token count)|exceed(?:s|ed)? .{0,40}(?:context|token limit)"
+            r"|input (?:is too long|token count)|exceed(?:s|ed)? .{0,40}(?:context"
+            r"|token limit|window)"
             r"|reduce the length of the (?:messages|prompt)|context overflow|maximum prompt length"
             r"|上下文(?:长度|过长)|(?:prompt|input|request body) (?:is )?too large"
         ),
@@ -40,17 +43,20 @@ UNRELATED_ERRORS = (
         "the account has no credit or quota left",
         pattern=(
             r"credit balance|insufficient[ _](?:quota|balance|credits?|funds)|exceeded your current"
-            r" quota|billing|payment required|余额不足|欠费|(?<![\w.\[])402\b"
+            r" quota|quota (?:is )?(?:used|exceeded|exhausted)|billing"
+            r"|payment required|余额不足|欠费"
         ),
+        status="402",
     ),
     UnrelatedError(
         "rate-limit",
         "the provider limits the rate of requests or tokens; wait and send the request again",
         pattern=(
-            r"rate[ _-]?limit|too many requests|tokens per min|requests per min|(?<![\w.\[])429\b"
+            r"rate[ _-]?limit|too many requests|tokens per min|requests per min"
             r"|resource[ _]?exhausted|throttl|usage limit|limit .{0,60}is exceeded"
             r"|exhausted your capacity|hit your limit|请求过于频繁|限流"
         ),
+        status="429",
     ),
     UnrelatedError(
         "authentication",
@@ -59,8 +65,10 @@ UNRELATED_ERRORS = (
             r"api[ _-]?key|authenticat(?:ion|e\b)|invalid auth\b|unauthori[sz]ed|access denied"
             r"|permission[ _]?(?:denied|error)|not authorized|invalid (?:token|credentials)"
             r"|expired token|(?<!extra_)forbidden|token is (?:incorrect|invalid|expired|missing)"
-            r"|(?<![\w.\[])40[13]\b|身份验证|密钥"
+            r"|(?<!exist or you do )\bnot have access|(?:account|organization) (?:is|has been)"
+            r" \w+|region (?:is )?not supported|身份验证|密钥"
         ),
+        status="40[13]",
     ),
     UnrelatedError(
         "content-filter",
@@ -98,10 +106,10 @@ UNRELATED_ERRORS = (
         "overload",
         "the provider has no capacity at the moment; send the request again later",
         pattern=(
-            r"overloaded|(?<![\w.\[])529\b|service (?:is )?(?:temporarily )?unavailable|no capacity"
-            r"|server is busy|high demand|(?<![\w.\[])503\b|no available (?:accounts?|providers?"
-            r"|channel)|无可用渠道"
+            r"overloaded|service (?:is )?(?:temporarily )?unavailable|no capacity"
+            r"|server is busy|high demand|no available (?:accounts?|providers?|channel)|无可用渠道"
         ),
+        status="529|503",
     ),
     UnrelatedError(
         "model",
@@ -121,13 +129,15 @@ UNRELATED_ERRORS = (
         "connection",
         "the connection to the server failed, or the server did not answer in time",
         pattern=(
-            r"connection (?:error|closed|refused|reset|aborted|failed)|econn\w+|enotfound"
+            r"connection (?:error|closed|refused|reset|aborted|failed)|\beconn\w+|\benotfound"
             r"|getaddrinfo"
-            r"|socket hang up|fetch failed|\btimed? ?out|timeout|certificate|\bssl\b|\bnetwork"
-            r"|\bdns\b"
-            r"|request was aborted|eai_again|broken pipe|disconnected"
+            r"|socket hang up|fetch failed(?! with status)|\btimed? ?out|timeout|certificate"
+            r"|\bssl\b|\bnetwork|\bdns\b"
+            r"|request was aborted|eai_again|broken pipe|disconnected|failed to fetch"
+            r"|other side closed|max retries exceeded|name resolution|failed to establish"
+            r"|unable to connect|invalid response body|expected http/"
             r"|\bstream (?:closed|ended|interrupted)|error sending request|premature close"
-            r"|\bterminated\b"
+            r"|(?<!access )\bterminated\b"
         ),
     ),
     UnrelatedError(
@@ -135,7 +145,7 @@ UNRELATED_ERRORS = (
         "the body is not valid JSON, often because a text was cut inside a character",
         weak_pattern=(
             r"body is not valid json|could ?n.?t parse the json body|invalid (?:json body|utf-?8)"
-            r"|request .{0,60}invalid json|in json at position"
+            r"|request .{0,60}invalid json\b(?! payload)|in json at position"
         ),
     ),
     UnrelatedError(
@@ -150,6 +160,7 @@ UNRELATED_ERRORS = (
             r"|blocks with cache_control|cache_control|parameter combination|budget_tokens"
             r"|anthropic-beta"
             r"|multiple tools are supported|tool use with function calling|parallel_tool_calls"
+            r"|only \w+ tools are supported"
         ),
         weak_pattern=(
             r"unsupported ?(?:param|value|parameter)|does not support (?:the )?param|unknown"
@@ -178,7 +189,7 @@ UNRELATED_ERRORS = (
         "the server has nothing at this address; check the base URL",
         weak_pattern=(
             r"no handler found|check your url|invalid url|unknown url|no route|could not route"
-            r"|route not found"
+            r"|route not found|endpoint not found"
             r"|404 (?:page )?not found|not found for url|cannot (?:get|post) /|unknown request url"
         ),
     ),
@@ -211,8 +222,16 @@ _WORDS_OF_CALLS = (
 
 
 def match_certain(forms: tuple[str, ...]) -> UnrelatedError | None:
-    """The kind of an error whose words are never about calls."""
-    return next((error for error in UNRELATED_ERRORS if _has(error.pattern, forms)), None)
+    """The kind of an error whose words, or else its status, are never about calls."""
+    by_words = next((error for error in UNRELATED_ERRORS if _has(error.pattern, forms)), None)
+    return by_words or next(
+        (
+            error
+            for error in UNRELATED_ERRORS
+            if error.status and _has(rf"(?<![\w.\[])(?:{error.status})\b", forms)
+        ),
+        None,
+    )
 
 
 def match_unrelated(forms: tuple[str, ...]) -> UnrelatedError | None:

@@ -36,8 +36,8 @@ ARGUMENTS = (
     r"|(?:tool|function)(?:[ _-]?call)? parameters?\b|调用参数|函数参数|工具参数)"
 )
 DEFINITION = (
-    r"(?:\btools\W{1,4}\d+|\.tools of type|\b(?:additional)?properties\b|tool definitions?|tool"
-    r" schemas?|function_?declarations?"
+    r"(?:\btools\W{1,4}\d+|\.tools of type|(?<!read )\b(?:additional)?properties\b"
+    r"|tool definitions?|tool schemas?|function[ _]?declarations?"
     r"|input_?schemas?|function\.parameters|parameters? (?:json )?schemas?|function schemas?"
     r"|\btools? (?:field|propert|payload)|request schema|json[ _-]?schemas?|tool_?spec|工具定义)"
 )
@@ -66,7 +66,8 @@ LACKS = (
     r"|correspond\w*"
     r"|belong|responding|accompanied|answer\w*)\b|\bmust (?:have|be|follow|match|correspond|come"
     r"|respond|reference|contain)\b|\bshould (?:have|be|follow|match|come)\b|\bunmatched\b"
-    r"|\bmismatch\w*|\bexpects?\b|\bunknown\b|\bunable to find\b|缺少|没有|必须|未)"
+    r"|\bmismatch\w*|\bexpects?\b|\bunknown\b|\bunable to find\b|\bis not an?\b"
+    r"|\bnever\b|缺少|没有|必须|未)"
 )
 NOT_FOUND = (
     r"(?:\bnot (?:be )?(?:found|exist|match\w*|valid|known|recogni[sz]ed|in\b|present|defined)"
@@ -88,7 +89,8 @@ EMPTY = (
 TOO_LONG = (
     r"(?:\btoo ?long|\bat ?most \d+|\bmax(?:imum)?[ _]?length|above_max_length|\blonger than"
     r"|\bexceed\w* .{0,40}(?:length|limit|char\w*|\d+)|less than or equal to \d|\d+ characters or"
-    r"|\blength (?:of .{0,20})?(?:must|cannot|should).{0,20}\d|过长|超过|超出)"
+    r"|\blength (?:of .{0,20})?(?:must|cannot|should).{0,20}\d|\d+ characters?.{0,30}\blimit"
+    r"|过长|超过|超出)"
 )
 BAD_FORMAT = (
     r"(?:\bpatterns?\b|\bregex\b|\bonly (?:contain|use|have)|\bcan only\b|\b(?:must|should)"
@@ -104,8 +106,8 @@ WRONG_TYPE = (
     r"|\bfor type \w+|\bnot (?:a |an )?(?:dict|str|string|mapping|object|list|iterable|array)\b"
     r"|cannot unmarshal|\bgot (?:an? )?(?:null|object|array|string|integer|int|dict|list|number"
     r"|map)"
-    r"|\breceived (?:an? )?(?:array|object|string|null)|\bbut should be (?:an? )?(?:string|array"
-    r"|object)|has no attribute|from a mapping"
+    r"|\bmust be (?:plain )?text\b|\breceived (?:an? )?(?:array|object|string|null)"
+    r"|\bbut should be (?:an? )?(?:string|array|object)|has no attribute|from a mapping"
     r"|类型错误)"
 )
 BROKEN_JSON = (
@@ -115,14 +117,16 @@ BROKEN_JSON = (
     r"|deserializ|serializ|invalid character|control character|\bescap|\binvalid\b|解析|格式|合法)"
 )
 JSON_ERROR = (
-    r"(?:extra data: line|unterminated string|expecting (?:value|property name|,)|jsondecodeerror"
+    r"(?:extra data: line|unterminated string|expecting (?:value(?!: line 1 column 1 )"
+    r"|property name|,)|jsondecodeerror(?!.{0,20}expecting value: line 1 column 1 )"
     r"|unexpected end of json|is not valid json|unexpected token .{1,20} in json|json parse error"
     r"|parse error at line|bad control character|find closing .{1,3} symbol|expected double-quoted)"
 )
 DUPLICATE = (
     r"(?:\bduplicate[ds]?\b|\bduplicat\w+|\bnot unique|\bmust be unique|\bsame (?:id|name)"
     r"|\balready (?:exists|used|been|defined|declared|registered)|\bmore than once|\bmultiple times"
-    r"|\brepeated\b|\bmultiple .{0,40}with (?:the )?(?:same|id)|重复)"
+    r"|\brepeated\b|\b(?:multiple|two|several) .{0,40}with (?:the )?(?:same|id)|\btwice\b"
+    r"|\bdistinct\b|重复)"
 )
 UNSUPPORTED = (
     r"(?:\bunsupported\b|\bnot (?:be )?(?:supported|permitted|allowed|accepted|recogni[sz]ed)"

@@ -1,0 +1,116 @@
+"""Errors in words that no provider is known to use: the vocabulary decides by what they combine."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolwire.lint.explain import UNRELATED_CODE, explain
+
+SENTENCES = {
+    "orphan-result": (
+        "Tool result refers to a tool call that was not made",
+        "tool_call_id 'call_1' doesn't correspond to any tool call in the previous assistant message",
+        "There is no tool call matching this tool output",
+        "A tool message was sent but the previous message isn't an assistant message with tool calls",
+        "functionResponse without a preceding functionCall",
+        "tool response without matching call id",
+        "Received a tool result for an unknown tool call: call_7",
+        "invalid tool_call_id: call_7 was never issued",
+        "An assistant message must come before a tool message",
+    ),
+    "missing-result": (
+        "Every tool call needs a tool response",
+        "You must provide a result for each tool call before continuing",
+        "assistant tool calls were not answered",
+        "tool call call_7 is still pending",
+        "Waiting for tool outputs: call_7",
+        "Cannot continue: unresolved function calls [call_7]",
+        "assistant message with tool_calls is not followed by tool messages",
+        "a tool_use block has no tool_result",
+        "The tool results do not cover all tool calls",
+        "Each toolUse must be paired with a toolResult",
+    ),
+    "id-dup-in-turn": ("Tool call id call_7 appears twice", "tool ids have to be distinct"),
+    "dup-result": ("Two tool results were given for call_7",),
+    "count-mismatch": (
+        "Got 3 tool responses for 2 tool calls",
+        "The count of function responses does not match function calls",
+    ),
+    "id-too-long": ("tool call id is 70 characters, the limit is 64",),
+    "id-bad-charset": ("tool_call_id has an invalid format",),
+    "id-missing": ("tool message has no tool_call_id", "tool_calls[0] is missing an id"),
+    "name-bad-charset": (
+        "Function name contains invalid characters: foo.bar",
+        "The tool name foo/bar is not allowed",
+    ),
+    "name-too-long": ("tool name length exceeds 64",),
+    "args-invalid-json": ("Could not decode tool call arguments",),
+    "args-wrong-type": (
+        "arguments of function call is not an object",
+        "function.arguments should be a JSON string, received object",
+        "tool input must be an object",
+    ),
+    "same-role-twice": ("Two user messages in succession are not allowed",),
+    "history-starts-with-call": ("conversation must begin with a user turn",),
+    "trailing-assistant": ("The final message has to be from the user",),
+    "late-system-message": ("system message must come first",),
+    "wrong-role": ('unknown message role "tool"',),
+    "reasoning-content-missing": ("Missing reasoning_content in assistant message 4",),
+    "signature-foreign": (
+        "Bad thought signature",
+        "The signature in thinking block does not validate",
+    ),
+    "thinking-missing": ("thinking block required before tool use",),
+    "schema-refused": (
+        "Tool parameter schema contains unsupported keyword $ref",
+        "function declaration parameters must be type OBJECT",
+        "Invalid tool schema: anyOf is not supported",
+    ),
+    "content-shape": (
+        "assistant message has neither content nor tool calls",
+        "message 3 has empty content",
+        "content may not be null",
+    ),
+    "output-not-string": ("Tool output must be text",),
+    "authentication": (
+        "You do not have access to this model",
+        "Your organization has been disabled",
+        "Your account is suspended",
+        "Region not supported",
+    ),
+    "connection": ("Upstream timed out",),
+    "context-length": ("Prompt exceeds the model's window",),
+    "overload": ("The server is currently overloaded, try again",),
+    "setting": ("Invalid value for temperature",),
+    "billing": ("quota used up for today",),
+    "other": (
+        "Cannot read properties of undefined (reading 'choices')",
+        "ModuleNotFoundError: No module named 'openai'",
+    ),
+    "encoding": ("SyntaxError: Unexpected token < in JSON at position 0",),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [(name, text) for name, texts in SENTENCES.items() for text in texts]
+)
+def test_a_thing_and_a_complaint_lead_to_the_rule_or_the_kind(name: str, text: str) -> None:
+    assert explain(text)[0].name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("403 while trying to fetch the answer: Premature close", "connection"),
+        ("503 from upstream: invalid api key", "authentication"),
+        ("HTTP 403", "authentication"),
+    ],
+)
+def test_words_say_more_about_the_kind_than_a_status(text: str, kind: str) -> None:
+    assert [(one.code, one.name) for one in explain(text)] == [(UNRELATED_CODE, kind)]
+
+
+@pytest.mark.parametrize("word", ["does not", "doesn't", "doesn’t", "doesnt"])
+def test_a_contraction_means_the_same_as_its_words(word: str) -> None:
+    text = f"tool_call_id call_1 {word} match any call"
+    assert explain(text) == explain("tool_call_id call_1 does not match any call")
