@@ -97,7 +97,7 @@ _ABOUT_PAIRS = (
         rf"|orphan(?:ed)? {RESULT}|{then(RESULT, LACKS, CALL)}"
         rf"|{RESULT} must be (?:an? )?(?:response|reply|answer)"
         rf"|\b(?:no|missing|unknown|unexpected) (?:\w+ )?{CALL} (?:\w+ ){{0,3}}for {RESULT}"
-        rf"|{CALL} for {RESULT}.{{0,40}}not found|unexpected {RESULT}"
+        rf"|{CALL} for {RESULT}.{{0,40}}not found|unexpected (?!role){RESULT}"
         rf"|\bno {CALL} (?:was )?(?:found|exists|with)|(?:could not|couldnt|cannot|unable to) find"
         rf" (?:an? |the |any )?(?:matching |corresponding )?(?:{CALL}|{CALL_ID})"
         rf"|(?:tool )?calls? \S{{1,80}} not found for|{then(RESULT, 'none of', 'match', gap=40)}"

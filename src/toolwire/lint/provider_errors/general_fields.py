@@ -132,7 +132,8 @@ ABOUT_ARGUMENTS = (
     ),
     ErrorPattern(
         near(ARGUMENTS, BROKEN_JSON) + rf"|{then(_BROKEN, CALL, 'json', gap=40)}|{JSON_ERROR}",
-        also=rf"{_OF_A_CALL}|invalid args\b|invalid arguments:|{_REFUSED_BY_DECODER}",
+        also=rf"{_OF_A_CALL}|invalid args\b|invalid arguments:|arguments (?:are|is) (?:not )?valid"
+        rf"|{_REFUSED_BY_DECODER}",
         rules=BROKEN_CALL_RULES,
         meaning="the arguments of a call seem to be broken",
         implies={"arguments_format": "json"},
@@ -242,7 +243,7 @@ ABOUT_SHAPES = (
         r" of item"
         rf"|(?:{CALL}|{RESULT}) (?:part|block|content)s?(?: \w+){{0,6}} not supported"
         r"|(?:unknown|unexpected|unsupported|unrecognized) (?:message|content|item|block|part)s?"
-        r" (?:with )?types?"
+        r" (?:with )?(?:content )?(?:types?|formats?)"
         r"|(?:message|content|item|block|part)"
         r"s? types? (?:\S{1,40} )?(?:is |are )?(?:not supported|unknown|invalid|unsupported)",
         also=r"^(?!.{0,20000}\brole\b.{0,5}(?:not supported|invalid))",

@@ -120,7 +120,7 @@ PAIR_PATTERNS = (
         ),
     ),
     ErrorPattern(
-        r"unexpected role (?:RoleEnum\.)?tool\b",
+        r"unexpected role tool after|unexpected role RoleEnum\.tool\b",
         rules=ORPHAN_RULES,
         meaning="a result does not follow an assistant message with calls",
         implies={"rejects_orphan_results": True},

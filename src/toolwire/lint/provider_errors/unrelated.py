@@ -123,6 +123,7 @@ UNRELATED_ERRORS = (
             r" (?:supported"
             r"|enabled|available)|unsupported).{0,60}model|model.{0,60}(?:tools?|function calling)"
             r" (?:is |are )?(?:not supported|unsupported)|no endpoints found|not found for account"
+            r"|not supported for model"
         ),
     ),
     UnrelatedError(
@@ -137,7 +138,7 @@ UNRELATED_ERRORS = (
             r"|other side closed|max retries exceeded|name resolution|failed to establish"
             r"|unable to connect|invalid response body|expected http/"
             r"|\bstream (?:closed|ended|interrupted)|error sending request|premature close"
-            r"|(?<!access )\bterminated\b"
+            r"|(?<!access )\bterminated\b(?! early)"
         ),
     ),
     UnrelatedError(
@@ -145,7 +146,7 @@ UNRELATED_ERRORS = (
         "the body is not valid JSON, often because a text was cut inside a character",
         weak_pattern=(
             r"body is not valid json|could ?n.?t parse the json body|invalid (?:json body|utf-?8)"
-            r"|request .{0,60}invalid json\b(?! payload)|in json at position"
+            r"|request .{0,60}invalid json\b(?! payload)|in json at position|invalid json payload:"
         ),
     ),
     UnrelatedError(
@@ -160,7 +161,7 @@ UNRELATED_ERRORS = (
             r"|blocks with cache_control|cache_control|parameter combination|budget_tokens"
             r"|anthropic-beta"
             r"|multiple tools are supported|tool use with function calling|parallel_tool_calls"
-            r"|only \w+ tools are supported"
+            r"|only \w+ tools are supported|cannot be mixed with"
         ),
         weak_pattern=(
             r"unsupported ?(?:param|value|parameter)|does not support (?:the )?param|unknown"
@@ -172,7 +173,8 @@ UNRELATED_ERRORS = (
             r"|response_format|--enable-auto-tool-choice|tool_choice forces|tools: array too long"
             r"|too many tools|invalid messages: empty array|invalid message role: system"
             r"|extra inputs are not permitted|cannot find field|is not a valid field"
-            r"|invalid tools: empty array|only allowed when tools are|while providing tools"
+            r"|unknown field|missing (?:\w+ ){0,3}required parameters|missing x-|messages must be"
+            r" defined|invalid tools: empty array|only allowed when tools are|while providing tools"
             r"|set without function_declarations|blocks with cache_control"
             r"|function_response\.parts is not supported|does not match any of the expected tags"
             r"|invalid (?:type|value)\b|input should be|field required|missing[ _]"
@@ -189,7 +191,7 @@ UNRELATED_ERRORS = (
         "the server has nothing at this address; check the base URL",
         weak_pattern=(
             r"no handler found|check your url|invalid url|unknown url|no route|could not route"
-            r"|route not found|endpoint not found"
+            r"|route not found|endpoint not found|completions not found|verify your api base"
             r"|404 (?:page )?not found|not found for url|cannot (?:get|post) /|unknown request url"
         ),
     ),

@@ -111,7 +111,7 @@ WRONG_TYPE = (
     r"|类型错误)"
 )
 BROKEN_JSON = (
-    r"(?:\b(?:not|in)(?: a)? valid json|invalid json|json (?:format|string|parse|decode|syntax"
+    r"(?:\b(?:in)?valid json|json (?:format|string|parse|decode|syntax"
     r"|object|error)|\bpars(?:e|ing|able|eable)|\bunpars\w+|unterminated|malformed|broken|truncated"
     r"|incomplete|unexpected (?:end|token|eof|char)|\bexpecting\b|extra data|delimiter|\bdecod"
     r"|deserializ|serializ|invalid character|control character|\bescap|\binvalid\b|解析|格式|合法)"
