@@ -113,7 +113,7 @@ _ABOUT_PAIRS = (
         rf"(?:orphan(?:ed)?|dangling|unanswered|unresolved|pending|incomplete|open) {CALL}"
         rf"|{then(CALL, LACKS, RESULT)}|{then(CALL, 'not', r'(?:answered|resolved|executed)')}"
         rf"|{RESULT} (?:is |are |was |were )?(?:missing|expected|required|not found)"
-        rf"|(?:missing|no|expected|awaiting|waiting for) (?:\w+ )?{RESULT}"
+        rf"|\b(?:missing|no|expected|awaiting|waiting for) (?:\w+ )?{RESULT}"
         rf"|{RESULT} (?:\w+ ){{0,3}}(?:provided|given|sent) for (?:all|each|every)|缺少{RESULT}"
         rf"|missing required parameter: input\[\w+\]\.output"
         rf"|(?:results?|responses?|outputs?|answers?) (?:\w+ ){{0,4}}(?:each|every|all)(?: the)?"
