@@ -95,7 +95,8 @@ _ABOUT_PAIRS = (
     ErrorPattern(
         rf"{RESULT} (?:cannot|can not|must not) be (?:the )?first|approval.{{0,60}}{NOT_FOUND}"
         rf"|orphan(?:ed)? {RESULT}|{then(RESULT, LACKS, CALL)}"
-        rf"|{RESULT} must be (?:an? )?(?:response|reply|answer)"
+        rf"|{RESULT} (?:must|should|has to|have to) (?:be (?:an? )?(?:response|reply|answer"
+        rf"|preceded)|follow|come after)"
         rf"|\b(?:no|missing|unknown|unexpected) (?:\w+ )?{CALL} (?:\w+ ){{0,3}}for {RESULT}"
         rf"|{CALL} for {RESULT}.{{0,40}}not found|unexpected (?!role){RESULT}"
         rf"|\bno {CALL} (?:was )?(?:found|exists|with)|(?:could not|couldnt|cannot|unable to) find"

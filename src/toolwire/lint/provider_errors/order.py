@@ -21,7 +21,7 @@ ORDER_PATTERNS = (
         example="messages.3: `tool_result` blocks can only be in `user` messages",
     ),
     ErrorPattern(
-        r"function call turn comes immediately after",
+        r"function call turns? comes? immediately after",
         rules=("history-starts-with-call", "calls-split", "result-separated", "result-with-extra"),
         meaning="calls are not in the position that this provider requires",
         implies={"call_needs_preceding_user": True, "result_placement": "alone"},
@@ -41,7 +41,7 @@ ORDER_PATTERNS = (
         ),
     ),
     ErrorPattern(
-        r"function response turn comes immediately after",
+        r"function response turns? comes? immediately after",
         rules=(
             "result-separated",
             "orphan-result",

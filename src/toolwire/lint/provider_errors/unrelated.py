@@ -91,7 +91,8 @@ UNRELATED_ERRORS = (
             r" (?:the )?"
             r"(?:image|pdf|file|media)|invalid image|(?:pdf|document) (?:pages?|exceeds|is too)"
             r"|maximum of \d+ (?:pdf|images?|pages)|unsupported image|too many images"
-            r"|image\.source|(?:image|document|media)\S{0,40}base64"
+            r"|image_url (?:is|are) (?:only|not)|content[ -]type.{0,40}\bimage\b|image\.source"
+            r"|(?:image|document|media)\S{0,40}base64"
         ),
     ),
     UnrelatedError(
@@ -161,7 +162,7 @@ UNRELATED_ERRORS = (
             r"|blocks with cache_control|cache_control|parameter combination|budget_tokens"
             r"|anthropic-beta"
             r"|multiple tools are supported|tool use with function calling|parallel_tool_calls"
-            r"|only \w+ tools are supported|cannot be mixed with"
+            r"|only \w+ tools are supported|multipart/form-data|cannot be mixed with"
         ),
         weak_pattern=(
             r"unsupported ?(?:param|value|parameter)|does not support (?:the )?param|unknown"
