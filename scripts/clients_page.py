@@ -42,7 +42,8 @@ MCP_TEXT = f"""\
 The same tools, served over MCP. Agents start the server themselves and call its tools through the gateway.
 
 The conformance suite of MCP (`@modelcontextprotocol/conformance` {SUITE}) passes every scenario about tools, {SERVED} of {SCENARIOS}.
-The others are about resources, prompts and their completion, which a tool server does not have.
+The others are about resources (6), prompts (5) and the completion of their arguments (1), which a tool server does not have. Of those
+about tools, `server-sse-polling` checks nothing: it asks as a client of a version before events could be resumed.
 """
 IMAGES = {agent.client.name: agent.client.apis for agent in AGENTS if agent.view is not None} | {
     framework.client.name: framework.images for framework in FRAMEWORKS
