@@ -141,6 +141,8 @@ class StreamTail:
         self._size = 0
         self._lost_end = False
         """True if an event was too large to be kept."""
+        self._neutral: list[Event] | None = None
+        """The events, once they were asked for at the end of the stream."""
 
     def add(self, data: bytes) -> None:
         """Add a piece of the stream."""
@@ -184,13 +186,16 @@ class StreamTail:
 
     def _events(self) -> list[Event]:
         """The neutral events of what was kept, and those that the end of the stream means."""
+        if self._neutral is not None:
+            return self._neutral
         _, spec = resolve_stream(self._wire)
         reader = spec.reader(keep=False)
         events: list[Event] = []
         for value in self._read_events(spec):
             events += reader.read(value)
         reader.done = self._has_end_mark()
-        return [*events, *reader.end()]
+        self._neutral = [*events, *reader.end()]
+        return self._neutral
 
     def _has_end_mark(self) -> bool:
         """True if the stream ended with the event that has no object."""
