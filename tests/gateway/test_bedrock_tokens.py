@@ -54,10 +54,10 @@ TURNS: dict[str, list[JSON]] = {
 def whole(content: list[JSON]) -> Answer:
     """An answer of Converse."""
     called = any(isinstance(one, dict) and "toolUse" in one for one in content)
-    said: Object = {"role": "assistant", "content": content}
+    message: Object = {"role": "assistant", "content": content}
     return answers(
         {
-            "output": {"message": said},
+            "output": {"message": message},
             "stopReason": "tool_use" if called else "end_turn",
             "usage": USAGE,
         }
@@ -116,9 +116,9 @@ def gw() -> Iterator[ScriptedGateway]:
         yield made
 
 
-def set_answers(gw: ScriptedGateway, *said: Answer) -> None:
+def set_answers(gw: ScriptedGateway, *script: Answer) -> None:
     """Let the model say this."""
-    gw.up.answers[:] = said
+    gw.up.answers[:] = script
     gw.up.got.clear()
 
 

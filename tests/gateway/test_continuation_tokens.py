@@ -211,9 +211,9 @@ def test_a_signature_is_restored_even_if_no_rule_requires_it() -> None:
     thought: Object = {
         "reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2lnbmVk"}}
     }
-    said: Object = {"role": "assistant", "content": [thought, {"text": "Hi"}]}
+    message: Object = {"role": "assistant", "content": [thought, {"text": "Hi"}]}
     usage: Object = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
-    answer: Object = {"output": {"message": said}, "stopReason": "end_turn", "usage": usage}
+    answer: Object = {"output": {"message": message}, "stopReason": "end_turn", "usage": usage}
     for api in ("openai-chat", "anthropic"):
         translator = Translator(BY_WIRE[api], "bedrock", model="m")
         path, asked = ASKED[api]
@@ -275,8 +275,8 @@ def holding(api: str, token: str) -> Object:
                 "messages": [user, {"role": "assistant", "content": content}, user],
             }
         case "gemini", {"candidates": [{"content": content}]}:
-            said: JSON = {"role": "user", "parts": [{"text": "hi"}]}
-            return {"contents": [said, content, said]}
+            question: JSON = {"role": "user", "parts": [{"text": "hi"}]}
+            return {"contents": [question, content, question]}
         case "gemini-interactions", {"steps": list(steps)}:
             step: JSON = {"type": "user_input", "content": [{"type": "text", "text": "hi"}]}
             return {"model": "m", "input": [step, *steps, step]}
@@ -409,7 +409,7 @@ def test_two_replicas_give_byte_equal_translations() -> None:
         for api in ("openai-chat", "openai-responses", "ollama")
         for target in ("anthropic", "gemini")
     ]
-    said = [
+    texts = [
         subprocess.run(
             [sys.executable, "-c", CHILD],
             input=json.dumps(work),
@@ -420,7 +420,7 @@ def test_two_replicas_give_byte_equal_translations() -> None:
         ).stdout
         for seed in ("1", "2")
     ]
-    assert said[0] == said[1] and said[0].count("\n") == len(work) and PREFIX in said[0]
+    assert texts[0] == texts[1] and texts[0].count("\n") == len(work) and PREFIX in texts[0]
 
 
 def test_the_clients_of_this_folder_are_those_of_the_api_wires() -> None:

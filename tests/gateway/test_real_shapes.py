@@ -305,9 +305,9 @@ def test_an_answer_of_a_model_under_another_name_names_it_as_the_client_does() -
 def test_a_response_without_an_id_gets_one() -> None:
     """A client that finds one id in two answers makes one message of both, with the calls of the
     first behind the second."""
-    said: Object = {"role": "assistant", "content": [{"text": "Hi"}]}
+    message: Object = {"role": "assistant", "content": [{"text": "Hi"}]}
     usage: Object = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
-    whole = dump({"output": {"message": said}, "stopReason": "end_turn", "usage": usage})
+    whole = dump({"output": {"message": message}, "stopReason": "end_turn", "usage": usage})
     names: list[str] = []
     for text in ("go", "go on", "go"):
         translator = Translator(BY_WIRE["anthropic"], "bedrock", model="m")
@@ -414,13 +414,13 @@ def test_a_call_of_a_tool_in_a_namespace_returns_with_both_names() -> None:
     translator = Translator(BY_WIRE["openai-responses"], "anthropic", model="m")
     first = translator.request(dump(SPACED))
     names = {old: new for new, old in first.ids.names.items()}
-    said: list[JSON] = [
+    content: list[JSON] = [
         {"type": "tool_use", "id": "t1", "name": names["agents::close"], "input": {}},
         {"type": "tool_use", "id": "t2", "name": names["functions::run"], "input": {"input": "1"}},
     ]
     body = json.loads(
         translator.response(
-            dump({**MESSAGE, "stop_reason": "tool_use", "content": said}), first
+            dump({**MESSAGE, "stop_reason": "tool_use", "content": content}), first
         ).body
     )
     items = [

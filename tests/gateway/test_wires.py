@@ -120,7 +120,7 @@ def test_async_clients_work(gateways: Gateways) -> None:
             await last_client._client.aclose()
             first = message.content[0]
             assert first.type == "text"
-            said = [
+            texts = [
                 chat.choices[0].message.content,
                 response.output_text,
                 first.text,
@@ -128,7 +128,7 @@ def test_async_clients_work(gateways: Gateways) -> None:
                 gemini_response.text,
                 four.message.content,
             ]
-            return [one or "" for one in said]
+            return [one or "" for one in texts]
 
     assert asyncio.run(ask()) == ["a", "b", "c", "d", "e", "f"]
 
@@ -407,12 +407,12 @@ def test_the_request_of_codex_works_with_every_upstream(gateways: Gateways, upst
         [line for line in response.text.splitlines() if line.startswith("data: ")][-1][6:]
     )
     assert last["type"] == "response.completed"
-    said = [
+    texts = [
         item["content"][0]["text"]
         for item in last["response"]["output"]
         if item["type"] == "message"
     ]
-    assert said == ["done"]
+    assert texts == ["done"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

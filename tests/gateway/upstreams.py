@@ -17,7 +17,7 @@ from toolwire.server.asgi import Receive, Scope, Send
 
 
 class Got(Struct):
-    """A request that came."""
+    """A received request."""
 
     path: str
     headers: dict[str, str]

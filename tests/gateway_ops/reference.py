@@ -42,10 +42,10 @@ def reference() -> str:
         out += [f"## `{title}`", "", "| key | default | |", "|---|---|---|"]
         for at, node in enumerate(found.body):
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                said = found.body[at + 1] if at + 1 < len(found.body) else None
+                docstring = found.body[at + 1] if at + 1 < len(found.body) else None
                 text = (
-                    said.value.value
-                    if isinstance(said, ast.Expr) and isinstance(said.value, ast.Constant)
+                    docstring.value.value
+                    if isinstance(docstring, ast.Expr) and isinstance(docstring.value, ast.Constant)
                     else ""
                 )
                 out.append(

@@ -74,10 +74,10 @@ def ask_gateway(
     )
     assert got.status == 200, got.text[:500]
     answer = answer_of(got.text, api.wire, stream=stream)
-    said = [part for one in decode(answer, api.wire, "response").messages for part in one.parts]
-    calls = [part for part in said if isinstance(part, Call) and part.executor == "client"]
+    parts = [part for one in decode(answer, api.wire, "response").messages for part in one.parts]
+    calls = [part for part in parts if isinstance(part, Call) and part.executor == "client"]
     return GatewayAnswer(
-        answer, "".join(part.text for part in said if isinstance(part, Text)), calls
+        answer, "".join(part.text for part in parts if isinstance(part, Text)), calls
     )
 
 

@@ -541,14 +541,14 @@ async def assert_second_request_fails(script: Script, net: Net) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", (b"H", b"HTTP/1.1 100 Go\r\n\r\n", OK + b"content-length: 5\r\n\r\n")
+    "reply", (b"H", b"HTTP/1.1 100 Go\r\n\r\n", OK + b"content-length: 5\r\n\r\n")
 )
-def test_a_request_is_not_sent_again_if_anything_was_answered(said: bytes, run: Run) -> None:
+def test_a_request_is_not_sent_again_if_anything_was_answered(reply: bytes, run: Run) -> None:
     async def script(talk: Talk) -> None:
         await talk.request()
         await talk.say(response_with_length(b"one"))
         await talk.request()
-        await talk.say(said, pause=0.01)
+        await talk.say(reply, pause=0.01)
 
     run(partial(assert_second_request_fails, script))
 
@@ -851,11 +851,11 @@ def test_the_head_of_a_request_has_no_duplicate_headers() -> None:
 
 
 def test_a_header_is_forwarded_with_the_same_bytes() -> None:
-    came = "grün".encode(), "grün".encode("latin-1"), bytes(range(0x80, 0x100))
+    values = "grün".encode(), "grün".encode("latin-1"), bytes(range(0x80, 0x100))
     head = request_head(
         parse_url("http://h/ü"),
-        {f"x-{n}": one.decode("latin-1") for n, one in enumerate(came)} | {"y": "€"},
+        {f"x-{n}": one.decode("latin-1") for n, one in enumerate(values)} | {"y": "€"},
         0,
     )
     assert head.startswith("POST /ü HTTP/1.1\r\n".encode()) and "\r\ny: €\r\n".encode() in head
-    assert all(b"\r\nx-%d: %b\r\n" % (n, one) in head for n, one in enumerate(came))
+    assert all(b"\r\nx-%d: %b\r\n" % (n, one) in head for n, one in enumerate(values))

@@ -142,9 +142,9 @@ def test_a_tls_server_is_reached_through_a_tunnel_and_verified(
         )
         proxy = await net.serve(_tunnel)
         way = f"http://us:er@127.0.0.1:{proxy.port}"
-        for said in (b"one", b"two"):
+        for body in (b"one", b"two"):
             reply = await post(net, way, good.url)
-            assert await reply.read_all() == said
+            assert await reply.read_all() == body
             reply.close()
         assert good.used == [1, 1]
         assert proxy.asked[0].head.startswith(f"CONNECT 127.0.0.1:{good.port} HTTP/1.1\r\n")
@@ -250,13 +250,13 @@ def test_a_packed_answer_through_a_proxy_is_unpacked(run: Run) -> None:
     )
 
 
-@pytest.mark.parametrize("said", (b"", OK + b"content-length: 9\r\n\r\nhello"))
-def test_a_silent_proxy_times_out(said: bytes, run: Run) -> None:
+@pytest.mark.parametrize("reply", (b"", OK + b"content-length: 9\r\n\r\nhello"))
+def test_a_silent_proxy_times_out(reply: bytes, run: Run) -> None:
     async def main(asks: Asks, server: HostileServer) -> None:
         with pytest.raises(TimeoutError):
             await _all(asks)
 
-    through(run, gives(said), main, silence=SOON)
+    through(run, gives(reply), main, silence=SOON)
 
 
 async def _one_then_gone(talk: Talk) -> None:
@@ -270,9 +270,9 @@ def test_a_request_that_meets_the_end_of_its_connection_to_the_proxy_is_sent_onc
     run: Run,
 ) -> None:
     async def main(asks: Asks, server: HostileServer) -> None:
-        for said in (b"one", b"two"):
+        for body in (b"one", b"two"):
             reply = await asks(AT)
-            assert await reply.read_all() == said
+            assert await reply.read_all() == body
             reply.close()
         assert server.used == [1, 1, 2]
 

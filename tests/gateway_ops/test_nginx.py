@@ -42,9 +42,9 @@ class NginxStack(NamedTuple):
     gateways: list[Running]
     model: ScriptedUpstream
 
-    def says(self, *said: Answer) -> None:
-        """Let the model say this."""
-        self.model.answers[:] = said
+    def set_answers(self, *script: Answer) -> None:
+        """Let the model give these answers."""
+        self.model.answers[:] = script
         self.model.got.clear()
 
 
@@ -94,7 +94,7 @@ def endless() -> Answer:
 
 
 def in_step(received: bytearray) -> Answer:
-    """A stream whose next word is said when the last one has been received."""
+    """A stream whose next word is sent when the last one has been received."""
 
     async def pieces() -> AsyncIterator[bytes]:
         for n in range(6):
@@ -113,7 +113,7 @@ def has_served(gateway: Running) -> bool:
 
 
 def test_requests_are_spread_over_all_gateways_and_metrics_stay_internal(gw: NginxStack) -> None:
-    gw.says(answers(CHAT))
+    gw.set_answers(answers(CHAT))
     for path in (CHAT_PATH, MESSAGES_PATH) * 10:
         response = gw.http.post(path, json=ASK)
         assert response.status_code == 200 and "Hi" in response.text
@@ -127,7 +127,7 @@ def test_requests_are_spread_over_all_gateways_and_metrics_stay_internal(gw: Ngi
 @pytest.mark.parametrize("path", [CHAT_PATH, MESSAGES_PATH])
 def test_a_stream_is_not_held_back(gw: NginxStack, path: str) -> None:
     received = bytearray()
-    gw.says(in_step(received))
+    gw.set_answers(in_step(received))
     with gw.http.stream("POST", path, json={**ASK, "stream": True}) as response:
         for some in response.iter_raw():
             received += some
@@ -137,7 +137,7 @@ def test_a_stream_is_not_held_back(gw: NginxStack, path: str) -> None:
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_disconnected_client_stops_the_model(gw: NginxStack, stream: bool) -> None:
     spaces = streams(*[b" "] * 1000, pause=0.1, media="application/json")
-    gw.says(endless() if stream else spaces)
+    gw.set_answers(endless() if stream else spaces)
     before = gw.model.left
     if stream:
         with gw.http.stream("POST", CHAT_PATH, json={**ASK, "stream": True}) as response:
@@ -151,7 +151,7 @@ def test_a_disconnected_client_stops_the_model(gw: NginxStack, stream: bool) -> 
 def test_a_large_request_arrives_whole_and_one_too_large_is_refused_in_the_clients_wire(
     gw: NginxStack,
 ) -> None:
-    gw.says(answers(CHAT))
+    gw.set_answers(answers(CHAT))
     large = {**ASK, "messages": [{"role": "user", "content": "x" * (24 * MIB)}]}
     assert gw.http.post(CHAT_PATH, json=large).status_code == 200
     assert gw.model.got[0].json["messages"] == large["messages"]
@@ -165,7 +165,7 @@ def test_an_error_passes_with_text_and_retry_after_and_is_not_retried(
     gw: NginxStack, status: int
 ) -> None:
     error = {"error": {"message": "said by the model", "type": "t", "param": None, "code": "c"}}
-    gw.says(answers(error, status, retry_after="7"))
+    gw.set_answers(answers(error, status, retry_after="7"))
     response = gw.http.post(CHAT_PATH, json=ASK)
     assert (response.status_code, response.json(), response.headers["retry-after"]) == (
         status,
@@ -175,26 +175,26 @@ def test_an_error_passes_with_text_and_retry_after_and_is_not_retried(
     other = gw.http.post(MESSAGES_PATH, json=ASK)
     assert (other.status_code, other.json()["error"]["message"]) == (status, "said by the model")
     assert other.headers["retry-after"] == "7" and len(gw.model.got) == 2
-    gw.says(answers(CHAT))
+    gw.set_answers(answers(CHAT))
     assert [gw.http.post(CHAT_PATH, json=ASK).status_code for _ in range(4)] == [200] * 4, (
         "no gateway is taken for dead"
     )
 
 
 def test_a_gateway_that_is_stopped_fails_no_request(tmp_path: Path) -> None:
-    came: Counter[int] = Counter()
+    statuses: Counter[int] = Counter()
     over = threading.Event()
 
     def ask(url: httpx.URL) -> None:
         with httpx.Client(base_url=url, timeout=600) as http:
             while not over.is_set():
-                came[http.post(CHAT_PATH, json=ASK).status_code] += 1
+                statuses[http.post(CHAT_PATH, json=ASK).status_code] += 1
 
     with open_stack(tmp_path) as gw:
         asking = [threading.Thread(target=ask, args=(gw.http.base_url,)) for _ in range(6)]
         for one in asking:
             one.start()
-        assert until(lambda: came[200] > 100)
+        assert until(lambda: statuses[200] > 100)
         stopped = gw.gateways[0].process
         stopped.send_signal(signal.SIGTERM)
         assert stopped.wait(60) == 0
@@ -202,4 +202,4 @@ def test_a_gateway_that_is_stopped_fails_no_request(tmp_path: Path) -> None:
         over.set()
         for one in asking:
             one.join()
-    assert set(came) == {200}, (came, (tmp_path / "error.log").read_text()[-1000:])
+    assert set(statuses) == {200}, (statuses, (tmp_path / "error.log").read_text()[-1000:])

@@ -39,8 +39,8 @@ def ask_gateway(
         models = ModelTable(read_config(model("anthropic", mock.url)), {"K": SECRET})
         observer.hide_secrets(models.secrets())
         with serve_gateway(Gateway(models, observer=observer)) as url:
-            said = [post(f"{url}/v1/chat/completions", body, headers) for body in bodies]
-            return said, get(f"{url}/metrics").text
+            responses = [post(f"{url}/v1/chat/completions", body, headers) for body in bodies]
+            return responses, get(f"{url}/metrics").text
 
 
 def test_a_request_is_logged_as_one_line_of_json_without_bodies(
@@ -208,10 +208,10 @@ def test_a_trace_that_cannot_be_made_harms_no_request(
         monkeypatch.setattr(propagate, "get_global_textmap", lambda: raises)
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     observer = Observer(tracer_provider=provider)
-    said, numbers = ask_gateway(
+    responses, numbers = ask_gateway(
         observer, CHAT, {**CHAT, "stream": True}, headers={"traceparent": parent}
     )
-    assert [one.status for one in said] == [200, 200] and len(observer.recent.since()) == 2
+    assert [one.status for one in responses] == [200, 200] and len(observer.recent.since()) == 2
     assert "toolwire_gateway_in_flight 0\n" in numbers
     if what != "processor":
         assert Observer(tracer_provider=provider).begin(
@@ -235,7 +235,7 @@ def test_a_record_is_complete_and_its_stream_can_be_replayed(
     recorder = Recorder(tmp_path)
     recorder.hide_secrets([SECRET])
     question = {**CHAT, "messages": [{"role": "user", "content": f"{SECRET} hello"}]}
-    said, _ = ask_gateway(Observer(recorder=recorder), question, {**CHAT, "stream": True})
+    responses, _ = ask_gateway(Observer(recorder=recorder), question, {**CHAT, "stream": True})
     (file,) = tmp_path.glob("requests-*.jsonl")
     text = file.read_text()
     assert SECRET not in text
@@ -262,7 +262,9 @@ def test_a_record_is_complete_and_its_stream_can_be_replayed(
     words = "".join(
         one["choices"][0]["delta"].get("content") or "" for one in events if one["choices"]
     )
-    assert "hello" in words and words in "".join(re.findall(r'"content":"([^"]*)"', said[1].text))
+    assert "hello" in words and words in "".join(
+        re.findall(r'"content":"([^"]*)"', responses[1].text)
+    )
 
 
 def test_recent_requests_are_kept_under_increasing_numbers() -> None:

@@ -143,12 +143,12 @@ def growing(pair: Pair) -> Iterator[tuple[ClientRequest, Exchange]]:
                     yield asked, seen
                     assert seen.status == 200, seen.body[:500]
                     answer = answer_of(text, api.wire, stream=stream)
-                    said = [
+                    parts = [
                         part
                         for one in decode(answer, api.wire, "response").messages
                         for part in one.parts
                     ]
-                    calls = [part for part in said if isinstance(part, Call)]
+                    calls = [part for part in parts if isinstance(part, Call)]
                     if not calls:
                         break
                     body = api.go_on(

@@ -285,10 +285,10 @@ ASKS: list[JSON] = [
 @pytest.mark.parametrize("first", [[SIGNED], []], ids=["after a tool of the gateway", "at once"])
 def test_signed_turns_are_restored_verbatim_also_on_their_own_wire(first: list[JSON]) -> None:
     """Written from their parts, thoughts lose their signature even where both sides speak one wire."""
-    said = [
+    script = [
         answers({**MESSAGE, "content": one, "stop_reason": "tool_use"}) for one in (*first, ASKS)
     ]
-    up = ScriptedUpstream(*said, answers(MESSAGE))
+    up = ScriptedUpstream(*script, answers(MESSAGE))
     with (
         serving(up) as url,
         serve_gateway(

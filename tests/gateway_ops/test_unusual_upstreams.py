@@ -99,9 +99,9 @@ def test_html_instead_of_a_stream_is_an_error_and_a_fallback_is_tried(name: str,
 
 
 def test_a_stream_that_begins_with_a_comment_or_an_empty_line_is_passed_on_byte_for_byte() -> None:
-    said = (b": ping\n\n", b"\n", *CHAT_STREAM)
+    pieces = (b": ping\n\n", b"\n", *CHAT_STREAM)
     with (
-        serving(ScriptedUpstream(streams(*said))) as up,
+        serving(ScriptedUpstream(streams(*pieces))) as up,
         serving(gateway(row("openai-chat", up))) as gateway_url,
     ):
         response = httpx.post(gateway_url + PATH, json={**BODY, "stream": True})

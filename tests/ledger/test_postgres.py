@@ -539,12 +539,12 @@ def test_a_call_without_waiters_sends_no_notification() -> None:
             await sql(f"SELECT pg_notify('{CHANNEL}', 'the last one')")
             expected = notification_name(b"alice", b"call-1")
             ours = {notification_name(b"alice", key.call_id.encode()) for key in keys(20)}
-            heard = []
+            payloads = []
             async for notice in ear.notifies(timeout=LONG):
-                heard.append(notice.payload)
+                payloads.append(notice.payload)
                 if notice.payload == "the last one":
                     break
-            assert [payload for payload in heard if payload in ours] == [expected]
+            assert [payload for payload in payloads if payload in ours] == [expected]
 
     run(work())
 

@@ -141,8 +141,8 @@ def test_a_storm_of_duplicates_from_four_processes_has_one_effect_for_each_id(
         )
         for seed in range(4)
     ]
-    heard = [said for replica in replicas for said in replica.rest()]
-    assert {(said.call_id, said.state, said.value) for said in heard} == {
+    reports = [report for replica in replicas for report in replica.rest()]
+    assert {(report.call_id, report.state, report.value) for report in reports} == {
         (id, "done", str({"rang": id})) for id in ids
     }
     assert count_effects(orders.effects) == Counter(ids)
@@ -153,7 +153,7 @@ def test_replicas_killed_at_random_never_ring_twice_and_forget_nothing_they_ackn
 ) -> None:
     ids = tuple(f"call-{n}" for n in range(3000 if DEEP else 300))
     dice = random.Random(7)
-    heard = []
+    reports = []
 
     def another() -> Replica:
         return Replica(with_changes(orders, act="many", ids=ids, seed=dice.randrange(1 << 30)))
@@ -164,10 +164,10 @@ def test_replicas_killed_at_random_never_ring_twice_and_forget_nothing_they_ackn
         if victim.ear.poll(30):
             time.sleep(dice.random() * 0.1)
         victim.kill()
-        heard += victim.rest()
+        reports += victim.rest()
         alive.append(another())
     for replica in alive:
-        heard += replica.rest()
+        reports += replica.rest()
 
     async def after() -> None:
         async with ToolExecutor(orders.ledger()) as executor:
@@ -179,9 +179,9 @@ def test_replicas_killed_at_random_never_ring_twice_and_forget_nothing_they_ackn
             for answer in answers
         }
         assert {state for state, _ in states.values()} <= {"done", "lost"}
-        for said in heard:
-            if said.state == "done":
-                assert states[said.call_id] == ("done", said.value), (
+        for report in reports:
+            if report.state == "done":
+                assert states[report.call_id] == ("done", report.value), (
                     "an acknowledged result is gone"
                 )
 
@@ -227,7 +227,7 @@ def test_two_replicas_that_batch_the_same_ids_in_any_order_never_deadlock(
             for n in (0, 1)
         ]
         for replica in pair:
-            assert {said.state for said in replica.rest()} == {"done"}
+            assert {report.state for report in replica.rest()} == {"done"}
     assert set(count_effects(orders.effects).values()) == {1}
     assert rows(
         orders.dsn, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"

@@ -118,13 +118,13 @@ def test_on_a_full_disk_no_call_starts_results_come_from_memory_and_the_ledger_r
     tmp_path: Path,
 ) -> None:
     stage = Stage(tmp_path)
-    said = stage.run("full", ids=["call-1", "call-2", "call-3"])
-    room = [one.note for one in said].index("room")
-    first, duplicate, *others = said[:room]
+    steps = stage.run("full", ids=["call-1", "call-2", "call-3"])
+    room = [one.note for one in steps].index("room")
+    first, duplicate, *others = steps[:room]
     assert (first.state, first.recorded) == ("done", False)
     assert (duplicate.state, duplicate.value) == ("done", first.value)
     assert [one.state for one in others] == ["unavailable"] * 2
-    healed, *after = said[room + 1 :]
+    healed, *after = steps[room + 1 :]
     assert (healed.state, healed.recorded, healed.value) == ("done", True, first.value)
     assert [one.state for one in after] == ["done"] * 2
     assert stage.effects == {"call-1": 1, "call-2": 1, "call-3": 1}

@@ -67,8 +67,8 @@ def test_a_second_ledger_of_the_same_process_does_not_drop_the_lock_of_the_first
         other = await asyncio.create_subprocess_exec(
             sys.executable, "-c", code, str(tmp_path / "ledger.db"), stderr=-1
         )
-        _, said = await other.communicate()
-        assert b"database is locked" in said
+        _, errors = await other.communicate()
+        assert b"database is locked" in errors
 
     with_ledger(work, tmp_path / "ledger.db")
 

@@ -137,10 +137,10 @@ def test_the_log_has_the_reason_and_neither_key_nor_token(caplog: pytest.LogCapt
     ]
     with caplog.at_level(logging.INFO, "toolwire.server"):
         assert [auth.principal(one) for one in given] == [None] * 5
-    said = [
+    reasons = [
         record.getMessage().removeprefix("authentication failed: ") for record in caplog.records
     ]
-    assert said == [
+    assert reasons == [
         "unknown key",
         "ExpiredSignatureError: Signature has expired",
         "wrong signature",

@@ -110,9 +110,9 @@ class Running:
         )
         self._address = self._listener.getsockname()
 
-    def connect(self, said: bytes = b"") -> socket.socket:
+    def connect(self, data: bytes = b"") -> socket.socket:
         connection = socket.create_connection(self._address, timeout=LATE)
-        connection.sendall(said)
+        connection.sendall(data)
         return connection
 
     @property
@@ -230,15 +230,15 @@ def test_an_error_is_not_written_into_a_started_response(behind: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "status"),
+    ("request_bytes", "status"),
     (
         (b"\0\1 what is this\r\n\r\n", b"400"),
         (b"GET / HTTP/1.1\r\nx: " + b"y" * 200_000, b"431"),
         (CHUNKED.removesuffix(b"0\r\n") + b"no chunk\r\n", b"400"),
     ),
 )
-def test_an_error_is_sent_if_no_response_has_started(said: bytes, status: bytes) -> None:
-    with running(ConnectionLimits()) as server, server.connect(said) as connection:
+def test_an_error_is_sent_if_no_response_has_started(request_bytes: bytes, status: bytes) -> None:
+    with running(ConnectionLimits()) as server, server.connect(request_bytes) as connection:
         assert rest(connection).startswith(b"HTTP/1.1 " + status)
 
 
