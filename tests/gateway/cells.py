@@ -56,7 +56,7 @@ def plain(gateways: Gateways, api: str, upstream: str, stream: bool) -> None:
     """A question and an answer as text."""
     client = ALL_CLIENTS[api]
     turn = client.ask(gateways.url(upstream), model(upstream), client.begin("hello there"), stream)
-    assert turn.text == "You said: hello there\nNone of the tools here is for that.", turn
+    assert turn.text == "You said: hello there\nNo tool matches the question.", turn
     assert not turn.calls
 
 
@@ -274,7 +274,7 @@ def _page(upstream: str, scenario: str, gateways: Gateways) -> Object:
 
 
 def _plain_page(chat: Object) -> None:
-    assert last_text(chat) == "You said: hello there\nNone of the tools here is for that."
+    assert last_text(chat) == "You said: hello there\nNo tool matches the question."
 
 
 def _tools_page(chat: Object) -> None:

@@ -36,10 +36,10 @@ SLOW = "[[slow 0.3]] [[text one two three four]]"
 class Running:
     """A gateway in a process of its own."""
 
-    def __init__(self, process: subprocess.Popen[str], url: str, said: str, errors: Path) -> None:
+    def __init__(self, process: subprocess.Popen[str], url: str, output: str, errors: Path) -> None:
         self.process = process
         self.url = url
-        self.said = said
+        self.output = output
         self._errors = errors
 
     @property
@@ -73,10 +73,10 @@ def running(folder: Path, *arguments: str) -> Iterator[Running]:
     try:
         assert process.stdout is not None
         last = b"\n# ai\n" if "--clients" in arguments else b":generateContent"
-        said = _read_until(process.stdout, last)
-        found = re.search(r"http://[0-9.]+:\d+", said)
-        assert found, (said, errors.read_text())
-        yield Running(process, found[0], said, errors)
+        output = _read_until(process.stdout, last)
+        found = re.search(r"http://[0-9.]+:\d+", output)
+        assert found, (output, errors.read_text())
+        yield Running(process, found[0], output, errors)
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
@@ -125,7 +125,7 @@ def run_program(folder: Path, *arguments: str) -> subprocess.CompletedProcess[st
 
 def test_without_any_configuration_the_lines_it_prints_work(tmp_path: Path) -> None:
     with running(tmp_path, "--clients") as gateway:
-        lines = [line for line in gateway.said.splitlines() if line.startswith("curl ")]
+        lines = [line for line in gateway.output.splitlines() if line.startswith("curl ")]
         assert lines == curl_lines(gateway.url, "demo") and len(lines) == 3
         for line in lines:
             done = subprocess.run(
@@ -134,7 +134,7 @@ def test_without_any_configuration_the_lines_it_prints_work(tmp_path: Path) -> N
             assert "Say hello" in json.dumps(json.loads(done.stdout))
         programs = client_programs(gateway.url, "demo")
         script = "\n".join(programs[name] for name in programs if name != "ai")
-        assert all(text in gateway.said for text in programs.values())
+        assert all(text in gateway.output for text in programs.values())
         done = subprocess.run(
             [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False
         )
@@ -165,7 +165,7 @@ def test_check_reports_mistakes_with_their_lines_and_does_not_serve(tmp_path: Pa
     assert served.returncode == 2 and "the gateway did not start" in served.stderr
     good = run_program(ROOT, "examples/gateway.toml", "--check")
     assert (good.returncode, good.stderr) == (0, "")
-    assert "local: vllm:some-model then openai:demo" in good.stdout
+    assert "local: vllm:some-model then demo:openai:demo" in good.stdout
 
 
 def test_a_page_that_rebinds_its_name_to_loopback_cannot_read_the_metrics(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_it_does_not_open_to_the_world_without_keys(tmp_path: Path) -> None:
     )
     with running(tmp_path, "--host", "0.0.0.0", "--keys", "keys.toml") as gateway:
         url = gateway.url.replace("0.0.0.0", "127.0.0.1") + "/v1/chat/completions"
-        assert "$TOOLWIRE_KEY" in gateway.said and key not in gateway.said
+        assert "$TOOLWIRE_KEY" in gateway.output and key not in gateway.output
         assert post(url, ASK).status == 401
         assert post(url, ASK, {"authorization": f"Bearer {key}"}).status == 200
         metrics = url.replace("/v1/chat/completions", "/metrics")
@@ -255,7 +255,9 @@ def test_several_processes_share_the_port_are_replaced_when_they_die_and_finish_
         before = gateway.children()
         assert len(before) == 2
         with ThreadPoolExecutor(8) as pool:
-            assert {said.status for said in pool.map(lambda _: post(at, ASK), range(40))} == {200}
+            assert {
+                response.status for response in pool.map(lambda _: post(at, ASK), range(40))
+            } == {200}
         counted = re.compile(
             r'requests_total\{api="openai-chat",upstream="openai",status="200"\} (\d+)'
         )
@@ -271,7 +273,9 @@ def test_several_processes_share_the_port_are_replaced_when_they_die_and_finish_
         assert until(lambda: len(gateway.children()) == 2 and before[0] not in gateway.children())
         assert until(lambda: "and is replaced" in gateway.log)
         with ThreadPoolExecutor(8) as pool:
-            assert {said.status for said in pool.map(lambda _: post(at, ASK), range(16))} == {200}
+            assert {
+                response.status for response in pool.map(lambda _: post(at, ASK), range(16))
+            } == {200}
         with ExitStack() as stack:
             streams = [stack.enter_context(open_stream(at, text=SLOW)) for _ in range(4)]
             gateway.process.send_signal(signal.SIGTERM)
@@ -291,7 +295,9 @@ def test_a_worker_that_stops_is_killed_and_replaced(tmp_path: Path) -> None:
         assert until(lambda: len(gateway.children()) == 2), "there are two again"
         assert before[0] not in gateway.children() and before[1] in gateway.children()
         with ThreadPoolExecutor(8) as pool:
-            assert {said.status for said in pool.map(lambda _: post(at, ASK), range(16))} == {200}
+            assert {
+                response.status for response in pool.map(lambda _: post(at, ASK), range(16))
+            } == {200}
 
 
 BLOCKING_APP = """import socket, time
@@ -412,8 +418,8 @@ def test_tools_of_the_command_line_are_run_by_the_gateway(tmp_path: Path) -> Non
     ):
         words = '[[call Calculator_Add {"a": 2, "b": 40}]] [[call Text_Shout {"text": "hi"}]]'
         asked = {"model": "demo", "messages": [{"role": "user", "content": words}]}
-        said = post(f"{gateway.url}/v1/chat/completions", asked).text
-        assert "gave: 42" in said and "gave: HI!" in said, "one over MCP, one over OXP, in one turn"
+        text = post(f"{gateway.url}/v1/chat/completions", asked).text
+        assert "gave: 42" in text and "gave: HI!" in text, "one over MCP, one over OXP, in one turn"
     served = run_program(tmp_path, "--tools", str(ROOT / "examples" / "tools.py"), "--workers", "2")
     assert served.returncode == 2 and "memory: belongs to one process" in served.stderr
     absent = run_program(tmp_path, "--tools", "nowhere.py", "--port", "0")

@@ -48,4 +48,4 @@ def test_a_client_gets_an_answer_in_words_when_no_tool_fits(name: str) -> None:
     profile, talk = TALKS[name]
     with serve_mock(profile) as server:
         turns, text = talk(server.url, "hello there", False)
-    assert (turns, text) == ([], "You said: hello there\nNone of the tools here is for that.")
+    assert (turns, text) == ([], "You said: hello there\nNo tool matches the question.")

@@ -28,6 +28,7 @@ from toolwire.errors import ConfigError
 
 if TYPE_CHECKING:
     from toolwire.gateway.config.files import LoadedConfig
+    from toolwire.gateway.config.model_table import ModelTarget
 
 BACKLOG = 2048
 
@@ -253,14 +254,19 @@ def _print_models(loaded: LoadedConfig, file: Path | None) -> None:
     """Print the targets of every model."""
     models = loaded.models.config.models
     for name in models:
-        targets = " then ".join(
-            f"{target.endpoint.provider.name}:{target.endpoint.model}"
-            for target in loaded.models.find(name)
-        )
+        targets = " then ".join(map(_describe_target, loaded.models.find(name)))
         click.echo(f"{name}: {targets}")
     keys = "clients need no key" if loaded.keys is None else count(len(loaded.keys), "key", "keys")
     source = to_printable(str(file or "the environment"))
     click.echo(f"{source} is valid: {count(len(models), 'model', 'models')}, {keys}")
+
+
+def _describe_target(target: ModelTarget) -> str:
+    """Return the provider and the model of a target; the offline model is marked with `demo:`."""
+    from toolwire.gateway.config.schema import is_demo
+
+    mark = "demo:" if is_demo(target.config.upstream) else ""
+    return f"{mark}{target.endpoint.provider.name}:{target.endpoint.model}"
 
 
 def _announce(url: str, loaded: LoadedConfig, *, clients: bool, workers: int) -> None:

@@ -209,7 +209,7 @@ class _DemoTurn:
             return (
                 f"You said: {words}"
                 if not self.tools
-                else f"You said: {words}\nNone of the tools here is for that."
+                else f"You said: {words}\nNo tool matches the question."
             )
         return "\n".join(_describe_pair(call, result) for call, result in self.pairs)
 
