@@ -45,7 +45,7 @@ class Progress:
         clock.join()
         if self._terminal:
             print("\r" + " " * WIDTH + "\r", end="")
-        print(f"  {self._count} packages in {self._seconds()} s", flush=True)
+        print(f"  {self._packages()} in {self._seconds()} s", flush=True)
 
     def _read(self, line: str) -> None:
         for start, phase in PHASES.items():
@@ -53,7 +53,7 @@ class Progress:
                 self._detail = re.split("[ (<>=;!~]", line.removeprefix(start).lstrip(": "))[0]
                 if phase == "installing":
                     self._count = line.count(",") + 1
-                    self._detail = f"{self._count} packages"
+                    self._detail = self._packages()
                 if phase not in ("fetching", "installing"):
                     self._detail = ""
                 if phase != self._phase:
@@ -63,6 +63,9 @@ class Progress:
     def _tick(self) -> None:
         while not self._done.wait(1 if self._terminal else 10):
             self._print()
+
+    def _packages(self) -> str:
+        return f"{self._count} package{'' if self._count == 1 else 's'}"
 
     def _seconds(self) -> int:
         return round(time.monotonic() - self._start)

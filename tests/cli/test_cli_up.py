@@ -180,11 +180,20 @@ def test_a_probe_of_another_server_says_that_it_is_not_a_gateway() -> None:
     assert done.stderr.endswith(": status 404: this is not a gateway\n")
 
 
-def test_one_port_for_both_servers_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("level", "options"), [(None, "--port and --tools-port"), ("1", "PORT and TOOLS_PORT")]
+)
+def test_one_port_for_both_servers_is_refused(
+    level: str | None, options: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MAKELEVEL", raising=False)
+    if level is not None:
+        monkeypatch.setenv("MAKELEVEL", level)
     port = str(free_port())
     done = run_with_pipes("up", "examples/tools.py", "--port", port, "--tools-port", port)
     assert done.returncode == 2
-    assert done.stderr.decode().endswith(f"are both {port}: choose two different ports\n")
+    expected = f"toolwire: {options} are both {port}: choose two different ports\n"
+    assert done.stderr.decode() == expected
 
 
 def test_the_installation_shows_its_phases() -> None:

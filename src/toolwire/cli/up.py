@@ -50,7 +50,8 @@ def command(
     """
     require_extra("server")
     if port == tools_port:
-        raise CommandError(f"--port and --tools-port are both {port}: choose two different ports")
+        options = "PORT and TOOLS_PORT" if _is_under_make() else "--port and --tools-port"
+        raise CommandError(f"{options} are both {port}: choose two different ports")
     _require_free_port(port, "--port", "PORT")
     _require_free_port(tools_port, "--tools-port", "TOOLS_PORT")
     tool_server, gateway = f"http://{HOST}:{tools_port}", f"http://{HOST}:{port}"
@@ -70,9 +71,13 @@ def _require_free_port(port: int, option: str, variable: str) -> None:
     if _is_free(port):
         return
     free = next((other for other in range(port + 1, 65536) if _is_free(other)), 0)
-    # GNU make sets MAKELEVEL for the programs that it starts.
-    change = f"make run {variable}={free}" if "MAKELEVEL" in os.environ else f"{option} {free}"
+    change = f"make run {variable}={free}" if _is_under_make() else f"{option} {free}"
     raise CommandError(f"port {port} is in use; choose another one: {change}")
+
+
+def _is_under_make() -> bool:
+    """True if `make run` started the program: GNU make sets MAKELEVEL."""
+    return "MAKELEVEL" in os.environ
 
 
 def _is_free(port: int) -> bool:
