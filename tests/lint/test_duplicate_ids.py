@@ -21,7 +21,7 @@ from rows import rows
 
 from toolwire import translate
 from toolwire.codec import decode
-from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Call
 from toolwire.lint import all_rules, check, repair
 from toolwire.lint.ambiguous_calls import ambiguous_calls
@@ -39,6 +39,8 @@ _LATE = [
     [USER, _OLDER, USER, _NEWER, tool_message("c", "for 1"), tool_message("c", "for 2")],
     [USER, _OLDER, USER, _NEWER, USER, tool_message("c", "for 1")],
     [USER, _OLDER, USER, _NEWER, USER, tool_message("c", "for 2")],
+    [USER, _OLDER, _NEWER, USER, tool_message("c", "for 2")],
+    [USER, _OLDER, _NEWER, USER, {"role": "assistant", "content": "y"}, tool_message("c", "for 2")],
 ]
 
 
@@ -52,10 +54,35 @@ def test_results_under_an_id_of_two_open_calls_go_to_neither(
     wire = profile(target).wire
     results = [pair.result.text for pair in decode(sent.body, wire).pairs() if pair.result]
     assert not any(text.startswith("for") for text in results)
-    assert all(str(get(message, ("content",))) in str(sent.body) for message in messages[4:])
+    texts = re.findall("for [12]", str(messages))
+    assert texts == re.findall("for [12]", str(sent.body))
     assert [finding.name for finding in check(body, "openai-chat", target=target)] == [
-        "ambiguous-same-name" for text in str(messages).split("'for ")[1:]
+        "ambiguous-same-name" for _ in texts
     ]
+
+
+@pytest.mark.parametrize("target", ["minimax", "qwen", "openai-chat", "anthropic", "gemini"])
+def test_messages_with_equal_ids_are_not_merged_so_that_their_pairs_change(target: str) -> None:
+    reply: JSON = {"role": "assistant", "content": "so"}
+    body: JSON = {"messages": [USER, _OLDER, _NEWER, tool_message("c", "for 2"), reply, USER]}
+    sent = translate(body, "openai-chat", target)
+    wire = profile(target).wire
+    [older, newer] = decode(sent.body, wire).pairs()
+    assert older.result is not None and older.result.text.startswith("[toolwire]")
+    assert newer.result is not None and newer.result.text.startswith(("[toolwire]", "for 2"))
+    assert "for 2" in str(sent.body)
+    found = check(sent.body, wire, target=target)
+    assert [finding for finding in found if finding.severity == "error"] == []
+
+
+def test_a_second_result_is_no_result_of_a_later_call_with_the_same_id() -> None:
+    answers = [tool_message("c", "for 1"), tool_message("c", "for 1")]
+    body: JSON = {"messages": [USER, _OLDER, *answers, USER, _NEWER, USER]}
+    for target in ("minimax", "openai-chat", "anthropic", "gemini"):
+        sent = translate(body, "openai-chat", target)
+        [first, second] = decode(sent.body, profile(target).wire).pairs()[:2]
+        assert first.result is not None and first.result.text == "for 1"
+        assert second.result is not None and second.result.text.startswith("[toolwire]")
 
 
 def test_a_result_directly_after_the_newer_of_two_open_calls_is_its_own() -> None:

@@ -93,6 +93,8 @@ class _Walk:
         """Ids that open calls of several messages of this turn share."""
         self.results_of_shared_ids: dict[str, list[Result]] = {}
         """Results under such ids: they are assigned when the turn is complete."""
+        self.late_ids: set[str] = set()
+        """Such ids with a result that does not directly follow the calls."""
         self.is_interrupted = False
         """True if something other than a result came after the assistant's part of the turn."""
         self.reopened: dict[str, Call | None] = {}
@@ -202,7 +204,9 @@ class _Walk:
                 return
             if result.call_id in self.shared_ids and len(calls) > 1:
                 self.results_of_shared_ids.setdefault(result.call_id, []).append(result)
-            elif calls:
+                if self.is_interrupted:
+                    self.late_ids.add(result.call_id)
+            elif calls and (known[0] == self.turn or calls.is_one_call):
                 self._join(calls.take(result), result, "id")
             elif result.call_id in self.joined_across:
                 self._take_back(result)
@@ -249,12 +253,16 @@ class _Walk:
     def _pair_shared_ids(self) -> None:
         """Pair results under an id that calls of several messages share.
 
-        One result for each call, or else they belong to the message directly before them.
+        One result for each call, or else they belong to the message directly before them; if
+        something came in between, they may belong to any of the calls.
         """
         shared, self.results_of_shared_ids = self.results_of_shared_ids, {}
+        late_ids, self.late_ids = self.late_ids, set()
         for call_id, results in shared.items():
             calls = self.open_by_id[call_id][1]
-            is_one_call = len({(call.name, call.arguments) for call in calls}) == 1
+            is_one_call = calls.is_one_call
+            if len(calls) > len(results) and not is_one_call and call_id in late_ids:
+                continue
             while len(calls) > len(results) and not is_one_call:
                 calls.take()
             for result in results:
@@ -319,6 +327,13 @@ class _OpenCalls:
     def first(self) -> Call | None:
         """The oldest call."""
         return next(iter(self._by_number.values()), None)
+
+    @property
+    def is_one_call(self) -> bool:
+        """True if all calls are the same: one call, and copies of it."""
+        if len(self._by_number) < 2:
+            return True
+        return len({(call.name, call.arguments) for call in self}) == 1
 
     def add(self, call: Call) -> None:
         """Add a call."""

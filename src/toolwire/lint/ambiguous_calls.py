@@ -22,17 +22,18 @@ from toolwire.lint.memo import once_per_history
 
 @once_per_history
 def ambiguous_calls(facts: Facts) -> PartSet[Call]:
-    """The open calls that share an id with a call that has a result, or whose turn holds a result
-    with its output as id; and copies of calls, where the target refuses them.
+    """The open calls whose turn holds a result with its output as id. Where the target refuses
+    equal ids, also those that share one with a call that has a result, and copies of calls.
     """
     if not facts.open_calls:
         return PartSet()
     ambiguous = PartSet(call for _, calls, _ in results_with_output_as_id(facts) for call in calls)
-    if has_repeated_ids(facts) and ids_must_differ(facts):
-        for group in calls_sharing_an_id(facts):
-            for copy in copies_of_calls(facts, group):
-                ambiguous.add(copy)
-    for group in distinct_calls_sharing_an_id(facts) if has_repeated_ids(facts) else ():
+    if not has_repeated_ids(facts) or not ids_must_differ(facts):
+        return ambiguous
+    for group in calls_sharing_an_id(facts):
+        for copy in copies_of_calls(facts, group):
+            ambiguous.add(copy)
+    for group in distinct_calls_sharing_an_id(facts):
         if any(call in facts.result_of for call in group):
             for call in group:
                 if call not in facts.result_of:

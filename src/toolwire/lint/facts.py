@@ -174,10 +174,16 @@ class Facts(PairFacts):
 
     @lazy_property
     def calls_after_results(self) -> PartMap[Result, Call]:
-        """The open call that comes after the result with its id, for each such result."""
+        """The open call that comes after the result with its id, for each such result.
+
+        If a call with this id comes before the result, too, it is a second result of that call.
+        """
         call_of: PartMap[Result, Call] = PartMap()
         if not self.results_without_call or not self.open_calls:
             return call_of
+        first_at: dict[str, int] = {}
+        for call in self.calls:
+            first_at.setdefault(call.id, self.message_index(call))
         candidates: dict[str, deque[Call]] = {}
         for call in self.open_calls:
             candidates.setdefault(call.id, deque()).append(call)
@@ -185,6 +191,8 @@ class Facts(PairFacts):
             if result.origin == "minted":
                 continue
             index, calls = self.message_index(result), candidates.get(result.call_id, deque())
+            if first_at.get(result.call_id, index) < index:
+                continue
             while calls and self.message_index(calls[0]) <= index:
                 calls.popleft()
             if calls:

@@ -320,7 +320,10 @@ class PairFacts:
         batches: list[CallBatch] = []
         callers: list[int] = []
         for n in calls_at:
-            if callers and not self._continues_batch(callers[-1], n):
+            if callers and (
+                not self._continues_batch(callers[-1], n)
+                or _restart_ids(calls_at[n], callers, calls_at)
+            ):
                 batches.append(self._batch(callers, calls_at))
                 callers = []
             callers.append(n)
@@ -389,3 +392,16 @@ class PairFacts:
             result.origin != "minted" and self.call_of[result].origin != "minted"
             for result in batch.results
         )
+
+
+def _restart_ids(calls: list[Call], callers: list[int], calls_at: dict[int, list[Call]]) -> bool:
+    """True if calls have the ids of other calls in the messages before: they are another batch.
+
+    In one message with those, no id would show to which of them a result belongs.
+    """
+    earlier = {call.id: call for n in callers for call in calls_at[n]}
+    for call in calls:
+        other = earlier.get(call.id)
+        if other is not None and (other.name, other.arguments) != (call.name, call.arguments):
+            return True
+    return False

@@ -428,19 +428,24 @@ BLOCKS = [
             a({"type": "thinking", "thinking": "hm"}, use("toolu_1", 1)),
             u(answer("toolu_1", 1)),
         ),
-        ("signature-foreign",),
+        ("signature-missing",),
     ),
     ReportedHistory(
         "signature-empty",
         "anthropic",
-        claude(user(), a(thinking("hm", ""), use("toolu_1", 1)), u(answer("toolu_1", 1))),
-        ("signature-foreign",),
+        claude(
+            user(),
+            a(thinking("hm", ""), use("toolu_1", 1)),
+            u(answer("toolu_1", 1)),
+            thinking=_ENABLED,
+        ),
+        ("signature-missing",),
     ),
     ReportedHistory(
         "signature-null",
         "anthropic",
         claude(user(), a(thinking("hm", None), use("toolu_1", 1)), u(answer("toolu_1", 1))),
-        ("signature-foreign",),
+        ("signature-missing",),
     ),
     ReportedHistory(
         "langchain4j#6246",

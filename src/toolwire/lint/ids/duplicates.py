@@ -63,14 +63,23 @@ def copies_of_calls(facts: Facts, group: list[Call]) -> list[Call]:
 
 
 @once_per_history
+def uncertain_calls(facts: Facts) -> PartSet[Call]:
+    """The open calls of which several may have one result."""
+    return PartSet(call for group in facts.ambiguous_groups for call in group.calls)
+
+
+@once_per_history
 def distinct_calls_sharing_an_id(facts: Facts) -> list[list[Call]]:
     """The calls of a turn that share an id and are not copies of one another, for each turn and
     id.
+
+    Without those that wait for a result that may belong to each of them: a new id would decide it.
     """
     groups: list[list[Call]] = []
+    uncertain = uncertain_calls(facts)
     for group in calls_sharing_an_id(facts):
         copies = PartSet(copies_of_calls(facts, group))
-        distinct = [call for call in group if call not in copies]
+        distinct = [call for call in group if call not in copies and call not in uncertain]
         if len(distinct) > 1:
             groups.append(distinct)
     return groups

@@ -97,7 +97,12 @@ def _duplicates(facts: Facts) -> list[_Duplicates]:
 
 
 def _best_result(facts: Facts, call: Call, results: list[Result]) -> Result:
-    """Return the last result that is not an abort notice, preferably from the turn of the call."""
+    """Return the last result that is not an abort notice, preferably from the turn of the call.
+
+    If a later call with the same id is open, the later results may be its own: the first one stays.
+    """
+    if any(other.id == call.id and other is not call for other in facts.open_calls):
+        return results[0]
     real = [result for result in results if not _is_abort_notice(result)] or results
     turn = facts.turn_of(call)
     same_turn = [result for result in real if facts.turn_of(result) is turn]

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.part_map import PartMap, PartSet
+from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call
 from toolwire.lint.examples.chat import (
     USER,
@@ -27,7 +27,7 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.ids.duplicates import calls_reusing_an_id
+from toolwire.lint.ids.duplicates import calls_reusing_an_id, uncertain_calls
 from toolwire.lint.ids.edits import all_ids, describe_move, new_id, nth_id, reassign_ids, with_id
 from toolwire.lint.ids.formats import describe_maker, shorten
 from toolwire.lint.rule import FixedConversation, Problem, Rule
@@ -38,7 +38,7 @@ def _calls_with_reused_id(facts: Facts) -> list[tuple[Call, int]]:
     if not facts.profile.ids_unique_in_request:
         return []
     # A new id would decide to which of several open calls an uncertain result belongs.
-    uncertain = PartSet(call for group in facts.ambiguous_groups for call in group.calls)
+    uncertain = uncertain_calls(facts)
     return [
         (call, number)
         for call, number in calls_reusing_an_id(facts)
