@@ -76,16 +76,18 @@ class Observation:
     id of an item beside it."""
     WHOLE_CHARACTERS = 1 << 19
     """The body was read by a parser that refuses half a character, and was not edited since."""
-    ACCEPTED_IDS = 1 << 20
+    ENDS_WITH_USER = 1 << 20
+    """The last message is of a user or a tool, and every target gets it."""
+    ACCEPTED_IDS = 1 << 21
     """The target accepts the id of every call and result. This and what follows depends on the
     target, and is only known on its own wire."""
-    ACCEPTED_NAMES = 1 << 21
+    ACCEPTED_NAMES = 1 << 22
     """The target accepts the name of every tool."""
-    ACCEPTED_ARGUMENTS = 1 << 22
+    ACCEPTED_ARGUMENTS = 1 << 23
     """The arguments of every call have the form that the target expects."""
 
 
-ALL = (1 << 20) - 1
+ALL = (1 << 21) - 1
 """All properties that one pass sees."""
 SERVER_TOOL_IDS = ("srvtoolu_", "mcptoolu_")
 """Prefixes of ids that a provider gives to calls that it runs itself."""
@@ -216,8 +218,12 @@ def observe(conversation: Conversation, target: str) -> Observations:
             missing |= Observation.PLAIN
             if pending:
                 missing |= Observation.RESULTS_IN_PLACE
-    last_word = texts[-1] if texts and conversation.messages[-1].role == "assistant" else ""
-    if last_word[-1:].isspace() or "" in texts or any(map(str.isspace, texts)):
+    last = conversation.messages[-1] if conversation.messages else None
+    if last is not None and (last.role in ("assistant", "system") or is_left_out(last)):
+        missing |= Observation.ENDS_WITH_USER
+        if texts and texts[-1][-1:].isspace():
+            missing |= Observation.NO_BLANK_TEXT
+    if "" in texts or any(map(str.isspace, texts)):
         missing |= Observation.NO_BLANK_TEXT
     if calls or results:
         missing |= _observe_calls(conversation, target, observations)

@@ -307,7 +307,7 @@ class _Walk:
 class _OpenCalls:
     """The calls of a turn under one id that have no result, in order."""
 
-    __slots__ = ("_by_number", "_count", "_numbers")
+    __slots__ = ("_are_same", "_by_number", "_count", "_numbers")
 
     def __init__(self, call: Call) -> None:
         self._by_number: OrderedDict[int, Call] = OrderedDict()
@@ -315,6 +315,7 @@ class _OpenCalls:
         """The numbers of the calls of each side and tool; some may be taken. An empty text stands
         for all sides or all tools."""
         self._count = 0
+        self._are_same = False
         self.add(call)
 
     def __len__(self) -> int:
@@ -331,13 +332,17 @@ class _OpenCalls:
     @property
     def is_one_call(self) -> bool:
         """True if all calls are the same: one call, and copies of it."""
-        if len(self._by_number) < 2:
-            return True
-        return len({(call.name, call.arguments) for call in self}) == 1
+        if not self._are_same:  # once they are, they stay so until another call is added
+            first = self.first
+            self._are_same = first is None or all(
+                call.name == first.name and call.arguments == first.arguments for call in self
+            )
+        return self._are_same
 
     def add(self, call: Call) -> None:
         """Add a call."""
         self._by_number[self._count] = call
+        self._are_same = False
         for key in {(call.executor, call.name), (call.executor, ""), ("", call.name)}:
             self._numbers.setdefault(key, deque()).append(self._count)
         self._count += 1

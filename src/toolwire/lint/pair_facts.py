@@ -6,7 +6,7 @@ observations. This module knows no rule and no wire.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct, UnsetType
 
@@ -319,14 +319,16 @@ class PairFacts:
                     calls_at.setdefault(n, []).append(part)
         batches: list[CallBatch] = []
         callers: list[int] = []
-        for n in calls_at:
+        by_id: dict[str, Call] = {}
+        """The calls of the batch by their ids."""
+        for n, calls in calls_at.items():
             if callers and (
-                not self._continues_batch(callers[-1], n)
-                or _restart_ids(calls_at[n], callers, calls_at)
+                not self._continues_batch(callers[-1], n) or _restart_ids(calls, by_id)
             ):
                 batches.append(self._batch(callers, calls_at))
-                callers = []
+                callers, by_id = [], {}
             callers.append(n)
+            by_id |= {call.id: call for call in calls}
         return [*batches, self._batch(callers, calls_at)] if callers else batches
 
     def _continues_batch(self, caller: int, n: int) -> bool:
@@ -394,14 +396,13 @@ class PairFacts:
         )
 
 
-def _restart_ids(calls: list[Call], callers: list[int], calls_at: dict[int, list[Call]]) -> bool:
-    """True if calls have the ids of other calls in the messages before: they are another batch.
+def _restart_ids(calls: list[Call], by_id: Mapping[str, Call]) -> bool:
+    """True if calls have the ids of other calls of a batch, so that they belong to another one.
 
     In one message with those, no id would show to which of them a result belongs.
     """
-    earlier = {call.id: call for n in callers for call in calls_at[n]}
     for call in calls:
-        other = earlier.get(call.id)
+        other = by_id.get(call.id)
         if other is not None and (other.name, other.arguments) != (call.name, call.arguments):
             return True
     return False

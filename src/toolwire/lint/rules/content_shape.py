@@ -24,7 +24,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, put
-from toolwire.conversation.observations import Observation
+from toolwire.conversation.observations import Observation, is_left_out
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Message, Opaque, Part, Result, Text
 from toolwire.lint.examples.blocks import (
@@ -244,10 +244,13 @@ def _blank_text(
 ) -> Iterator[_Fault]:
     """Check for blank texts beside other parts, and for a message without any content.
 
-    A message without parts is not written to another wire.
+    Another wire does not get a message without content, and needs no blank reply.
     """
+    if not own_wire and is_left_out(message):
+        return
     texts = [part for part in message.parts if is_blank(part)]
-    if texts and len(texts) < len(message.parts):
+    is_blank_reply = not own_wire and message.role == "assistant"
+    if texts and (is_blank_reply or len(texts) < len(message.parts)):
         for text in texts:
             yield _Fault(
                 text.path,

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call, Message
 from toolwire.lint.examples.chat import blocks_example
 from toolwire.lint.facts import Facts
@@ -70,6 +71,7 @@ RULE = Rule(
     fix=_fix,
     order=48,
     concerns=lambda profile: profile.must_end_with_user_or_tool or bool(profile.no_prefill_models),
+    ruled_out_by=(Observation.ENDS_WITH_USER,),
     bad=(
         Example("mistral", "mistral", {"messages": [_USER, _REPLY]}),
         blocks_example(_USER, _REPLY, model="claude-opus-4-6"),
