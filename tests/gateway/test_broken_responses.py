@@ -104,3 +104,11 @@ def test_a_stream_without_an_end_mark_is_complete_after_its_finish_reason() -> N
     pieces = [piece for piece in CHAT_STREAM if b"[DONE]" not in piece]
     with scripted_gateway("openai-chat", streams(*pieces)) as door:
         assert ask(door.url, "openai-chat", stream=True).content == b"".join(pieces)
+
+
+@pytest.mark.parametrize("client", CLIENTS[1:])
+def test_a_translated_stream_that_ends_early_names_its_upstream(client: str) -> None:
+    with scripted_gateway("openai-chat", streams(*CHAT_STREAM[:3])) as door:
+        got = ask(door.url, client, stream=True)
+    assert got.status_code == 200
+    assert "openai: the stream ended before the answer was over; send the request again" in got.text

@@ -7,6 +7,7 @@ from toolwire.gateway.errors import UpstreamFailed
 from toolwire.gateway.forward import connection_failure
 from toolwire.providers.http.upstream import CONNECTION_ERRORS
 from toolwire.streaming.events import StreamError
+from toolwire.wires.engine.stream import STREAM_CUT
 
 UNREADABLE = (*CONNECTION_ERRORS, InputError, ValueError)
 """What is raised when a response breaks off, is no response of its wire, or is too large."""
@@ -64,10 +65,15 @@ def wrong_content(data: bytes, provider: str, *, expected: str) -> UpstreamFaile
     )
 
 
+def cut_message(provider: str) -> str:
+    """The error of a stream that ends before its last event."""
+    return f"{provider}: {STREAM_CUT}; {_SEND_AGAIN}"
+
+
 def stream_failure(fault: StreamError, provider: str) -> UpstreamFailed:
     """An error event as the failure of an upstream. Its code decides the status, not its text."""
     if fault.cut:
-        return UpstreamFailed(f"{provider}: {fault.message}; {_SEND_AGAIN}", 502)
+        return UpstreamFailed(cut_message(provider), 502)
     code = fault.code or ""
     if code.isascii() and code.isdigit() and 400 <= int(code[:9]) < 600:
         status = int(code)

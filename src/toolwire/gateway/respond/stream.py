@@ -15,6 +15,7 @@ from toolwire.gateway.request import GatewayRequest
 from toolwire.gateway.respond.failures import (
     UNREADABLE,
     broken_response,
+    cut_message,
     is_page,
     stream_failure,
     unreadable_response,
@@ -33,10 +34,8 @@ from toolwire.gateway.translation.response_identity import IdentityFiller
 from toolwire.gateway.translation.response_stream import ResponseStream
 from toolwire.providers.http.response import LARGEST_BODY, Response
 from toolwire.providers.http.upstream import CONNECTION_ERRORS
-from toolwire.streaming.events import StreamError
 from toolwire.streaming.framing.aws import complete_size
 from toolwire.streaming.stream_translator import StreamTranslator
-from toolwire.wires.engine.stream import STREAM_CUT
 
 _DRAIN_SECONDS = 0.25
 """The time a server has to end a stream that is over, so that its connection can be used again."""
@@ -69,7 +68,10 @@ def _is_whole(request: GatewayRequest, response: Response) -> bool:
 async def _respond_translated(request: GatewayRequest, response: Response) -> None:
     record = request.record
     stream = ResponseStream(
-        request.translator, request.upstream_request, array=request.json_array()
+        request.translator,
+        request.upstream_request,
+        array=request.json_array(),
+        cut_message=cut_message(record.upstream),
     )
     writer = ResponseWriter(
         request,
@@ -231,7 +233,7 @@ class _PassthroughStream:
             self._check_start(self._incomplete, complete=True)
         end = self._read_end()
         if writer.started and not record.error and end.cut:
-            self._end_with_error(stream_failure(StreamError(STREAM_CUT, cut=True), record.upstream))
+            self._end_with_error(UpstreamFailed(cut_message(record.upstream), 502))
         await writer.end(self._edit(self._incomplete))
         record.usage, record.finish_reason = end.usage, end.finish_reason
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from toolwire.codec import decode
 from toolwire.conversation.json import dump
 from toolwire.conversation.model import Loss, Usage, real_losses
@@ -58,13 +60,20 @@ class ResponseStream:
     """Translates the bytes of a model's stream into bytes for the client."""
 
     def __init__(
-        self, translator: Translator, request: UpstreamRequest, *, array: JsonArray | None = None
+        self,
+        translator: Translator,
+        request: UpstreamRequest,
+        *,
+        array: JsonArray | None = None,
+        cut_message: str = "",
     ) -> None:
+        """`cut_message` is the error of a stream that ends early, instead of the reader's own."""
         self._translator = translator
         self._array = array
         # An object of its own: a stream that edits itself would be a reference cycle, which stays
         # in memory until the garbage collector finds it.
         self._edits = ResponseEdits(translator, request)
+        self._cut_message = cut_message
         self._stream: StreamTranslator[bytes] = StreamTranslator(
             translator.wire,
             translator.api.wire,
@@ -120,6 +129,7 @@ class ResponseStream:
 
     def end(self) -> list[bytes]:
         """Translate what is left when the model has ended its stream."""
+        self._edits.cut_message = self._cut_message
         return self._stream.end()
 
     def fail(self, message: str) -> list[bytes]:
@@ -165,12 +175,21 @@ class ResponseEdits(ClientEdits):
         self.whole_turn: Message | None = None
         """The turn, if the provider sent it as a whole."""
         self.has_token = False
+        self.cut_message = ""
+        """The error of a stream that ended early, once it has ended."""
 
     def edit_events(self, events: list[Event]) -> list[Event]:
         """Note reasoning and signatures on the way to the client."""
+        if self.cut_message:
+            events = [self._name_cut(event) for event in events]
         if self.keeps_bytes and not self._has_reasoning:
             self._has_reasoning = any(map(_has_reasoning, events))
         return super().edit_events(events)
+
+    def _name_cut(self, event: Event) -> Event:
+        if isinstance(event, StreamError) and event.cut:
+            return replace(event, message=self.cut_message)
+        return event
 
     def edit_chunks(self, chunks: list[Chunk]) -> list[Chunk]:
         """Add ids, and count blocks."""
