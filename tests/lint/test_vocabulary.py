@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from toolwire import check, repair
-from toolwire.conversation.json import JSON
+from toolwire import check, repair, translate
+from toolwire.conversation.json import JSON, get
 
 CALL: JSON = {"type": "tool-call", "toolCallId": "a", "toolName": "f", "input": {}}
 RESULT: JSON = {
@@ -34,3 +34,17 @@ def test_a_call_in_such_a_message_is_not_lost() -> None:
         ]
     }
     assert repair(body, "ai-sdk").body == body
+
+
+def test_calls_and_texts_in_a_message_of_an_unknown_role_are_the_models() -> None:
+    call: JSON = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    result: JSON = {"role": "tool", "tool_call_id": "a", "content": "ok"}
+    unknown: JSON = {"role": "planner", "content": "Let me see.", "tool_calls": [call]}
+    body: JSON = {"messages": [{"role": "user", "content": "hi"}, unknown, result]}
+    for encoded in (translate(body, "cohere", "openai-chat"), repair(body, "cohere")):
+        assert get(encoded.body, ("messages", 1)) == {
+            "role": "assistant",
+            "content": "Let me see.",
+            "tool_calls": [call],
+        }
+        assert get(encoded.body, ("messages", 2, "tool_call_id")) == "a"

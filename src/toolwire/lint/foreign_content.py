@@ -6,6 +6,8 @@ This module knows no rule and no wire.
 
 from __future__ import annotations
 
+from msgspec import UnsetType
+
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.part_map import PartMap
@@ -27,13 +29,37 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
         return found
     for message in facts.messages:
         calls = foreign_calls(message)
-        if has_foreign_role(facts, message):
+        if is_unread(message):
+            content = _read_content(message.raw) if calls else None
+            if content is not None:
+                found[message] = (*content, *calls)
+        elif has_foreign_role(facts, message):
             found[message] = (*message.parts, *calls)
         elif calls or any(part.__class__ is Opaque for part in message.parts):
             parts = tuple([_known_part(part) or part for part in message.parts])
             if calls or any(new is not old for new, old in zip(parts, message.parts, strict=True)):
                 found[message] = (*parts, *calls)
     return found
+
+
+def is_unread(message: Message) -> bool:
+    """True if the wire read nothing of a message, because it does not know the role."""
+    only = message.parts[0] if len(message.parts) == 1 else None
+    return isinstance(only, Opaque) and only.path == message.path
+
+
+def _read_content(message: JSON | UnsetType) -> tuple[Part, ...] | None:
+    """The texts of a message; None if it also holds something else."""
+    content = message.get("content") if isinstance(message, dict) else None
+    if content is None or isinstance(content, str):
+        return (Text(content),) if content else ()
+    texts: list[Part] = []
+    for block in content if isinstance(content, list) else [content]:
+        text = block.get("text") if isinstance(block, dict) else block
+        if not isinstance(text, str):
+            return None
+        texts.append(Text(text))
+    return tuple(texts)
 
 
 def has_foreign_role(facts: Facts, message: Message) -> bool:

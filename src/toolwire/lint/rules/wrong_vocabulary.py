@@ -20,7 +20,7 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, Message, Part, Result, Source
+from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
 from toolwire.lint.examples.blocks import (
     HI,
     assistant_blocks,
@@ -41,7 +41,12 @@ from toolwire.lint.examples.chat import (
 from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import with_messages
-from toolwire.lint.foreign_content import foreign_calls, foreign_content, has_foreign_role
+from toolwire.lint.foreign_content import (
+    foreign_calls,
+    foreign_content,
+    has_foreign_role,
+    is_unread,
+)
 from toolwire.lint.items import input_items, with_items
 from toolwire.lint.orphans import reported_orphans
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
@@ -171,12 +176,16 @@ def _write_anew(facts: Facts) -> FixedConversation | None:
     if not changes:
         return None
     messages = [
-        Message(message.role, parts_of[message], source=Source(path=message.path))
-        if message in parts_of
-        else message
+        _with_parts(message, parts_of[message]) if message in parts_of else message
         for message in facts.messages
     ]
     return FixedConversation(with_messages(facts.conversation, messages), tuple(changes))
+
+
+def _with_parts(message: Message, parts: tuple[Part, ...]) -> Message:
+    """The message with other parts; calls in a message of an unknown role are the model's."""
+    role: Role = "assistant" if is_unread(message) else message.role
+    return Message(role, parts, source=Source(path=message.path))
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | FixedConversation | None:
