@@ -10,6 +10,7 @@ from msgspec import UNSET
 from oracles import BODY_ORACLES, DOCUMENTED, Input, Oracle
 
 from toolwire import DecodeError, Reasoning, Text, decode, translate
+from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, get
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire as named_wire
@@ -133,10 +134,15 @@ def call_ids(body: JSON, wire: str) -> list[str]:
 
 
 def _has_unique_ids(body: JSON, wire: str) -> bool:
-    """True if the client's calls of an answer all have ids of their own, and there are no others."""
+    """True if the client's calls of an answer all have ids of their own, and there are no others.
+
+    An id that was minted once may be left out, and is then minted again from the id of the answer,
+    which a stream may send last.
+    """
     calls = decode(body, wire, "response").calls()
     return len({call.id for call in calls}) == len(calls) and all(
-        call.origin == "wire" and call.executor == "client" for call in calls
+        call.origin == "wire" and call.executor == "client" and not is_minted(call.id)
+        for call in calls
     )
 
 
