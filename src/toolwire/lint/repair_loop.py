@@ -299,7 +299,7 @@ def _positions(
 
 
 def _is_same_call(before: Call, after: Call) -> bool:
-    if after.id == before.id:
+    if (after.id, after.name) == (before.id, before.name):
         return True
     return (after.name, after.arguments) == (before.name, before.arguments)
 
