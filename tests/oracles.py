@@ -101,6 +101,8 @@ def results_that_moved(before: Conversation, after: Conversation) -> list[str]:
     no calls without a name: a repair may give one the name of another.
     """
     calls = Counter(_call_content(call) for call in before.calls())
+    for content, count in Counter(_call_content(call) for call in after.calls()).items():
+        calls[content] = max(calls[content], count)  # a repair may make arguments equal
     results = Counter(_result_content(result) for result in before.results())
     owners = {
         _result_content(pair.result): _call_content(pair.call)
