@@ -82,13 +82,15 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
             `Call.result`, for errors.
 
     Raises:
-        UsageError: No pending call has one of the ids, or several calls of the turn have it.
+        UsageError: No pending call has one of the ids, or several calls of the turn have it, or the
+            turn has a result under it that belongs to no certain call.
     """
     facts = _facts(body, wire)
     calls_by_id: dict[str, list[Call]] = {}
     for call in _pending_calls(facts):
         calls_by_id.setdefault(call.id, []).append(call)
     shared = Counter(call.id for call in _recent_calls(facts))
+    unpaired = _unpaired_result_ids(facts)
     new_results: PartMap[Call, Result] = PartMap()
     for call_id, output in results.items():
         calls = calls_by_id.get(call_id, [])
@@ -99,6 +101,11 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
             raise UsageError(reason, wire=wire)
         if shared[call_id] > 1:
             reason = f"{shared[call_id]} calls have the id {call_id!r}: repair the history first"
+            raise UsageError(reason, wire=wire, path=calls[0].path)
+        if call_id in unpaired:
+            reason = (
+                f"a result for {call_id!r} belongs to no certain call: repair the history first"
+            )
             raise UsageError(reason, wire=wire, path=calls[0].path)
         new_results[calls[0]] = _make_result(calls[0], output, wire)
     return _add_results(facts, new_results)
@@ -119,6 +126,16 @@ def _pending_calls(facts: Facts) -> list[Call]:
         return []
     server_calls = PartSet(facts.server_calls_as_client)
     return [call for call in turn.calls if call not in facts.result_of and call not in server_calls]
+
+
+def _unpaired_result_ids(facts: Facts) -> set[str]:
+    """The ids of results in the last turn that are paired with no call."""
+    followers = facts.turns[-1].follower_indexes if facts.turns else ()
+    return {
+        result.call_id
+        for result in facts.results_without_call
+        if facts.message_index(result) in followers
+    }
 
 
 def _recent_calls(facts: Facts) -> list[Call]:
