@@ -189,7 +189,7 @@ def count_at(value: JSON, *path: str) -> int | None:
     return number if isinstance(number, int) else None
 
 
-_TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
+_TEXT_TYPES = ("text", "input_text", "output_text")
 
 
 def single_text(content: list[JSON]) -> JSON:
