@@ -679,3 +679,22 @@ def a_text_is_cut_inside_a_character(history: HistoryEditor, n: int) -> bool:
     half = history.shape.text_message("user", "It is CUT")
     history.insert(0, json.loads(json.dumps(half).replace("CUT", "\\ud83d")))
     return True
+
+
+@register_break(lambda profile: bool(profile.refused_message_fields), "field-refused")
+def a_reply_has_a_field_of_another_server(history: HistoryEditor, n: int) -> bool:
+    if history.shape.block_field or history.shape.calls_are_items:
+        return False
+    message = history.messages[history.message_index(history.pairs[n][0])]
+    assert isinstance(message, dict)
+    message["reasoning_content"] = "hm"
+    return True
+
+
+@register_break(lambda profile: bool(profile.item_id_prefixes), "item-shape")
+def a_text_of_the_user_has_the_type_of_an_output(history: HistoryEditor, n: int) -> bool:
+    if not history.shape.has_item_ids:
+        return False
+    block: JSON = {"type": "output_text", "text": "Are you there?"}
+    history.insert(0, {"type": "message", "role": "user", "content": [block]})
+    return True

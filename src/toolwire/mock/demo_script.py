@@ -53,7 +53,7 @@ _ROWS = (
     Directive(
         "say-as-text",
         "",
-        "the calls are written into the text, in tags, as models without tools of their own do",
+        "the calls are written into the text, in tags, as models without a tool API do",
     ),
     Directive(
         "cut",
