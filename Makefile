@@ -8,8 +8,8 @@ SHELL := /bin/bash
 help: ## show these targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-# Many tests wait for a socket, a disk or another process: two at a time on each core.
-WORKERS := $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
+# Many tests wait for a socket, a disk or another process: three at a time on each core.
+WORKERS := $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # The first installation takes half a minute and more: it shows what it does.
 VERBOSE_PIP := $(BIN)/python -m pip --disable-pip-version-check install --no-compile --progress-bar off
