@@ -217,3 +217,30 @@ def test_a_reply_to_continue_ends_without_white_space(source: str, target: str) 
     assert [part.text for part in last.parts if isinstance(part, Text)] == ["{"]
     assert _errors(sent.body, target) == []
     assert [change.name for change in sent.changes] == ["content-shape"]
+
+
+@pytest.mark.parametrize("target", ["mistral", "openai-chat", "bedrock", "gemini"])
+def test_text_beside_the_first_of_two_results_does_not_part_them_on_another_wire(
+    target: str,
+) -> None:
+    calls: list[JSON] = [
+        {"type": "tool_use", "id": f"t{n}", "name": "f", "input": {"n": n}} for n in range(2)
+    ]
+    results: list[JSON] = [
+        {"type": "tool_result", "tool_use_id": f"t{n}", "content": f"result {n}"} for n in range(2)
+    ]
+    body: JSON = {
+        "model": "m",
+        "max_tokens": 9,
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": calls},
+            {"role": "user", "content": [results[0], {"type": "text", "text": "and this"}]},
+            {"role": "user", "content": [results[1]]},
+        ],
+    }
+    sent = translate(body, "anthropic", target)
+    assert _errors(sent.body, target) == []
+    pairs = decode(sent.body, target).pairs()
+    assert [pair.result and "result" in pair.result.text for pair in pairs] == [True, True]
+    assert "and this" in json.dumps(sent.body)

@@ -87,7 +87,8 @@ def _is_separated(facts: PairFacts, batch: CallBatch, indexes: set[int]) -> bool
     end = batch.caller_indexes[-1]
     if min(indexes) <= end:
         return True  # a client's result inside the message with its call
-    between = (n for n in range(end + 1, max(indexes)) if n not in indexes)
+    # Another wire gets what stands beside a result as a message of its own.
+    between = (n for n in range(end + 1, max(indexes)) if n not in indexes or not facts.own_wire)
     if not all(facts.holds_only_results(n) for n in between):
         return True
     return any(facts.text_after_calls(n) for n in batch.caller_indexes)
