@@ -42,25 +42,6 @@ _BROKEN = r"(?:invalid|malformed|broken|unparsable|failed to parse)"
 _OTHER_FORMAT = rf"(?:{UNSUPPORTED}|supported values|expected tags|any variant)"
 BROKEN_CALL_RULES = ("args-invalid-json", "args-empty-string", "args-wrong-type", "args-merged")
 
-_ABOUT_STREAMS = (
-    ErrorPattern(
-        r"\btool_call_(?:start|args|end|chunk)\b|tool call (?:is )?already (?:in progress|started"
-        r"|open)"
-        r"|tool[ -_]?input[ -_]?(?:delta|part|start|end)|(?:text|reasoning) part \S{1,80} not found"
-        r"|input_json_delta|content_block_(?:start|delta|stop)|tool call (?:delta|chunk|fragment)",
-        rules=(
-            "stream-multi-call-chunk",
-            "stream-aborted-call",
-            "stream-index-missing",
-            "stream-id-null",
-            "stream-id-late",
-            "stream-index-dup",
-        ),
-        meaning="the events of a streamed call seem to be incomplete or in the wrong order",
-        example="Cannot send 'TOOL_CALL_START' event: A tool call is already in progress.",
-    ),
-)
-
 ABOUT_NAMES = (
     ErrorPattern(
         near(TOOL_NAME, DUPLICATE)
