@@ -43,6 +43,7 @@ def translate(
     server_tools: ServerToolPolicy = "auto",
     cache_breakpoints: BreakpointPolicy = "keep",
     repair: bool | None = None,
+    abandon_pending: bool = False,
     request: RequestInfo = NO_REQUEST,
 ) -> Encoded:
     """Translate a body of one wire to a body of another.
@@ -59,6 +60,8 @@ def translate(
             some if the source has none and the target caches nothing without them.
         repair: Apply safe fixes so that the target accepts the history. By default a body is
             repaired unless `ids` is given; a response for another wire has nothing to repair.
+        abandon_pending: Let the repair add an error result to the calls at the end that wait for
+            their results. By default they stay: see `pending` and `resume`.
         request: Facts about the request that a response answers: its body in the target wire, and
             the time. They fill the fields that every response of the target has and the source
             lacks.
@@ -81,6 +84,7 @@ def translate(
         server_tools=server_tools,
         cache_breakpoints=cache_breakpoints,
         repair=repairs,
+        abandon_pending=abandon_pending,
         request=request,
     )
 
@@ -94,6 +98,7 @@ def translate_conversation(
     server_tools: ServerToolPolicy = "auto",
     cache_breakpoints: BreakpointPolicy = "keep",
     repair: bool = True,
+    abandon_pending: bool = False,
     request: RequestInfo = NO_REQUEST,
 ) -> Encoded:
     """Repair a conversation for a target and write it as a body of the target's wire."""
@@ -110,6 +115,7 @@ def translate_conversation(
             ids=ids,
             server_tools=server_tools,
             cache_breakpoints=cache_breakpoints,
+            abandon_pending=abandon_pending,
         )
         return present(encoded, conversation, own_wire=False)
     encoded = encode_in_full(
@@ -122,7 +128,9 @@ def translate_conversation(
         request=request,
     )
     if own_wire and repair:
-        encoded = _repair_on_own_wire(conversation, encoded, profile)
+        encoded = _repair_on_own_wire(
+            conversation, encoded, profile, abandon_pending=abandon_pending
+        )
     return present(encoded, conversation, own_wire=own_wire)
 
 
@@ -134,6 +142,7 @@ def _run_stages(
     ids: IdMapInput,
     server_tools: ServerToolPolicy,
     cache_breakpoints: BreakpointPolicy,
+    abandon_pending: bool,
 ) -> Encoded:
     """The stages of a request after reading: repair, lower, fit ids and names, write."""
     reverse_map = NO_MAP if ids is None else IdMap.of(ids)
@@ -142,7 +151,9 @@ def _run_stages(
     if may_have_foreign_content(conversation, observations):
         conversation, conversions = write_in_own_vocabulary(conversation)
         observations = observe(conversation, wire.name)
-    repaired = repair_for_translation(conversation, profile, observations)
+    repaired = repair_for_translation(
+        conversation, profile, observations, abandon_pending=abandon_pending
+    )
     wire = wire_for_model(wire, profile, repaired.conversation)
     lowering = lower(
         repaired.conversation,
@@ -164,29 +175,35 @@ def _run_stages(
     encoded.ids = encoded.ids.after(repaired.ids)
     encoded.changes = [*conversions, *repaired.changes] if conversions else repaired.changes
     if not observations.holds(Observation.OTHER_WIRE):
-        return _repair_verbatim_messages(encoded, wire, profile)
+        return _repair_verbatim_messages(encoded, wire, profile, abandon_pending=abandon_pending)
     encoded.findings = _errors(repaired)
     encoded.well_formed = _stays_well_formed(repaired, profile)
     return encoded
 
 
-def _repair_on_own_wire(conversation: Conversation, encoded: Encoded, profile: Profile) -> Encoded:
+def _repair_on_own_wire(
+    conversation: Conversation, encoded: Encoded, profile: Profile, *, abandon_pending: bool
+) -> Encoded:
     """Repair a conversation that stays on its wire; an edited one is read again as it was written.
 
     The rules about the JSON of the wire have to see the body that the provider gets.
     """
     if not conversation.pristine:
         conversation = read_body(encoded.body, conversation.wire, conversation.kind)
-    return _with_repairs(encoded, repair_on_own_wire(conversation, profile, unsafe=False))
+    repaired = repair_on_own_wire(conversation, profile, abandon_pending=abandon_pending)
+    return _with_repairs(encoded, repaired)
 
 
-def _repair_verbatim_messages(encoded: Encoded, wire: Wire, profile: Profile) -> Encoded:
+def _repair_verbatim_messages(
+    encoded: Encoded, wire: Wire, profile: Profile, *, abandon_pending: bool
+) -> Encoded:
     """Repair a body in which some messages are written as they were read from the target's wire.
 
     No stage before has seen their JSON, which may be what the provider refuses.
     """
     conversation = read_body(encoded.body, wire.name, "request")
-    return _with_repairs(encoded, repair_on_own_wire(conversation, profile, unsafe=False))
+    repaired = repair_on_own_wire(conversation, profile, abandon_pending=abandon_pending)
+    return _with_repairs(encoded, repaired)
 
 
 def _with_repairs(encoded: Encoded, repaired: RepairedConversation) -> Encoded:

@@ -44,6 +44,11 @@ DIFF_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
     is_flag=True,
     help="Pair results and arguments with calls by order if nothing else identifies the call.",
 )
+@click.option(
+    "--abandon-pending",
+    is_flag=True,
+    help="Add error results to calls at the end that still wait for their results.",
+)
 @click.option("--diff", "show_diff", is_flag=True, help="Write a diff instead of the body.")
 @click.option("--in-place", is_flag=True, help="Overwrite FILE; FILE.bak keeps the old content.")
 @click.option("--output", metavar="FILE", help="Write to another file instead of stdout.")
@@ -65,6 +70,7 @@ def command(
     target: str | None,
     kind: Kind | None,
     unsafe: bool,
+    abandon_pending: bool,
     show_diff: bool,
     in_place: bool,
     output: str | None,
@@ -93,7 +99,7 @@ def command(
     session = read_session(file or "-", source=source, target=target, kind=kind, line=line)
     original, skipped_lines = session.content, session.skipped_lines
     with name_file_in_errors(file):
-        repaired = session.repair(unsafe=unsafe, target=target)
+        repaired = session.repair(unsafe=unsafe, abandon_pending=abandon_pending, target=target)
     backup: Path | None = None
     if in_place:
         backup = session.save()

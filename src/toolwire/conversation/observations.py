@@ -78,16 +78,18 @@ class Observation:
     """The body was read by a parser that refuses half a character, and was not edited since."""
     ENDS_WITH_USER = 1 << 20
     """The last message is of a user or a tool, and every target gets it."""
-    ACCEPTED_IDS = 1 << 21
+    NO_PENDING_CALLS = 1 << 21
+    """If `RESULTS_IN_PLACE` holds, so do the results of the calls at the very end."""
+    ACCEPTED_IDS = 1 << 22
     """The target accepts the id of every call and result. This and what follows depends on the
     target, and is only known on its own wire."""
-    ACCEPTED_NAMES = 1 << 22
+    ACCEPTED_NAMES = 1 << 23
     """The target accepts the name of every tool."""
-    ACCEPTED_ARGUMENTS = 1 << 23
+    ACCEPTED_ARGUMENTS = 1 << 24
     """The arguments of every call have the form that the target expects."""
 
 
-ALL = (1 << 21) - 1
+ALL = (1 << 22) - 1
 """All properties that one pass sees."""
 SERVER_TOOL_IDS = ("srvtoolu_", "mcptoolu_")
 """Prefixes of ids that a provider gives to calls that it runs itself."""
@@ -124,6 +126,11 @@ class Observations:
     def holds(self, flags: int) -> bool:
         """True if all of these properties hold."""
         return not flags & ~self.flags
+
+    def require_all_results(self) -> None:
+        """Take calls at the end that wait for their results for calls without results."""
+        if not self.holds(Observation.NO_PENDING_CALLS):
+            self.flags &= ~Observation.RESULTS_IN_PLACE
 
 
 def observe(conversation: Conversation, target: str) -> Observations:
@@ -218,6 +225,8 @@ def observe(conversation: Conversation, target: str) -> Observations:
             missing |= Observation.PLAIN
             if pending:
                 missing |= Observation.RESULTS_IN_PLACE
+    if pending:
+        missing |= Observation.NO_PENDING_CALLS
     last = conversation.messages[-1] if conversation.messages else None
     if last is not None and (last.role in ("assistant", "system") or is_left_out(last)):
         missing |= Observation.ENDS_WITH_USER

@@ -78,6 +78,7 @@ def repair(
     kind: Kind = "request",
     *,
     unsafe: bool = False,
+    abandon_pending: bool = False,
     target: str | None = None,
 ) -> Repaired:
     """Make a history acceptable to its provider and list every change.
@@ -91,6 +92,8 @@ def repair(
         kind: `request`, `response` or `stream`.
         unsafe: Assign results and arguments to calls by their order where nothing else shows the
             call. By default, such results become text.
+        abandon_pending: Add an error result to the calls at the end that wait for their results.
+            By default they stay: see `pending` and `resume`.
         target: The profile that the history goes to, on the same wire; `translate` repairs for
             other wires.
 
@@ -102,17 +105,28 @@ def repair(
         stream = stream_facts(body, wire, profile)
         return Repaired(list(stream.events), [], _stream_findings(stream))
     conversation = decode_in_full(body, wire, kind)  # type: ignore[arg-type]
-    return repair_and_write(conversation, profile, unsafe=unsafe)
+    return repair_and_write(conversation, profile, unsafe=unsafe, abandon_pending=abandon_pending)
 
 
 def repair_and_write(
-    conversation: Conversation, profile: Profile, *, unsafe: bool, only_changes: bool = False
+    conversation: Conversation,
+    profile: Profile,
+    *,
+    unsafe: bool = False,
+    abandon_pending: bool = False,
+    only_changes: bool = False,
 ) -> Repaired:
     """Repair a conversation on its own wire, and write it.
 
     With `only_changes`, the findings of a conversation that needs no change are left out.
     """
-    done = repair_on_own_wire(conversation, profile, unsafe=unsafe, only_changes=only_changes)
+    done = repair_on_own_wire(
+        conversation,
+        profile,
+        unsafe=unsafe,
+        abandon_pending=abandon_pending,
+        only_changes=only_changes,
+    )
     source = conversation.source
     return Repaired(
         body_as_given(done.conversation.source.body, source),

@@ -155,8 +155,10 @@ class Facts(PairFacts):
     @lazy_property
     def pending_calls(self) -> list[Call]:
         """The open calls at the end of the history, followed by nothing but results: their results
-        may still be added.
+        may still be added, unless the history is sent now.
         """
+        if self.abandon_pending:
+            return []
         batch = self.batches[-1] if self.open_calls and self.batches else None
         if batch is None or not all(
             self.holds_only_results(n)

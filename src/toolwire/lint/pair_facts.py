@@ -57,7 +57,12 @@ class PairFacts:
     """A conversation, the profile of its target, and how calls and results pair up."""
 
     def __init__(
-        self, conversation: Conversation, profile: Profile, observations: Observations | None = None
+        self,
+        conversation: Conversation,
+        profile: Profile,
+        observations: Observations | None = None,
+        *,
+        abandon_pending: bool = False,
     ) -> None:
         self.conversation = conversation
         self.profile = profile
@@ -66,6 +71,8 @@ class PairFacts:
         self.own_wire = conversation.wire == profile.wire
         """True if the conversation was read from the wire of the target: then the target gets the
         JSON of its body."""
+        self.abandon_pending = abandon_pending
+        """True if no result will be added to the calls at the end: the history is sent now."""
         self._observations = observations
         self.computed: dict[Callable[..., object], object] = {}
         """Values of functions of these facts (`once_per_history`)."""
@@ -73,7 +80,10 @@ class PairFacts:
     @lazy_property
     def observations(self) -> Observations:
         """The observations of one cheap pass."""
-        return self._observations or observe(self.conversation, self.profile.wire)
+        observations = self._observations or observe(self.conversation, self.profile.wire)
+        if self.abandon_pending:
+            observations.require_all_results()
+        return observations
 
     @lazy_property
     def calls(self) -> list[Call]:

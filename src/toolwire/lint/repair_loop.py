@@ -48,17 +48,29 @@ class RepairedConversation(Struct, frozen=True):
 
 
 def repair_for_translation(
-    conversation: Conversation, profile: Profile, observations: Observations
+    conversation: Conversation,
+    profile: Profile,
+    observations: Observations,
+    *,
+    abandon_pending: bool = False,
 ) -> RepairedConversation:
     """Apply safe fixes for a target on another wire."""
+    if abandon_pending:
+        observations.require_all_results()
     rules = rules_for_translation(profile, observations.flags)
     if not rules:
         return RepairedConversation(conversation, [], [], NO_MAP, observations)
-    return _repair(Facts(conversation, profile, observations), rules, unsafe=False)
+    facts = Facts(conversation, profile, observations, abandon_pending=abandon_pending)
+    return _repair(facts, rules, unsafe=False)
 
 
 def repair_on_own_wire(
-    conversation: Conversation, profile: Profile, *, unsafe: bool, only_changes: bool = False
+    conversation: Conversation,
+    profile: Profile,
+    *,
+    unsafe: bool = False,
+    abandon_pending: bool = False,
+    only_changes: bool = False,
 ) -> RepairedConversation:
     """Apply the fixes of all rules to a conversation that stays on its wire.
 
@@ -66,10 +78,11 @@ def repair_on_own_wire(
         conversation: what to repair.
         profile: the provider that gets it.
         unsafe: True to guess by order.
+        abandon_pending: True if calls at the end get no results any more.
         only_changes: True if findings are not needed: rules without a fix are not checked, unless
             another one is broken.
     """
-    facts = Facts(conversation, profile)
+    facts = Facts(conversation, profile, abandon_pending=abandon_pending)
     rules = fixable_rules(facts) if only_changes else rules_to_check(facts)
     return _repair(facts, rules, unsafe=unsafe)
 
@@ -151,7 +164,8 @@ class Repair:
         conversation = None if fixed is None else _apply(fixed, self._facts)
         if fixed is None or conversation is None:
             return None
-        facts = Facts(conversation, self._facts.profile)
+        abandon_pending = self._facts.abandon_pending
+        facts = Facts(conversation, self._facts.profile, abandon_pending=abandon_pending)
         # No fix adds half a character, so a history that had none needs no further look.
         facts.observations.flags |= self._facts.observations.flags & Observation.WHOLE_CHARACTERS
         rules = frozenset(rules_to_check(facts))

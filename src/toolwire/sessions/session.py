@@ -125,18 +125,28 @@ class Session:
         """
         return self.locate(check(self.body, self.wire, self._kind, target=target))
 
-    def repair(self, *, unsafe: bool = False, target: str | None = None) -> Repaired:
+    def repair(
+        self, *, unsafe: bool = False, abandon_pending: bool = False, target: str | None = None
+    ) -> Repaired:
         """Make the history acceptable to its provider and list every change.
 
         Args:
             unsafe: Assign results and arguments by their order where nothing else shows the call.
+            abandon_pending: Add an error result to the calls at the end that wait for theirs.
             target: The profile that the history goes to, on the same wire.
         """
         changes: list[Change] = []
         ids = IdMap()
         for _ in range(_MOST_REPAIRS):
             before = self.body
-            done = repair(before, self.wire, self._kind, unsafe=unsafe, target=target)
+            done = repair(
+                before,
+                self.wire,
+                self._kind,
+                unsafe=unsafe,
+                abandon_pending=abandon_pending,
+                target=target,
+            )
             located = self.locate(done.changes)
             if done.changes:
                 self.body = done.body

@@ -62,7 +62,7 @@ def forward_unchanged(
         given = put(client_body, ("model",), model)
     conversation = decode_in_full(given, wire)
     profile = resolve(target)[1]
-    repaired = repair_and_write(conversation, profile, unsafe=False, only_changes=True)
+    repaired = repair_and_write(conversation, profile, abandon_pending=True, only_changes=True)
     paired_by_order = request.paired_by_order(conversation)
     if isinstance(client_body, dict) and renames:
         body = repaired.body if repaired.changes else client_body

@@ -227,7 +227,10 @@ class Translator:
         if not self.same_wire and not conversation.settings.keys().isdisjoint(self._limits):
             conversation, refused = fit_settings(conversation, self.profile)
         encoded = translate_conversation(
-            conversation, self.target, cache_breakpoints=self.cache_breakpoints
+            conversation,
+            self.target,
+            cache_breakpoints=self.cache_breakpoints,
+            abandon_pending=True,
         )
         original = request.conversation
         client_body, body = original.source.body, encoded.body

@@ -4,9 +4,11 @@ This is not an error but the current state of the conversation: the tools may st
 user has to approve them. It is worth knowing, because most providers would refuse the history if it
 were sent now.
 
-There is no fix, neither safe nor unsafe: the program that runs the tools decides whether to send
-results, run the tools again or abandon the calls. `toolwire.pending` lists them. A call is not
-reported if a result that has no call follows it: another rule says what is wrong with the two.
+The program that runs the tools decides whether to send results, run the tools again or abandon the
+calls, so a repair leaves them alone by default. `toolwire.pending` lists them, `toolwire.resume`
+adds their results, and `toolwire repair --abandon-pending` adds results that say that the calls
+were interrupted. The gateway does the same, because a request that it gets is sent now. A call is
+not reported if a result that has no call follows it: another rule says what is wrong with the two.
 """
 
 from __future__ import annotations
