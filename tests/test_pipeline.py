@@ -8,6 +8,7 @@ from breaks import BREAKS, break_history
 from cases import ALL, CASES, Case
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rows import rows
 
 import toolwire
@@ -198,8 +199,10 @@ def test_a_well_formed_history_is_checked_by_no_rule_that_walks_it() -> None:
     sent = dump({**TOOLS, **body})  # type: ignore[dict-item]
     translated = translate(sent, "openai-chat", "anthropic")
     assert translated.changes == [] and translated.findings == []
-    flags = observe(decode(sent, "openai-chat"), "anthropic").flags
-    assert rules_for_translation(resolve("anthropic")[1], flags) == ()
+    conversation = decode(sent, "openai-chat")
+    for settings in (conversation.settings, {"model": "claude-opus-5"}):
+        flags = observe(replace(conversation, settings=settings), "anthropic").flags
+        assert rules_for_translation(resolve("anthropic")[1], flags) == ()
 
 
 def test_a_well_formed_history_on_its_own_wire_is_checked_by_few_rules() -> None:

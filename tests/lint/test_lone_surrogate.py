@@ -41,6 +41,15 @@ def test_no_half_of_a_character_reaches_another_wire(body: JSON | bytes, target:
     assert call.input == {"a": "\ufffd"}
 
 
+@pytest.mark.parametrize("target", ["anthropic", "bedrock", "mistral"])
+def test_arguments_that_hide_half_of_a_character_are_repaired_in_bytes_too(target: str) -> None:
+    sent = json.dumps(BODY).replace("cut \\ud83d", "cut").encode()
+    encoded = translate(sent, "openai-chat", target)
+    (call,) = decode(encoded.body, target).calls()
+    assert call.input == {"a": "\ufffd"} and encoded.losses == []
+    assert [change.name for change in encoded.changes] == ["lone-surrogate"]
+
+
 @pytest.mark.parametrize("body", [BODY, json.dumps(BODY).encode()], ids=["dict", "bytes"])
 def test_the_own_wire_keeps_everything_but_the_half(body: JSON | bytes) -> None:
     assert [finding.path for finding in check(body, "openai-chat")] == [

@@ -8,6 +8,8 @@ a well-formed history pays for this pass only. This module knows no rule and no 
 
 from __future__ import annotations
 
+import re
+
 from toolwire.conversation.json import SurrogateBytes
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartSet
@@ -75,7 +77,8 @@ class Observation:
     """Every call and result has a call id from its wire that is not a number, and no call has the
     id of an item beside it."""
     WHOLE_CHARACTERS = 1 << 19
-    """The body was read by a parser that refuses half a character, and was not edited since."""
+    """The messages were read by a parser that refuses half a character, and not edited since; no
+    arguments that are text hide one behind an escape."""
     ENDS_WITH_USER = 1 << 20
     """The last message is of a user or a tool, and every target gets it."""
     NO_PENDING_CALLS = 1 << 21
@@ -94,6 +97,7 @@ ALL = (1 << 22) - 1
 SERVER_TOOL_IDS = ("srvtoolu_", "mcptoolu_")
 """Prefixes of ids that a provider gives to calls that it runs itself."""
 REASONING_SETTINGS = ("effort", "budget")
+_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class Observations:
@@ -237,8 +241,12 @@ def observe(conversation: Conversation, target: str) -> Observations:
     if calls or results:
         missing |= _observe_calls(conversation, target, observations)
     missing |= _observe_settings(conversation, target, observations)
-    body_bytes = conversation.source.raw
-    if body_bytes is None or type(body_bytes) is SurrogateBytes or not conversation.pristine:
+    body = conversation.source
+    if (
+        body.raw is None
+        or body.messages is not conversation.messages
+        or type(body.raw) is SurrogateBytes
+    ):
         missing |= Observation.WHOLE_CHARACTERS
     observations.flags = ALL & ~missing
     return observations
@@ -271,8 +279,11 @@ def _observe_calls(conversation: Conversation, target: str, observations: Observ
         elif call.family == APPROVAL:
             missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
         arguments = call.args.content
-        if arguments.__class__ is str and arguments[:1] != "{":
-            missing |= Observation.OBJECT_ARGUMENTS
+        if arguments.__class__ is str:
+            if arguments[:1] != "{":
+                missing |= Observation.OBJECT_ARGUMENTS
+            if "\\u" in arguments and _ESCAPED_SURROGATE.search(arguments):
+                missing |= Observation.WHOLE_CHARACTERS
         if call.origin != "wire" or call.item is not None or call.id.isdecimal():
             missing |= Observation.WIRE_IDS
     for result in observations.results:
