@@ -85,11 +85,14 @@ def client_pairs(conversation: Conversation) -> list[Pair]:
     ]
 
 
-def _call_content(call: Call | None) -> str:
-    if call is None:
-        return ""
+def arguments_of(call: Call) -> str:
+    """The arguments in one spelling; some wires write no arguments as null, and some as nothing."""
     arguments = call.args.canonical
-    return f"{call.name} {'{}' if arguments in ('', 'null') else arguments}"  # no arguments
+    return "{}" if arguments in ("", "null") else arguments
+
+
+def _call_content(call: Call | None) -> str:
+    return "" if call is None else f"{call.name} {arguments_of(call)}"
 
 
 def _result_content(result: Result | None) -> str:
@@ -98,11 +101,13 @@ def _result_content(result: Result | None) -> str:
 
 def results_that_moved(before: Conversation, after: Conversation) -> list[str]:
     """Results that went to another call. Only calls and results whose content is unique count, and
-    no calls without a name: a repair may give one the name of another.
+    no calls without a name: a repair may give one the name of another. Calls whose content is new
+    do not count: a repair may change arguments, and a translation the name.
     """
     calls = Counter(_call_content(call) for call in before.calls())
     for content, count in Counter(_call_content(call) for call in after.calls()).items():
-        calls[content] = max(calls[content], count)  # a repair may make arguments equal
+        if calls[content]:
+            calls[content] = max(calls[content], count)  # a repair may make arguments equal
     results = Counter(_result_content(result) for result in before.results())
     owners = {
         _result_content(pair.result): _call_content(pair.call)

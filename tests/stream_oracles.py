@@ -7,7 +7,7 @@ from copy import deepcopy
 
 from cases import facts, nodes, same
 from msgspec import UNSET
-from oracles import BODY_ORACLES, DOCUMENTED, Input, Oracle
+from oracles import BODY_ORACLES, DOCUMENTED, Input, Oracle, arguments_of
 
 from toolwire import DecodeError, Reasoning, Text, decode, translate
 from toolwire.conversation.ids import is_minted
@@ -41,7 +41,7 @@ def contents(body: JSON, wire: str) -> tuple[list[tuple[str, str]], str, str]:
     """The calls, the text and the reasoning of an answer."""
     conversation = decode(body, wire, "response")
     parts = list(conversation.parts())
-    calls = [(c.name, c.args.canonical) for c in conversation.calls() if c.executor == "client"]
+    calls = [(c.name, arguments_of(c)) for c in conversation.calls() if c.executor == "client"]
     texts = [part.text for part in parts if isinstance(part, Text)]
     thoughts = [part.text for part in parts if isinstance(part, Reasoning)]
     return calls, "".join("".join(texts).split()), "".join("".join(thoughts).split())
