@@ -13,7 +13,7 @@ from toolwire.codec.encoded import write
 from toolwire.codec.fit import fit, wire_for_model
 from toolwire.conversation.id_map import NO_MAP, IdMap
 from toolwire.conversation.json import JSON, Body, load
-from toolwire.conversation.model import Change, Conversation, Finding, Kind
+from toolwire.conversation.model import Change, Conversation, Finding, Kind, Loss
 from toolwire.conversation.observations import Observation, observe
 from toolwire.conversation.parts import Opaque, Text
 from toolwire.errors import DecodeError, UsageError
@@ -29,7 +29,7 @@ from toolwire.wires import names, wire
 from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy, require_breakpoint_policy
 from toolwire.wires.engine.encode_context import NO_REQUEST, RequestInfo
 from toolwire.wires.engine.lowering import lower
-from toolwire.wires.engine.server_tools import ServerToolPolicy, require_policy
+from toolwire.wires.engine.server_tools import ServerToolPolicy, lower_server_tools, require_policy
 from toolwire.wires.engine.specs import CatalogueEntry, Wire, catalogue_entries
 
 
@@ -151,6 +151,11 @@ def _run_stages(
     if may_have_foreign_content(conversation, observations):
         conversation, conversions = write_in_own_vocabulary(conversation)
         observations = observe(conversation, wire.name)
+    losses: list[Loss] = []
+    if not observations.holds(Observation.NO_SERVER_TOOLS):
+        # The rules about positions have to see the texts that the target gets instead.
+        conversation, losses = lower_server_tools(conversation, wire, server_tools, kind="request")
+        observations = observe(conversation, wire.name)
     repaired = repair_for_translation(
         conversation, profile, observations, abandon_pending=abandon_pending
     )
@@ -162,6 +167,7 @@ def _run_stages(
         policy=server_tools,
         observations=repaired.observations or observe(repaired.conversation, wire.name),
         defaults=reverse_map.defaults,
+        earlier_losses=losses,
     )
     context = fit(
         lowering,

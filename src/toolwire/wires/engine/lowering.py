@@ -7,7 +7,7 @@ knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from operator import is_
 from typing import TypeGuard
 
@@ -73,6 +73,7 @@ def lower(
     policy: ServerToolPolicy,
     observations: Observations,
     defaults: Mapping[str, int] = NO_DEFAULTS,
+    earlier_losses: Iterable[Loss] = (),
 ) -> Lowering:
     """Adapt a conversation to a target.
 
@@ -84,12 +85,14 @@ def lower(
         observations: What one pass over the conversation saw.
         defaults: Settings that an earlier encoding added (`IdMap.defaults`): they are left out
             unless the value has changed.
+        earlier_losses: What an earlier stage has lost.
     """
-    losses: list[Loss] = []
+    losses = list(earlier_losses)
     if defaults and kind == "request" and conversation.wire != target.name:
         conversation = without_defaults(conversation, defaults)
     if not observations.holds(Observation.NO_SERVER_TOOLS):
-        conversation, losses = lower_server_tools(conversation, target, policy, kind=kind)
+        conversation, lost = lower_server_tools(conversation, target, policy, kind=kind)
+        losses += lost
         observations = observe(conversation, target.name)
     plain = Observation.PLAIN
     if not target.capabilities.error_flag:
