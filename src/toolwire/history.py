@@ -241,10 +241,27 @@ def _cut_before(facts: Facts, start: int) -> tuple[Encoded, Message | None]:
         encoded = _encode(replace(conversation, messages=messages))
         if violations is None:
             violations = _count_violations(facts)
-        if _count_violations(_facts_of(encoded, facts)) <= violations:
+        rest = _facts_of(encoded, facts)
+        if _count_violations(rest) <= violations and _has_same_pairs(facts, rest):
             return encoded, facts.messages[n]
     has_messages = facts.first_index < len(facts.messages)
     return _encode(conversation), facts.messages[facts.first_index] if has_messages else None
+
+
+def _has_same_pairs(facts: Facts, rest: Facts) -> bool:
+    """True if the last calls and results of a history are paired in the rest of it as they were.
+
+    An id that is minted depends on the position of its call, and a result may name it.
+    """
+    numbers = _result_numbers(rest)
+    return _result_numbers(facts)[-len(numbers) :] == numbers if numbers else True
+
+
+def _result_numbers(facts: Facts) -> list[int | None]:
+    """For each call, the number of its result, counted from the end; None without a result."""
+    numbers = PartMap((result, len(facts.results) - n) for n, result in enumerate(facts.results))
+    results = (facts.result_of.get(call) for call in facts.calls)
+    return [None if result is None else numbers[result] for result in results]
 
 
 def _facts_of(encoded: Encoded, facts: Facts) -> Facts:
