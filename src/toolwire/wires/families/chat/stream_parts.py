@@ -183,6 +183,7 @@ class ChatPartReader(StreamReader):
         state.has_output = True
         self.waiting = [other for other in self.waiting if other is not call]
         call.minted = not call.id
+        call.name = call.name or call.placeholder
         ordinal = 0
         if call.minted:
             calls = state.calls.calls

@@ -19,8 +19,8 @@ from toolwire.wires.families.chat.blocks import TEXT_FIELDS
 
 NOT_STARTED = -1
 """The slot of a call that was not started yet."""
-_NO_TEXT = frozenset({"", "null", "None"})
-"""Texts that are neither an id nor a name."""
+_PLACEHOLDERS = frozenset({"null", "None"})
+"""Words that servers send where a piece has no id or no name."""
 
 
 class CallDelta(Struct, frozen=True, gc=False):
@@ -31,6 +31,8 @@ class CallDelta(Struct, frozen=True, gc=False):
     name: str
     arguments: JSON
     family: str
+    placeholder: str = ""
+    """The name if it is a word for no name: a tool may be called so, if no other name comes."""
 
 
 def read_call_delta(entry: Object) -> CallDelta:
@@ -39,12 +41,14 @@ def read_call_delta(entry: Object) -> CallDelta:
     if not isinstance(inner, dict):
         custom = entry.get("custom")
         family, inner = ("custom", custom) if isinstance(custom, dict) else ("function", {})
+    name = inner.get("name")
     return CallDelta(
         _read_index(entry.get("index")),
         read_word(entry.get("id")),
-        read_word(inner.get("name")),
+        read_word(name),
         inner.get(TEXT_FIELDS[family]),
         family,
+        name if isinstance(name, str) and name in _PLACEHOLDERS else "",
     )
 
 
@@ -60,7 +64,7 @@ def _read_index(value: JSON) -> int | None:
 def read_word(value: JSON) -> str:
     """An id or a name; empty if the value is neither."""
     if isinstance(value, str):
-        return "" if value in _NO_TEXT or not value.strip() else value
+        return "" if value in _PLACEHOLDERS or not value.strip() else value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
 
 
@@ -77,6 +81,8 @@ class CallState(Struct, eq=False):
     name: str = ""
     name_pieces: int = 0
     """How many pieces had the name."""
+    placeholder: str = ""
+    """The name of a call that gets no other one."""
     name_complete: bool = False
     """True if the name cannot grow any more."""
     slot: int = NOT_STARTED
@@ -150,6 +156,8 @@ class CallTable:
             self._set_id(call, delta.id)
         if delta.name:
             _add_name(call, delta.name)
+        elif delta.placeholder:
+            call.placeholder = delta.placeholder
         call.chunk = chunk
         self.last = call
         return call
