@@ -10,21 +10,16 @@ from toolwire import check, decode, repair, translate
 from toolwire.conversation.json import JSON, find_lone_surrogates, replace_lone_surrogates
 
 HALF = "cut \ud83d"
+CALL: JSON = {
+    "id": "call_1",
+    "type": "function",
+    "function": {"name": "f", "arguments": '{"a":"\\ud83d"}'},
+}
 BODY: dict[str, JSON] = {
     "model": "m",
     "messages": [
         {"role": "user", "content": HALF},
-        {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [
-                {
-                    "id": "call_1",
-                    "type": "function",
-                    "function": {"name": "f", "arguments": '{"a":"\\ud83d"}'},
-                }
-            ],
-        },
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "call_1", "content": HALF},
         {"role": "user", "content": "ok"},
     ],
@@ -92,3 +87,41 @@ def test_two_keys_that_become_the_same_stay_two() -> None:
     assert list(replaced.values()) == [1, 2, [{"\ufffd": "\ufffd"}]]
     assert list(find_lone_surrogates(replaced)) == []
     assert replace_lone_surrogates(replaced) is replaced
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "anthropic", "openai-responses", "mistral"])
+def test_two_ids_that_differ_in_half_a_character_stay_two(target: str) -> None:
+    ids = ("call_\ud83d", "call_\ud83e")
+    calls: list[JSON] = [
+        {"id": call_id, "type": "function", "function": {"name": "f", "arguments": f'{{"n":{n}}}'}}
+        for n, call_id in enumerate(ids)
+    ]
+    results: list[JSON] = [
+        {"role": "tool", "tool_call_id": call_id, "content": f"result {n}"}
+        for n, call_id in enumerate(ids)
+    ]
+    body: JSON = {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": None, "tool_calls": calls},
+            *reversed(results),
+        ],
+    }
+    encoded = translate(body, "openai-chat", target)
+    pairs = decode(encoded.body, target).pairs()
+    assert {(p.call.arguments, p.result.text) for p in pairs if p.call and p.result} == {
+        ('{"n":0}', "result 0"),
+        ('{"n":1}', "result 1"),
+    }
+
+
+@pytest.mark.parametrize("target", ["anthropic", "gemini", "ollama"])
+def test_arguments_as_text_with_half_a_character_are_no_broken_text(target: str) -> None:
+    answer: JSON = {
+        "choices": [{"message": {"role": "assistant", "tool_calls": [CALL]}, "finish_reason": None}]
+    }
+    (call,) = decode(
+        translate(answer, "openai-chat", target, "response").body, target, "response"
+    ).calls()
+    assert call.input == {"a": "\ud83d"}

@@ -77,6 +77,18 @@ def parse(text: bytes | str) -> JSON:
         raise ValueError(_TOO_DEEP) from None
 
 
+def parse_text(text: str) -> JSON:
+    """Return the value of a JSON text, also of one with half a surrogate pair.
+
+    Raises:
+        ValueError: The text is not JSON.
+    """
+    try:
+        return parse(text)
+    except ValueError:
+        return _parse_surrogates(text)
+
+
 def parse_body(body: bytes) -> JSON:
     """Return the value of a JSON text, also of one with half a surrogate pair, as `load` does.
 
@@ -167,6 +179,7 @@ class SurrogateBytes(bytes):
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _REPLACEMENT = "\ufffd"
+_NO_NAMES: Mapping[str, str] = {}
 
 
 def has_lone_surrogate(text: str) -> bool:
@@ -196,18 +209,20 @@ def _find_lone_surrogates(value: JSON, path: JsonPath) -> Iterator[JsonPath]:
             yield from _find_lone_surrogates(item, (*path, key))
 
 
-def replace_lone_surrogates(value: JSON) -> JSON:
+def replace_lone_surrogates(value: JSON, names: Mapping[str, str] = _NO_NAMES) -> JSON:
     """Return a value with U+FFFD for each half of a surrogate pair; the same object if none is
-    there."""
+    there. A text in `names` becomes its name."""
     if isinstance(value, str):
-        return _LONE_SURROGATE.sub(_REPLACEMENT, value) if has_lone_surrogate(value) else value
+        if not has_lone_surrogate(value):
+            return value
+        return names.get(value) or _LONE_SURROGATE.sub(_REPLACEMENT, value)
     if isinstance(value, list):
-        items = [replace_lone_surrogates(item) for item in value]
+        items = [replace_lone_surrogates(item, names) for item in value]
         return value if all(map(operator.is_, items, value)) else items
     if isinstance(value, dict):
         fields: Object = {}
         for key, item in value.items():
-            fields[_replace_in_key(key, value, fields)] = replace_lone_surrogates(item)
+            fields[_replace_in_key(key, value, fields)] = replace_lone_surrogates(item, names)
         is_same = all(map(operator.is_, (*fields, *fields.values()), (*value, *value.values())))
         return value if is_same else fields
     return value
@@ -227,15 +242,20 @@ def _replace_in_key(key: str, original: Object, fields: Object) -> str:
 
 def _parse_lone_surrogates(body: bytes, wire: str, error: Exception) -> JSON:
     """Parse a body whose only error is half a surrogate pair, as in text cut inside an emoji."""
-    if b"\\u" in body or b"\xed" in body:
-        try:
-            value: JSON = json.loads(
-                body.decode("utf-8", "surrogatepass"), parse_constant=_reject_constant
-            )
-            return require_json(value, wire)
-        except (ValueError, RecursionError):
-            pass
-    raise DecodeError(_parse_error(body, error), wire=wire) from None
+    try:
+        return _parse_surrogates(body.decode("utf-8", "surrogatepass"))
+    except ValueError:
+        raise DecodeError(_parse_error(body, error), wire=wire) from None
+
+
+def _parse_surrogates(text: str) -> JSON:
+    """Parse JSON with half a surrogate pair; raise ValueError if it has another error, or none."""
+    if "\\u" not in text and not has_lone_surrogate(text):
+        raise ValueError("not JSON")
+    try:
+        return require_json(json.loads(text, parse_constant=_reject_constant), "")
+    except (ValueError, RecursionError, DecodeError):
+        raise ValueError("not JSON") from None
 
 
 def _reject_constant(name: str) -> JSON:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from toolwire.conversation.json import JSON, decode_text, parse, sorted_json, text_of
+from toolwire.conversation.json import JSON, parse_text, sorted_json, text_of
 
 
 class LazyJson(Struct, frozen=True, eq=False, gc=False):
@@ -33,7 +33,7 @@ class LazyJson(Struct, frozen=True, eq=False, gc=False):
         if not isinstance(self.content, str):
             return False
         try:
-            parse(self.content or "{}")
+            parse_text(self.content or "{}")
         except ValueError:
             return True
         return False
@@ -45,8 +45,8 @@ class LazyJson(Struct, frozen=True, eq=False, gc=False):
         if content.__class__ is not str:
             return content
         try:
-            return decode_text(content or "{}")
-        except (ValueError, RecursionError):
+            return parse_text(content or "{}")
+        except ValueError:
             return None
 
     @property

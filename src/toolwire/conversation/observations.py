@@ -8,8 +8,6 @@ a well-formed history pays for this pass only. This module knows no rule and no 
 
 from __future__ import annotations
 
-import re
-
 from toolwire.conversation.json import SurrogateBytes
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartSet
@@ -97,7 +95,6 @@ ALL = (1 << 22) - 1
 SERVER_TOOL_IDS = ("srvtoolu_", "mcptoolu_")
 """Prefixes of ids that a provider gives to calls that it runs itself."""
 REASONING_SETTINGS = ("effort", "budget")
-_ESCAPED_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class Observations:
@@ -282,7 +279,7 @@ def _observe_calls(conversation: Conversation, target: str, observations: Observ
         if arguments.__class__ is str:
             if arguments[:1] != "{":
                 missing |= Observation.OBJECT_ARGUMENTS
-            if "\\u" in arguments and _ESCAPED_SURROGATE.search(arguments):
+            if "\\ud" in arguments or "\\uD" in arguments:
                 missing |= Observation.WHOLE_CHARACTERS
         if call.origin != "wire" or call.item is not None or call.id.isdecimal():
             missing |= Observation.WIRE_IDS

@@ -5,28 +5,29 @@ in the output of a tool. JavaScript and Python write it as an escape such as `\\
 parsers refuse the whole request, and every later one: "The request body is not valid JSON: no low
 surrogate in string", or "lone leading surrogate in hex escape".
 
-The fix puts U+FFFD, the replacement character, in its place. The other half was lost before.
+The fix puts U+FFFD, the replacement character, in its place. The other half was lost before. Ids
+and names that differ only in such a half stay different.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from msgspec.structs import replace
 
+from toolwire.conversation.ids import digest, first_free
 from toolwire.conversation.json import (
     JSON,
     JsonPath,
     find_lone_surrogates,
     has_lone_surrogate,
-    load,
     replace_lone_surrogates,
 )
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
-from toolwire.errors import DecodeError
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -37,6 +38,7 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import replace_parts
+from toolwire.lint.ids.edits import call_id_of
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 
 _CHANGE = "replaced half a character, which is not valid JSON"
@@ -105,23 +107,40 @@ def _repair_part(part: Part) -> Part:
 
 
 def _read_arguments(args: LazyJson) -> JSON:
-    """The value of arguments, also of a text that a strict parser refuses."""
+    """The value of arguments; None for a text that holds no escape, so no half a character."""
     content = args.content
-    if not isinstance(content, str):
-        return content
-    if "\\u" not in content or not args.broken:
+    if isinstance(content, str) and "\\u" not in content and not has_lone_surrogate(content):
         return None
-    try:
-        return load(content, "")[0]
-    except DecodeError:
-        return None
+    return args.value
+
+
+def _whole_names(facts: Facts) -> dict[str, str]:
+    """A text of whole characters for each id and tool name with half of one.
+
+    Two that differ only in such a half stay two: a hash is appended to one of them.
+    """
+    halves: list[Call | Result] = [*facts.all_calls, *facts.results]
+    names = [call_id_of(part) for part in halves] + [part.name or "" for part in halves]
+    names += [tool.name for tool in facts.conversation.tools]
+    taken = {name for name in names if not has_lone_surrogate(name)}
+    new: dict[str, str] = {}
+    for name in names:
+        if has_lone_surrogate(name) and name not in new:
+            new[name] = first_free(partial(_whole_name, name), taken)
+            taken.add(new[name])
+    return new
+
+
+def _whole_name(name: str, salt: str) -> str:
+    text = str(replace_lone_surrogates(name))
+    return f"{text}_{digest(name, salt)[:8]}" if salt else text
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     in_body = _paths_in_body(facts) if _may_hold_surrogates(facts) else []
     if in_body:
         changes = tuple((path, _CHANGE) for path in in_body)
-        return FixedBody(replace_lone_surrogates(facts.body), changes)
+        return FixedBody(replace_lone_surrogates(facts.body, _whole_names(facts)), changes)
     parts = PartMap() if facts.own_wire else _repaired_parts(facts)
     changes = tuple((part.path, _CHANGE) for part in parts)
     return FixedConversation(replace_parts(facts.conversation, parts), changes)
