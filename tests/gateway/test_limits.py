@@ -127,6 +127,27 @@ def test_any_value_in_a_field_gets_a_response_or_a_client_error(api: str) -> Non
                 )
 
 
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after: c1.",
+        "messages.1.content.0: Invalid `signature` in `thinking` block",
+    ],
+    ids=["explained", "about reasoning"],
+)
+@pytest.mark.parametrize("levels", [300, 450])
+def test_a_refusal_of_a_deep_schema_reaches_the_client(levels: int, refusal: str) -> None:
+    schema = '{"type": "object", "properties": ' + '{"a": ' * levels + "{}" + "}" * levels + "}"
+    path, body = ASKED["anthropic"]
+    text = json.dumps({**body, "tools": [{"name": "f", "input_schema": 0}]})
+    error = {"type": "error", "error": {"type": "invalid_request_error", "message": refusal}}
+    with scripted_gateway("anthropic", answers(error, status=400)) as gw:
+        content = text.replace('"input_schema": 0', f'"input_schema": {schema}')
+        response = httpx.post(gw.url + path, content=content, headers=JSON)
+        assert gw.up.got
+    assert response.status_code == 400 and refusal in response.json()["error"]["message"]
+
+
 def test_a_body_that_arrives_too_slowly_is_a_408() -> None:
     app = gateway(row("anthropic", "http://127.0.0.1:1"))
     app._state.body_reader = BodyReader(BodyLimits(body=1000, seconds=0.2))

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from toolwire.conversation.json import dump
+from toolwire.errors import DecodeError
 from toolwire.gateway.errors import RequestRejected, UpstreamFailed, header_value, report_headers
 from toolwire.gateway.redaction import redactor
 from toolwire.gateway.request import GatewayRequest
@@ -94,7 +95,10 @@ def _without_refused_reasoning(
     if request.strict:
         return None
     target = request.translator.target
-    repaired = repair_refused(upstream_request.body, target, failure.message)
+    try:
+        repaired = repair_refused(upstream_request.body, target, failure.message)
+    except DecodeError:  # its bytes may be nested deeper than the values of a repair
+        return None
     if not repaired.changes or not isinstance(repaired.body, dict):
         return None
     changes = (*upstream_request.changes, *repaired.changes)
@@ -228,7 +232,10 @@ async def _explain(
     history = None if request.operation == "embed" else upstream_request.body
 
     def find_causes() -> list[Explanation]:
-        found = explain(text, history, request.translator.target)
+        try:
+            found = explain(text, history, request.translator.target)
+        except DecodeError:  # its bytes may be nested deeper than the values of an explanation
+            found = explain(text)
         return [explanation for explanation in found if explanation.likely][:_MAX_EXPLANATIONS]
 
     if len(request.raw) < MIN_BYTES:
