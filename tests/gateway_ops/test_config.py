@@ -111,6 +111,34 @@ upstream = "demo:unknown"
     assert found[-1].startswith("g.toml:19: [models.none] upstream: there is no demo of unknown")
 
 
+def test_a_line_is_found_however_its_table_is_written() -> None:
+    text = """
+[models."gpt-5"]
+upstream = "grok"
+[ models . 'fast' ]
+upstream = "grok"
+[models."say \\"hi\\" # now"]
+upstream = "grok"
+[models]
+inline = { upstream = "grok" }
+dotted.upstream = "grok"
+[tools]
+sources = [
+    "a.py",
+]
+servers."http://127.0.0.1:1" = {}
+"""
+    assert [mistake.partition(": ")[0] for mistake in mistakes(text)] == [
+        "g.toml:3",
+        "g.toml:5",
+        "g.toml:7",
+        "g.toml:9",
+        "g.toml:10",
+        "g.toml:12",
+        "g.toml:15",
+    ]
+
+
 def test_a_mistake_in_a_table_does_not_hide_the_others_in_it() -> None:
     text = """
 [server]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+import tomllib
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TypeAlias
 
 from msgspec import Struct
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
-_ASSIGNMENT = re.compile(r"[\"']?([^\"'=]+?)[\"']?\s*=")
+_KEY = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\]|\\.)*"|'[^']*')"""
+_ASSIGNMENT = re.compile(rf"{_KEY}(?:\s*\.\s*{_KEY})*\s*=")
+_KeyPath: TypeAlias = tuple[str, ...]
 
 
 class Mistake(Struct, frozen=True):
@@ -26,29 +31,30 @@ class Mistake(Struct, frozen=True):
 
 
 class SourceLines:
-    """The lines of a TOML file, by table and key."""
+    """The lines of a TOML file, by the path of a table or key."""
 
     def __init__(self, file: str, text: str) -> None:
         self._file = file
-        self._lines: dict[tuple[str, str], int] = {}
-        table = ""
+        self._lines: dict[_KeyPath, int] = {}
+        table: _KeyPath = ()
         for number, line in enumerate(text.splitlines(), 1):
             stripped = line.strip()
             if stripped.startswith("["):
-                header = stripped.partition("#")[0].strip("[] ")
-                table = header.replace("'", '"').replace(" ", "")
-                self._lines.setdefault((table, ""), number)
+                path = table = _read_path(stripped) or table
             elif found := _ASSIGNMENT.match(stripped):
-                self._lines.setdefault((table, found[1]), number)
+                path = (*table, *_read_path(f"{found[0]} 0"))
+            else:
+                continue
+            self._lines.setdefault(path, number)
 
     def line(self, table: str, key: str) -> int | None:
-        """The line of a key, or of its table if the key is not there."""
-        table = table.replace(" ", "")
-        for place in ((table, key), (table, ""), (key, "")):
-            if place in self._lines:
-                return self._lines[place]
-        inner = (line for (name, _), line in self._lines.items() if name.startswith(f"{key}."))
-        return next(inner, None) if not table else None
+        """The line of a key; without one, that of a key inside it, or of the table around it."""
+        path = (*(_read_path(f"[{table}]") if table else ()), *((key,) if key else ()))
+        for length in range(len(path), 0, -1):
+            for known, line in self._lines.items():
+                if known[:length] == path[:length]:
+                    return line
+        return None
 
     def describe(self, mistakes: Iterable[Mistake]) -> list[str]:
         """Each mistake with its file and line, in the order of the file."""
@@ -71,9 +77,22 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 def quote_key(name: str) -> str:
     """A key as TOML writes it."""
-    return name if _BARE_KEY.fullmatch(name) else f'"{name}"'
+    return name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
 
 
 def table_name(kind: str, name: str) -> str:
     """The name of a table such as `[models.NAME]`."""
     return f"{kind}.{quote_key(name)}"
+
+
+def _read_path(line: str) -> _KeyPath:
+    """The path of the only table or key in a line; nothing if the line is part of a value."""
+    try:
+        value: object = tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return ()
+    path: list[str] = []
+    while isinstance(value, dict) and value:
+        ((name, value),) = value.items()
+        path.append(name)
+    return tuple(path)
