@@ -28,19 +28,19 @@ TEXT = """\
 
 # Every wire against every other
 
-For people who want to know what a translation between two wires loses.
+For people who want to know whether a translation between two wires keeps calls and results.
 
-Each row is the wire that a body comes from, each column the wire it goes to. A cell counts the bodies of `tests/cases` that
-were *translated* · are *valid* · came *there and back*, of how many there are.
+Each row is a source wire, each column a target wire. A cell counts the bodies in `tests/cases` that pass all three tests,
+and all bodies of the source wire:
 
-- **translated**: `translate` gave a body and raised nothing. What the target could not hold is in its losses.
-- **valid**: the official types of the target accept that body. The judges are in `tests/judges.py`.
-- **there and back**: translated back with the id map, every call of the client has its id, name and arguments, and every
-  result its call, text and error flag. Results with neither an id nor a call, and second candidates of an answer, do not
-  count. The comparison is that of `tests/laws/test_there_and_back.py`.
+- **translated**: `translate` returns a body and raises no error. It reports what the target cannot express as losses.
+- **valid**: the official types of the target accept the body (`tests/judges.py`).
+- **there and back**: a translation back with the id map restores the id, name and arguments of every call of the client, and the
+  call, text and error flag of every result. Results with neither an id nor a call, and the second and later candidates of a response,
+  are not compared (`tests/laws/test_there_and_back.py`).
 
-Some cases are broken on purpose: missing ids, repeated ids, cut-off arguments, unknown blocks. Of the {every} bodies
-{some} hold calls or results of the client; the others come back if none is invented.
+Some bodies are broken on purpose: missing ids, repeated ids, truncated arguments, unknown blocks. {some} of the {every} bodies
+contain calls or results of the client; the others pass the third test if the round trip adds none.
 """
 LEFT = """
 ## What is missing
@@ -85,8 +85,7 @@ def page() -> str:
                 cells.append("")
                 continue
             found = {str(case): count_case(case, target) for case in load(source)}
-            sums = (sum(column) for column in zip(*found.values(), strict=True))
-            cells.append(f"{' · '.join(map(str, sums))} of {len(found)}")
+            cells.append(f"{sum(all(answers) for answers in found.values())}/{len(found)}")
             missing += (
                 f"- `{name}` to `{target}`: {why}"
                 for name, answers in found.items()
@@ -105,7 +104,7 @@ def failures(answers: tuple[bool, bool, bool]) -> Iterator[str]:
     else:
         yield from (
             word
-            for word, passed in zip(("not valid", "does not come back"), answers[1:], strict=True)
+            for word, passed in zip(("not valid", "not restored"), answers[1:], strict=True)
             if not passed
         )
 
