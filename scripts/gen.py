@@ -5,6 +5,7 @@ one is stale.
   their indexes README.md, and profiles.md: whole pages.
 - CHANGELOG.md, docs/reference/cli.md, docs/reference/catalogue.md: the parts between
   `<!-- gen NAME -->` and `<!-- end -->`.
+- mkdocs.yml: the parts of the navigation between `# gen NAME` and `# end`.
 
 Text outside these marks is written by people and not changed. The script follows the folders: a new
 wire or rule needs no line here.
@@ -43,7 +44,7 @@ from toolwire.wires.engine.specs import Block, CatalogueEntry
 HOW_TO = DOCS / "how-to"
 ORIGINS = ("natural", "nullable", "borrowed", "absent")
 KINDS = {"added": "Added", "changed": "Changed", "fixed": "Fixed", "removed": "Removed"}
-TYPE_HEAD = ("type", "discriminator", "direction", "family", "run by", "ids", "origin", "forms")
+TYPE_HEAD = ("type", "direction", "family", "run by", "ids", "origin", "forms")
 HELP_WIDTH = 80
 
 
@@ -52,11 +53,12 @@ HELP_WIDTH = 80
 
 def type_row(entry: CatalogueEntry) -> list[str]:
     """One type of call or result."""
-    discriminator = " ".join(f"{key}={value}" for key, value in entry.discriminator.items())
+    discriminator = " ".join(
+        f"{key}={value}" for key, value in entry.discriminator.items() if value != entry.type
+    )
     ids = ", ".join(code(describe_id(one)) for one in entry.ids)
     return [
-        code(entry.type),
-        code(discriminator),
+        f"{code(entry.type)} {code(discriminator)}".strip(),
         entry.direction,
         entry.family,
         entry.executor,
@@ -120,7 +122,7 @@ def wire_page(name: str) -> str:
         f"For people who read or write {found.title}: its peculiarities, and the form of its calls and results."
         " See also [all wires](README.md).",
         first if first.rstrip(".") != found.title else "",
-        rest.strip(),
+        PECULIARITY.sub(r"- **\1**:", rest.strip()),
         "## Calls and results",
     ]
     parts[-1:-1] = ["## Example", EXAMPLE_INTRO[name in ("oxp", "mcp")], example_body(name)]
@@ -134,6 +136,8 @@ def wire_page(name: str) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+PECULIARITY = re.compile(r"^- ([a-z0-9-]+):", re.MULTILINE)
+"""A peculiarity of a wire, by the name of the folder in tests/cases that shows it."""
 EXAMPLE_INTRO = (
     "A user asks, the model calls one tool twice, and the results come back in the other order:",
     "A call of a tool:",
@@ -193,8 +197,9 @@ to calls by their order alone. No fix, safe or unsafe, deletes a result that is 
 
 
 LEGEND = """\
-An id with a question mark may be missing or null; brackets name what an id refers to if that is not the call. Origin:
-`natural` always has a correlation id, `nullable` sometimes, `borrowed` has only the id of its item, `absent` has none."""
+After the name of a type come the fields that distinguish it from others of that name. An id with a question mark may be missing or
+null; brackets name what an id refers to if that is not the call. Origin: `natural` always has a correlation id, `nullable` sometimes,
+`borrowed` has only the id of its item, `absent` has none."""
 
 
 def other_row(row: Block) -> list[str]:
@@ -279,25 +284,41 @@ def changes_since_release() -> str:
     )
 
 
+def rules_navigation() -> str:
+    """The page of every rule, for the navigation of the site."""
+    return "".join(
+        f"          - {rule.name}: reference/rules/{rule.name}.md\n" for rule in all_rules()
+    )
+
+
+def wires_navigation() -> str:
+    """The page of every wire, for the navigation of the site."""
+    return "".join(
+        f"          - {wire(name).title}: reference/wires/{name}.md\n" for name in toolwire.wires()
+    )
+
+
 REGIONS: dict[str, dict[str, Callable[[], str]]] = {
     "CHANGELOG.md": {"changes": changes_since_release},
     "docs/reference/cli.md": {"help": help_texts, "tour": tour},
     "docs/reference/catalogue.md": {"counts": counts_table, "types": types_table},
+    "mkdocs.yml": {"rules": rules_navigation, "wires": wires_navigation},
 }
 
 
 def fill_regions(text: str, regions: dict[str, Callable[[], str]], page: str) -> str:
     """A page with its generated regions replaced."""
     for name, make in regions.items():
-        between = re.compile(rf"(<!-- gen {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        between = re.compile(
+            rf"(^ *(?:<!-- gen {name} -->|# gen {name})\n).*?(^ *(?:<!-- end -->|# end)$)",
+            re.DOTALL | re.MULTILINE,
+        )
         matches = list(between.finditer(text))
         if len(matches) != 1:
-            raise SystemExit(
-                f"{page}: expected one <!-- gen {name} --> ... <!-- end -->, found {len(matches)}"
-            )
+            raise SystemExit(f"{page}: expected one region `gen {name}`, found {len(matches)}")
         (match,) = matches
-        section = f"{match[1]}\n{make().strip()}\n\n{match[2]}"
-        text = text[: match.start()] + section + text[match.end() :]
+        content = f"\n{make().strip()}\n\n" if page.endswith(".md") else make()
+        text = text[: match.start()] + match[1] + content + match[2] + text[match.end() :]
     return text
 
 
