@@ -4,7 +4,8 @@
 - A `python` block without a title is run after those before it, as in one session. If a `text`
   block follows, it is the output.
 - A `console` block has commands after `$ ` and their output. `…` stands for any text, and a line
-  `…` for any lines. A command that ends in `&` runs until `kill %1`, or to the end of the page.
+  `…` for any lines. A command whose output is not shown at all has to succeed. A command that ends
+  in `&` runs until `kill %1`, or to the end of the page.
   `export NAME=value` holds for the rest of the page.
 - `<!-- not run: REASON -->` before a block says that it needs what a test does not have.
 
@@ -81,9 +82,9 @@ def blocks(page: Path) -> list[Block]:
 
 
 def page_paths() -> list[Path]:
-    """The pages that people write and read; generated ones have no blocks to run."""
-    found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return [path for path in found if path.parent.name not in ("rules", "wires", "decisions")]
+    """Every page of the repository that a reader may open, generated or not."""
+    found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "changes" / "README.md"]
+    return sorted(found)
 
 
 class PageRun:
@@ -150,7 +151,7 @@ class PageRun:
         assert not before and turns, f"{self.page}:{block.line}: a console block starts with $"
         for command, expected in zip(turns[::2], turns[1::2], strict=True):
             line = self._adapt(command.replace("\\\n", " "))
-            output = ""
+            output, exit_code = "", 0
             if re.fullmatch(r"kill( %\d)+", line):
                 for _ in line.split()[1:]:
                     self._stop()
@@ -160,8 +161,12 @@ class PageRun:
             elif line.endswith("&"):
                 self._start(line.removesuffix("&"))
             else:
-                output = _run_command(line, self.folder, self._env)
+                output, exit_code = _run_command(line, self.folder, self._env)
             self._compare(expected, output, block.line, command)
+            shows_nothing = not expected.strip("…\n")
+            assert exit_code == 0 or not shows_nothing, (
+                f"{self.page}:{block.line}: {command}\nexit code {exit_code}\n{output}"
+            )
 
     def _compare(self, expected: str, output: str, line: int, command: str = "") -> None:
         for port, free in self._ports.items():
@@ -231,8 +236,8 @@ def _environment() -> dict[str, str]:
     return {**kept, "PATH": path, "PYTHONIOENCODING": "utf-8"}
 
 
-def _run_command(line: str, folder: Path, more: Mapping[str, str]) -> str:
-    """What a command prints on both streams, as far as they are not redirected."""
+def _run_command(line: str, folder: Path, more: Mapping[str, str]) -> tuple[str, int]:
+    """What a command prints on both streams, as far as they are not redirected, and its exit code."""
     words = shlex.split(line)
     simple = not re.search(r"[|;&`$*]|<<|2>", line)
     if words[0] != "toolwire" or not simple:
@@ -245,7 +250,7 @@ def _run_command(line: str, folder: Path, more: Mapping[str, str]) -> str:
             check=False,
             timeout=2 * WAIT,
         )
-        return done.stdout.decode()
+        return done.stdout.decode(), done.returncode
     from toolwire.cli.framework.group import commands
 
     target = source = None
@@ -270,8 +275,9 @@ def _run_command(line: str, folder: Path, more: Mapping[str, str]) -> str:
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     if target is not None:
         target.write_bytes(result.stdout_bytes)
-        return result.stderr
-    return re.sub(r" +$", "", STYLE.sub("", result.output), flags=re.MULTILINE)
+        return result.stderr, result.exit_code
+    output = re.sub(r" +$", "", STYLE.sub("", result.output), flags=re.MULTILINE)
+    return output, result.exit_code
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from gateway_ops.running import serve_gateway
+from pages import ROOT, blocks
 
 from toolwire.gateway import Gateway
 
@@ -85,3 +86,19 @@ def test_two_parallel_calls_of_a_client_tool_get_their_own_results(
 def test_a_page_of_another_origin_gets_nothing(page: str, tmp_path: Path, server: str) -> None:
     state = ask(page, tmp_path, server)
     assert (state["status"], state["error"]) == ("error", "Failed to fetch")
+
+
+def test_the_chat_page_of_the_guide_is_complete() -> None:
+    """It is compiled with everything that it imports."""
+    guide = blocks(ROOT / "docs" / "how-to" / "usechat.md")
+    (code,) = (block.text for block in guide if block.title == "Chat.tsx")
+    command = [str(MODULES / ".bin" / "esbuild"), "--bundle", "--loader=tsx", "--jsx=automatic"]
+    done = subprocess.run(
+        [*command, "--log-level=warning", "--outfile=/dev/null", "--allow-overwrite"],
+        input=code,
+        cwd=HERE,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -11,12 +11,14 @@ import postgres
 import psycopg
 import pytest
 from cases import DEEP
-from pages import ROOT, Block, PageRun, blocks, page_paths
+from pages import ROOT, PageRun, blocks, page_paths
 
 PAGES = {str(path.relative_to(ROOT)): path for path in page_paths()}
 WITH_BLOCKS = [name for name, path in PAGES.items() if any(block.runs for block in blocks(path))]
 NOT_RUN = {
     ("docs/contributing/add-a-wire.md", "needs the files of the page in the project"): 1,
+    ("docs/how-to/deploy.md", "needs Docker"): 2,
+    ("docs/how-to/deploy.md", "needs a Kubernetes cluster"): 1,
     ("docs/how-to/temporal.md", "needs a Temporal server"): 2,
     ("docs/reference/gateway.md", "needs ANTHROPIC_API_KEY"): 1,
 }
@@ -29,9 +31,13 @@ SLOW = {
     "docs/reference/mock.md": "starts pytest, and imports the SDK of a provider",
 }
 """Pages that only a deep run tries, and why."""
-INSTALLS = re.compile(
-    r"python3 -m venv |\. \.venv/bin/activate|pip install |mkdir |make |docker |kubectl "
-)
+INSTALLS = ["README.md", "docs/tutorial/index.md"]
+"""Pages with a block that installs toolwire; tests/install does the same with a built wheel."""
+RUN_ELSEWHERE = {
+    "docs/contributing/add-a-wire.md": "tests/cli/test_contributing.py",
+    "docs/how-to/usechat.md:gemini_sdk_server.py": "tests/streams/test_route.py",
+}
+"""Programs that a page shows and does not start, by page or file, and the test that runs them."""
 DATABASE = "postgresql://toolwire:secret@127.0.0.1/toolwire"
 """The database of the pages; a test has another one."""
 
@@ -58,22 +64,47 @@ def test_the_blocks_that_are_not_run_are_those_of_the_list() -> None:
     assert dict(marked) == NOT_RUN
 
 
-def is_run_or_installs(block: Block) -> bool:
-    if block.language == "sh":
-        return all(INSTALLS.match(line) for line in block.text.splitlines())
-    is_drawing = "─" in block.text
-    return is_drawing or block.language not in ("py", "shell", "bash", "")
-
-
 def test_every_program_on_a_page_is_run_or_marked() -> None:
-    """A `sh` block holds only what installs; everything else is a `console` block."""
-    others = {
+    """Blocks of other languages are data, which a test of their page or a program reads."""
+    programs = {
         f"{name}:{block.line}"
         for name, path in PAGES.items()
         for block in blocks(path)
-        if not block.reason and not is_run_or_installs(block)
+        if block.language in ("", "py", "shell", "bash", "zsh", "pycon")
+        and not block.reason
+        and "─" not in block.text  # a drawing
     }
-    assert others == set()
+    assert programs == set()
+
+
+def test_a_shell_block_installs_toolwire_or_is_marked() -> None:
+    found = [
+        name
+        for name, path in PAGES.items()
+        for block in blocks(path)
+        if block.language == "sh" and not block.reason
+    ]
+    assert found == INSTALLS
+
+
+def test_every_python_file_that_a_page_shows_is_started_by_the_page_or_by_a_named_test() -> None:
+    never_started = set()
+    for name, path in PAGES.items():
+        found = blocks(path)
+        for number, block in enumerate(found):
+            if block.language != "python" or not block.title:
+                continue
+            used = re.compile(rf"\b{re.escape(Path(block.title).stem)}\b")
+            if not any(used.search(later.text) for later in found[number + 1 :] if later.runs):
+                never_started.add((name, block.title))
+    elsewhere = {
+        (name, title)
+        for name, title in never_started
+        if name in RUN_ELSEWHERE or f"{name}:{title}" in RUN_ELSEWHERE
+    }
+    assert never_started - elsewhere == set()
+    for test in RUN_ELSEWHERE.values():
+        assert (ROOT / test).exists()
 
 
 FILE_NAME = re.compile(r"[\w./-]*?([\w.-]+\.(?:py|json|jsonl|toml|ya?ml|md|sse))\b")
