@@ -271,7 +271,7 @@ def tour() -> str:
     )
 
 
-def changes_since_release() -> str:
+def recent_changes() -> str:
     """The fragments in changes/, by kind."""
     found: dict[str, list[str]] = {kind: [] for kind in KINDS}
     for path in sorted((ROOT / "changes").glob("*.*.md")):
@@ -279,9 +279,12 @@ def changes_since_release() -> str:
         if kind not in KINDS:
             raise SystemExit(f"changes/{path.name}: the kind is one of {', '.join(KINDS)}")
         found[kind].append("- " + " ".join(path.read_text(encoding="utf-8").split()))
-    return "\n".join(
-        f"### {KINDS[kind]}\n\n" + "\n".join(lines) + "\n" for kind, lines in found.items() if lines
+    sections = (
+        f"#### {KINDS[kind]}\n\n" + "\n".join(lines) + "\n"
+        for kind, lines in found.items()
+        if lines
     )
+    return "\n".join(sections) or "None."
 
 
 def rules_navigation() -> str:
@@ -299,7 +302,7 @@ def wires_navigation() -> str:
 
 
 REGIONS: dict[str, dict[str, Callable[[], str]]] = {
-    "CHANGELOG.md": {"changes": changes_since_release},
+    "CHANGELOG.md": {"changes": recent_changes},
     "docs/reference/cli.md": {"help": help_texts, "tour": tour},
     "docs/reference/catalogue.md": {"counts": counts_table, "types": types_table},
     "mkdocs.yml": {"rules": rules_navigation, "wires": wires_navigation},
