@@ -22,7 +22,9 @@ def test_the_page_has_a_cell_for_every_two_wires_that_models_speak() -> None:
     assert set(MODELS) <= set(rows)
     for wire, row in rows.items():
         assert row.count("|") == len(rows) + 2
-        assert row.count(f"/{len(load(wire))} |") == len(rows) - 1, f"{wire}: run `python scripts/matrix.py`"
+        assert row.count(f"/{len(load(wire))} |") == len(rows) - 1, (
+            f"{wire}: run `python scripts/matrix.py`"
+        )
 
 
 @pytest.mark.skipif(not DEEP, reason="repeats the laws over all cases (make deep)")

@@ -437,12 +437,18 @@ def test_a_drawn_stream_folds_commutes_and_may_be_cut(name: str, data: st.DataOb
 # --- law 8: cutting the bytes anywhere changes nothing --------------------------------------------
 
 
-def cut_positions(whole: bytes, most: int) -> list[int]:
-    """Where to cut: everywhere, or at `most` positions."""
+def cut_positions(whole: bytes) -> list[int]:
+    """Where to cut: everywhere in a short stream, at some positions of a longer one."""
     every = range(1, len(whole))
-    if (DEEP and len(whole) < 20_000) or len(every) <= most:
+    short, long = (1000, 50) if DEEP else (25, 3)
+    most = short if len(whole) < LONG_STREAM else long
+    if len(every) <= most:
         return list(every)
     return sorted(random.Random(len(whole)).sample(every, most))
+
+
+LONG_STREAM = 20_000
+"""The bytes from which on reading a stream once takes so long that few positions are tried."""
 
 
 def trailers(whole: bytes) -> tuple[bytes, ...]:
@@ -462,7 +468,7 @@ def test_bytes_may_be_cut_anywhere(case: StreamCase) -> None:
     body = fold(whole, case.wire)
     target = next(name for name in ("anthropic", "openai-chat") if name != case.wire)
     out = b"".join(restream(whole, case.wire, target))
-    for at in cut_positions(whole, 25 if len(whole) < 20_000 else 3):
+    for at in cut_positions(whole):
         pieces = (whole[:at], whole[at:])
         assert fold(pieces, case.wire) == body, at
         assert b"".join(restream(pieces, case.wire, target)) == out, at
