@@ -1,14 +1,18 @@
 """CPU time and latency of a request through the gateway, against a bare pass-through in the same run.
 
 All servers stand in front of the same model server, under the same client, and take turns. CPU time
-of the server process per request is the measure: unlike requests per second, it does not depend on
+of the server process per request is the measure: unlike requests per second, it depends little on
 what else the machine does. Every row sends what its name says: new conversations, new questions
 after a known history, or the same bytes again.
+
+The events of a stream come some milliseconds apart. A server that is busy, or slower than the
+other, would read several at once, and its cost would be that of fewer reads and writes.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 from gateway_traffic import Traffic
@@ -17,6 +21,9 @@ from msgspec import Struct
 from processes import Client, Server, Turns, client, in_turns, server
 
 CONNECTIONS = 16
+EVENT_MS = 2
+"""Milliseconds between two events of a stream."""
+ROUNDS_OF_TURNS = 9
 OURS, BARE = "gateway", "bare"
 TRAFFIC: tuple[Traffic, ...] = ("new conversation", "new last question", "same bytes")
 ROUNDS = {0: "1", 1: "5", 15: "61"}
@@ -43,7 +50,7 @@ class Row(Struct, frozen=True):
     @property
     def cpu_ratio(self) -> float:
         """CPU time of the gateway, in multiples of the pass-through's."""
-        return self.turns.cpu[OURS] / self.turns.cpu[BARE]
+        return self.turns.cpu_ratio(OURS, BARE)
 
     @property
     def mark(self) -> float | None:
@@ -63,11 +70,11 @@ class PacedRow(Struct, frozen=True):
     turns: Turns
 
 
-def rows(rounds: int = 5, share: float = 1.0) -> list[Row]:
+def rows(rounds: int = ROUNDS_OF_TURNS, share: float = 1.0) -> list[Row]:
     """Every combination of wire, kind of response, length of history and traffic."""
     found: list[Row] = []
     with ExitStack() as stack:
-        servers = _servers(stack, OURS, BARE)
+        servers = _servers(stack, str(EVENT_MS))
         load = stack.enter_context(client())
         for same_wire in (False, True):
             for stream in (False, True):
@@ -77,7 +84,7 @@ def rows(rounds: int = 5, share: float = 1.0) -> list[Row]:
                             load,
                             servers,
                             rounds,
-                            requests=int(share * (160 if stream else 480)),
+                            requests=int(share * (96 if stream else 400)),
                             same_wire=same_wire,
                             stream=stream,
                             before=before,
@@ -91,7 +98,7 @@ def latency_rows(rounds: int = 5) -> list[PacedRow]:
     """New conversations at half of what the pass-through can do."""
     found: list[PacedRow] = []
     with ExitStack() as stack:
-        servers = _servers(stack, OURS, BARE)
+        servers = _servers(stack)
         load = stack.enter_context(client())
         for what, kind, many in (("whole", "whole", 1600), ("streams of 50 events", "stream", 480)):
 
@@ -109,10 +116,11 @@ def latency_rows(rounds: int = 5) -> list[PacedRow]:
     return found
 
 
-def _servers(stack: ExitStack, *names: str) -> dict[str, Server]:
-    model = stack.enter_context(server("model_server.py"))
+def _servers(stack: ExitStack, *model_arguments: str) -> dict[str, Server]:
+    model = stack.enter_context(server("model_server.py", *model_arguments))
     return {
-        name: stack.enter_context(server("gateway_servers.py", name, model.url)) for name in names
+        name: stack.enter_context(server("gateway_servers.py", name, model.url))
+        for name in (OURS, BARE)
     }
 
 
@@ -141,7 +149,7 @@ def _row(
             for name, one in servers.items()
         }
 
-    in_turns(load, servers, orders(requests // 4), 1)
+    in_turns(load, servers, orders(max(requests // 4, CONNECTIONS)), 1)
     turns = in_turns(load, servers, orders(requests), rounds)
     return Row(same_wire, stream, before, traffic, turns)
 
@@ -154,8 +162,17 @@ def line(row: Row) -> str:
     return f"| {wires} | {kind} | {ROUNDS[row.rounds]} | {row.traffic} | {cpu} |"
 
 
+def describe_pieces(found: Sequence[Row]) -> str:
+    """In how many pieces the streams passed both servers: the same number, or the rows do not
+    compare them."""
+    counts = [
+        [round(row.turns.pieces(name)) for row in found if row.stream] for name in (OURS, BARE)
+    ]
+    ours, bare = (f"{min(each)}–{max(each)}" for each in counts)
+    return f"A stream passed the gateway in {ours} pieces, and the pass-through in {bare}."
+
+
 if __name__ == "__main__":
-    for each in rows(
-        int(sys.argv[1]) if len(sys.argv) > 1 else 5, float((sys.argv[2:] or ["1"])[0])
-    ):
-        print(line(each), flush=True)
+    turns = int(sys.argv[1]) if len(sys.argv) > 1 else ROUNDS_OF_TURNS
+    measured = rows(turns, float(sys.argv[2]) if len(sys.argv) > 2 else 1.0)
+    print(*map(line, measured), describe_pieces(measured), sep="\n")

@@ -16,10 +16,12 @@ def cpu_page() -> list[str]:
     lines = [
         "CPU time of the server process for one request, through the gateway as `toolwire gateway` runs",
         "it, but for the log, and through a bare pass-through (uvicorn as it comes in front, aiohttp",
-        "behind, bytes in, bytes out): one process each, neither logs requests, clients and model in",
-        f"processes of their own, {gateway_cpu.CONNECTIONS} connections that send the next request at once, in turns. The model",
-        "server speaks Anthropic. *Translated* requests come from a chat client, *same wire* requests",
-        "from an Anthropic client. A stream has 50 events, each in a write of its own.",
+        "behind, bytes in, bytes out; it reads nothing of a body, so it has one address for all models):",
+        "one process each, neither logs requests, clients and model in processes of their own,",
+        f"{gateway_cpu.CONNECTIONS} connections that send the next request at once, in turns; × is the median of the ratios",
+        "of neighbouring turns. The model server speaks Anthropic. *Translated* requests come from a chat",
+        "client, *same wire* requests from an Anthropic client. A stream has 50 events,",
+        f"{gateway_cpu.EVENT_MS} ms apart, so that both servers read and write each of them on its own.",
         "",
         "What is sent: every request has one tool and a system prompt. A *new conversation* has texts",
         "and call ids that no other request has. A *new last question* follows a history that was sent",
@@ -29,10 +31,11 @@ def cpu_page() -> list[str]:
         "| wires | response | messages | traffic | gateway, CPU µs | pass-through | × | at most |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for row in gateway_cpu.rows():
+    rows = gateway_cpu.rows()
+    for row in rows:
         mark = "" if row.mark is None else most(row.cpu_ratio, row.mark)
         lines.append(f"{gateway_cpu.line(row)} {mark} |")
-    return lines
+    return [*lines, "", gateway_cpu.describe_pieces(rows)]
 
 
 def latency_page() -> list[str]:

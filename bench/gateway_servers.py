@@ -2,7 +2,8 @@
 pass-through.
 
 The pass-through is what any gateway on this stack pays: uvicorn in front, aiohttp behind, bytes in,
-bytes out.
+bytes out. It has one address, reads nothing of a body, forwards no header field of the client, and
+does not notice a client that disconnects.
 """
 
 from __future__ import annotations
@@ -58,16 +59,15 @@ class Bare:
             self._url, data=body, headers={"content-type": "application/json"}
         ) as response:
             kind = response.headers["content-type"].encode()
-            await send(
-                {
-                    "type": "http.response.start",
-                    "status": response.status,
-                    "headers": [(b"content-type", kind)],
-                }
-            )
+            headers = [(b"content-type", kind)]
+            start = {"type": "http.response.start", "status": response.status, "headers": headers}
             if kind == b"application/json":
-                await send({"type": "http.response.body", "body": await response.read()})
+                data = await response.read()
+                headers.append((b"content-length", str(len(data)).encode()))
+                await send(start)
+                await send({"type": "http.response.body", "body": data})
                 return
+            await send(start)
             async for data in response.content.iter_any():
                 await send({"type": "http.response.body", "body": data, "more_body": True})
             await send({"type": "http.response.body", "body": b""})

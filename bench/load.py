@@ -1,7 +1,7 @@
 """A cheap HTTP client for benchmarks: a process that sends requests over a fixed number of connections.
 
-It reads orders as lines of JSON and prints the outcome of each: requests per second, and the median
-and 99th percentile of milliseconds. A response with another status, or without the expected bytes,
+It reads orders as lines of JSON and prints the outcome of each: requests per second, the median and
+99th percentile of milliseconds, and the pieces of a response. A response with another status, or without the expected bytes,
 ends the process. Each connection has one request at a time. It sends the next one at once or, if
 the order has a pace, when it is due; time that a due request waits for its connection counts.
 """
@@ -9,6 +9,7 @@ the order has a pace, when it is due; time that a due request waits for its conn
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections import deque
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from toolwire.execution.call_ids import uuid7
 
 HELD = b"toolu_01A"
 """The id of the call in every response of the model server."""
+_CHUNK_HEAD = re.compile(rb"\r\n[0-9a-f]+\r\n")
 
 
 class Order(Struct):
@@ -51,6 +53,8 @@ class Rate(Struct):
     rate: float
     median_ms: float
     p99_ms: float
+    pieces: float = 1.0
+    """HTTP chunks of a response, on average: what a server read at once it sends at once."""
 
 
 class Shot(Struct):
@@ -120,6 +124,8 @@ class Caller(asyncio.Protocol):
         self.shots = shots
         self.durations = durations
         self.at_once = at_once
+        self.pieces = 0
+        """HTTP chunks of all responses."""
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.due_times: deque[float] = deque()
         """When the waiting requests were due."""
@@ -189,6 +195,7 @@ class Caller(asyncio.Protocol):
 
     def _finish_request(self) -> None:
         self.durations.append(perf_counter() - self.since)
+        self.pieces += self._count_pieces()
         self.current = None
         self._reset()
         if not self.shots:
@@ -198,6 +205,11 @@ class Caller(asyncio.Protocol):
             self._send(perf_counter())
         elif self.due_times:
             self._send(self.due_times.popleft())
+
+    def _count_pieces(self) -> int:
+        if self.length is not None:
+            return 1
+        return len(_CHUNK_HEAD.findall(self.received, self.body - 2)) - 1  # the last one is empty
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self.leaving:
@@ -214,8 +226,8 @@ class Caller(asyncio.Protocol):
 
 async def send_requests(
     port: int, shots: list[Shot], *, connections: int, pace: float = 0.0
-) -> tuple[list[float], float]:
-    """The seconds of each request, and of all together."""
+) -> tuple[list[float], float, int]:
+    """The seconds of each request and of all together, and the pieces of all responses."""
     durations: list[float] = []
     callers = [
         Caller(shots[n::connections], durations, at_once=not pace) for n in range(connections)
@@ -233,7 +245,7 @@ async def send_requests(
         for caller in callers:
             caller.send_next()
         await done
-    return durations, perf_counter() - start
+    return durations, perf_counter() - start, sum(caller.pieces for caller in callers)
 
 
 def _beat(
@@ -251,7 +263,7 @@ def _beat(
 
 async def measure(order: Order) -> Rate:
     """Run an order."""
-    durations, seconds = await send_requests(
+    durations, seconds, pieces = await send_requests(
         order.port, KINDS[order.what](order), connections=order.connections, pace=order.pace
     )
     durations.sort()
@@ -259,6 +271,7 @@ async def measure(order: Order) -> Rate:
         len(durations) / seconds,
         durations[len(durations) // 2] * 1e3,
         durations[len(durations) * 99 // 100] * 1e3,
+        pieces / len(durations),
     )
 
 

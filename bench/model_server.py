@@ -1,10 +1,12 @@
 """The model's server of the gateway's benchmarks: an Anthropic model on bare sockets, with bytes
 that were made once.
 
+    python model_server.py [MILLISECONDS]
+
 What it does depends on the name of the model: `m` answers whole or streams event by event, as
-models do, each event in a write of its own and all streams side by side; `once` gives a stream in
-one write; `idle` gives the first event and the rest after a POST to `/release`; `refused`
-answers 400. As little as can be, so that it is the server before it that is measured.
+models do, each event in a write of its own, some milliseconds after the last one, and all streams
+side by side; `once` gives a stream in one write; `idle` gives the first event and the rest after a
+POST to `/release`; `refused` answers 400. As little as can be, so that it is the server before it that is measured.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import sys
 from typing import ClassVar
 
 import uvloop
@@ -114,6 +117,8 @@ class Model(asyncio.Protocol):
     rest = b"".join(events[1:])
     released = _answer("200 OK", {})
     idle: ClassVar[set[Model]] = set()
+    event_seconds: ClassVar[float] = 0.0
+    """The time between two events of a stream."""
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
@@ -164,7 +169,7 @@ class Model(asyncio.Protocol):
         self.transport.write(self.events[self.next])
         self.next += 1
         if self.next < EVENTS:
-            self.loop.call_soon(self._event)
+            self.loop.call_later(self.event_seconds, self._event)
 
 
 async def main() -> None:
@@ -175,4 +180,5 @@ async def main() -> None:
 
 if __name__ == "__main__":
     raise_file_limit()
+    Model.event_seconds = float(sys.argv[1]) / 1000 if len(sys.argv) > 1 else 0.0
     uvloop.run(main())

@@ -48,8 +48,22 @@ class Turns(Struct):
     """What servers under the same load did, round by round."""
 
     rates: dict[str, list[Rate]]
-    cpu: dict[str, float]
-    """Microseconds of a server's CPU time for a request."""
+    cpu_rounds: dict[str, list[float]]
+    """Microseconds of a server's CPU time for a request, in each round."""
+
+    @property
+    def cpu(self) -> dict[str, float]:
+        """Microseconds of a server's CPU time for a request."""
+        return {name: median(rounds) for name, rounds in self.cpu_rounds.items()}
+
+    def cpu_ratio(self, name: str, other: str) -> float:
+        """CPU time for a request, in multiples of the other's in the same round."""
+        rounds = zip(self.cpu_rounds[name], self.cpu_rounds[other], strict=True)
+        return median(one / beside for one, beside in rounds)
+
+    def pieces(self, name: str) -> float:
+        """The pieces in which a response arrived."""
+        return median(one.pieces for one in self.rates[name])
 
     def rate(self, name: str) -> float:
         """Requests in a second."""
@@ -110,16 +124,14 @@ def in_turns(
     direction.
     """
     rates: dict[str, list[Rate]] = {name: [] for name in orders}
-    cpu = dict.fromkeys(orders, 0.0)
+    cpu: dict[str, list[float]] = {name: [] for name in orders}
     for n in range(rounds):
         for name in sorted(orders, reverse=n % 2 == 1):
             before = servers[name].cpu()
             rates[name].append(load.measure(orders[name]))
-            cpu[name] += servers[name].cpu() - before
-    return Turns(
-        rates,
-        {name: seconds / rounds / orders[name].requests * 1e6 for name, seconds in cpu.items()},
-    )
+            seconds = servers[name].cpu() - before
+            cpu[name].append(seconds / orders[name].requests * 1e6)
+    return Turns(rates, cpu)
 
 
 @contextmanager
