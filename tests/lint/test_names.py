@@ -54,7 +54,7 @@ def test_a_name_is_changed_in_definition_choice_call_and_result() -> None:
     assert get(repaired.body, ("messages", 2, "name")) == new
     assert get(repaired.body, ("tool_choice", "function", "name")) == new
     assert [str(change) for change in repaired.changes] == [
-        f"/tools/0: TW059 name-bad-charset: the tool gmail.search is renamed to {new} everywhere"
+        f"/tools/0: TW059 name-bad-charset: renamed the tool gmail.search to {new} everywhere"
     ]
 
 

@@ -57,8 +57,8 @@ class ArgumentFault(Struct, frozen=True, eq=False):
     def subject(self) -> str:
         """The call, for a message; without its id if that was minted."""
         if self.call.origin == "minted":
-            return f"the call of {self.call.name}"
-        return f"the call {self.call.id} of {self.call.name}"
+            return f"the call to {self.call.name}"
+        return f"the call {self.call.id} to {self.call.name}"
 
     def to_wire(self, value: JSON) -> JSON:
         """A value in the form in which the wire sends arguments."""

@@ -52,7 +52,9 @@ def _without_reasoning(body: JSON, wire: str) -> tuple[JSON, list[Change]]:
     ]
     refused = rule(_RULE)
     changes = [
-        Change(refused.code, refused.name, part.path, "what the provider refused was removed")
+        Change(
+            refused.code, refused.name, part.path, "removed the reasoning that the provider refused"
+        )
         for part in signed
     ]
     for part in signed:

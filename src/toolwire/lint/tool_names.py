@@ -134,7 +134,7 @@ def fit_names_in_body(facts: Facts, names: Iterable[str]) -> FixedBody | None:
     fitted = fit_names(all_names, name_rule_for(facts), {})
     new = {name: fitted[name] for name in refused}
     changes = tuple(
-        (paths[name], f"the tool {name} is renamed to {new[name]} everywhere") for name in new
+        (paths[name], f"renamed the tool {name} to {new[name]} everywhere") for name in new
     )
     return FixedBody(rename_tools(facts, new), changes)
 
@@ -248,7 +248,7 @@ def name_calls(facts: Facts, calls: Iterable[Call]) -> FixedConversation | None:
         if result is not None and result.name is not None:
             parts[result] = replace(result, name=name)
         origin = "from its result or its id" if known else "because its tool is unknown"
-        changes.append((call.path, f"the call {call.id} has the name {name} now, {origin}"))
+        changes.append((call.path, f"gave the call {call.id} the name {name}, {origin}"))
     return (
         FixedConversation(replace_parts(facts.conversation, parts), tuple(changes))
         if changes

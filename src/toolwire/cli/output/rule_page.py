@@ -80,14 +80,15 @@ def _select_examples(examples: Sequence[Example]) -> list[Example]:
 
 def _count_rest(examples: Sequence[Example]) -> list[str]:
     rest = len(examples) - EXAMPLES_SHOWN
-    return [f"And {rest} more in the file of the rule."] if rest > 0 else []
+    count = "1 more example is" if rest == 1 else f"{rest} more examples are"
+    return [f"{count} in the source file of the rule."] if rest > 0 else []
 
 
 COSTS = {
     "lossless": "nothing (lossless)",
-    "neutral": "ids or places change, no content (neutral)",
+    "neutral": "ids or positions change, content does not (neutral)",
     "lossy": "content is added or removed (lossy)",
-    "refuse": "it is for a person to decide (refuse)",
+    "refuse": "no fix: a person has to decide (refuse)",
 }
 
 
@@ -110,7 +111,7 @@ def _bad_example(rule: Rule, example: Example) -> list[str]:
                 f"- {_code(one.pointer)} {one.name}: {_escape_markdown(one.message)}"
                 for one in repaired.changes
             )
-            parts += ["Repaired:", _diff(example.body, repaired.body), changes]
+            parts += ["After `toolwire repair`:", _diff(example.body, repaired.body), changes]
     return parts
 
 

@@ -22,9 +22,9 @@ def thinking_as_text(
         if isinstance(part, Reasoning) and part.text.strip()
     )
     changes = tuple(
-        (part.path, f"a thinking block {reason} {what}")
+        (part.path, f"{verb} a thinking block {reason}")
         for part in parts
-        for what in ["became text" if part in texts else "was removed"]
+        for verb in ["rewrote as text" if part in texts else "removed"]
     )
     empty: PartSet[Part] = PartSet(part for part in parts if part not in texts)
     return FixedConversation(remove_parts(parts_as_text(conversation, texts), empty), changes)

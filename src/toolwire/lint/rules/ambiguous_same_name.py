@@ -1,15 +1,15 @@
 """Results could belong to several calls.
 
 Two calls to one tool are open, and their results have no ids, so the history does not show which
-result belongs to which call. The same is true if ids restart in each turn and a call of an earlier
-turn is still open under the id of a newer one, unless a single result directly follows the newer
-call. The rule does not apply where the wire guarantees that results follow the order of their calls
-and there are as many results as calls: then they are paired by order.
+result belongs to which call. The same is true if ids restart in each turn and an earlier call is
+still open under the id of a newer call, unless a single result directly follows the newer call. The
+rule does not apply if the wire guarantees that results follow the order of their calls and there
+are as many results as calls: they are then paired by order.
 
 Pairing by guesswork can swap results silently, for example the temperatures of two cities. The fix
-pairs nothing: it rewrites the results as marked text of the user, which says that the call is not
-certain, and gives each call a marked result. Write the call id into each result where the result is
-created.
+pairs nothing. It rewrites the results as user text marked `[toolwire]`, which says that the call is
+uncertain, and gives each call a placeholder result. To prevent this, write the call id into each
+result when you create it.
 """
 
 from __future__ import annotations

@@ -2,15 +2,16 @@
 
 Streams send parallel calls in pieces and mark each piece with the index of its call. If the index
 is missing or always zero, a client appends the arguments of all calls to the first one:
-`{"a":1}{"a":2}`. That is not valid JSON and is refused where arguments are parsed. Elsewhere it is
-only information: the model reads one call where it made two, and repeats the pattern.
+`{"a":1}{"a":2}`. That is not valid JSON, and servers that parse arguments refuse it. For other
+servers the finding is information only: the model reads one call where it made two, and repeats the
+pattern.
 
 The fix stores the text in an object under `_raw`, so that nothing is lost. If unsafe fixes are
 allowed, it gives each call its own arguments, in order. That applies only if the calls that lost
 their arguments are still in the history: directly after the first call, to the same tool, with
 empty arguments, and exactly as many as there are surplus argument objects. That is a guess, so it
-is unsafe. Where arguments are not parsed, there is no other fix. No result is removed: a second
-result of such a call is that of another call, even if it is equal to the first.
+is unsafe. For servers that do not parse arguments, there is no other fix. No result is removed: a
+second result of such a call belongs to another call, even if both are equal.
 """
 
 from __future__ import annotations

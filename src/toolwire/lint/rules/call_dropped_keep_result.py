@@ -6,8 +6,8 @@ assistant message that calls other tools, or after an assistant message that has
 calls or no content. Providers refuse it like any result without a call. Correct the filter: a call
 and its result must be removed together.
 
-The call and its arguments cannot be recovered. The fix rewrites the result as marked text of the
-user, after the whole run of calls and results, so that the other pairs stay together.
+The call and its arguments cannot be recovered. The fix rewrites the result as user text marked
+`[toolwire]`, after the whole run of calls and results, so that the other pairs stay together.
 """
 
 from __future__ import annotations

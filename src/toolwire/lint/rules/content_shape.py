@@ -1,13 +1,13 @@
 """The content of a message has a shape that the target refuses, although an accepted shape exists.
 
 Chat servers accept different content next to calls: some accept only plain text, not a list of
-blocks ("content must be a string"), and some refuse null ("'NoneType' object is not
-iterable"). Many refuse a message without any content: null ("expected a string, got null"), an
-empty reply ("Assistant message must have either content or tool_calls"), an empty message of any
-role ("must not be empty"). Block servers refuse blank text ("text content blocks must be
-non-empty", "the text field is blank", "it has an empty text parameter"), also in the list of a
-result, error results without content, and a reply to continue that ends with white space ("final
-assistant content cannot end with trailing whitespace").
+blocks ("content must be a string"), and some refuse null ("'NoneType' object is not iterable").
+Many refuse a message without any content: null ("expected a string, got null"), an empty reply
+("Assistant message must have either content or tool_calls"), an empty message of any role ("must
+not be empty"). Block servers refuse blank text ("text content blocks must be non-empty", "the text
+field is blank", "it has an empty text parameter"), even in the content list of a result; they also
+refuse error results without content, and a last assistant message that ends with white space
+("final assistant content cannot end with trailing whitespace").
 
 The fix writes the same content in an accepted shape: it joins a list of texts into one text,
 replaces null with an empty string, and removes blank text next to other content and from results.

@@ -1,14 +1,14 @@
 """A turn has more results than calls.
 
-Where ids do not show which result is surplus, the counts do: "number of function response parts is
-equal to number of function call parts", "exceeds the number of toolUse blocks of previous turn". A
-result was stored twice, or a call was dropped. If the results have ids, other rules report a second
-result for a call and a result without a call.
+If results have no ids, only their number shows that one is surplus: "number of function response
+parts is equal to number of function call parts", "exceeds the number of toolUse blocks of previous
+turn". The cause is a result that was stored twice, or a call that was dropped. If the results have
+ids, other rules report a second result for a call and a result without a call.
 
 Results with the same text are copies: the fix keeps the first and removes the others. If several
 different results could belong to one call, the right one is unknown: the fix rewrites all of them
-as marked text of the user, and gives the call a marked result. A result for which no call is left
-becomes marked text, too.
+as user text marked `[toolwire]`, and gives the call a placeholder result. A result for which no
+call is left also becomes marked text.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """A call has more than one result.
 
 OpenAI reports "Duplicate value for 'tool_call_id'", Anthropic "each tool_use must have a single
-result", Bedrock "toolResult blocks contain duplicate Ids". It happens when a call was cancelled and
-its result arrived later, when a tool ran again, or when part of a history was stored twice.
+result", Bedrock "toolResult blocks contain duplicate Ids". This happens when a call was cancelled
+and its result arrived later, when a tool ran again, or when part of a history was stored twice.
 
 If the results are equal, the fix keeps one and nothing is lost. If they differ, it keeps one and
-rewrites the others as marked text of the user, so that the model can still read them. It prefers
-results that neither report an aborted call nor carry the toolwire mark, then results in the turn of
-the call (where ids restart, a result in another turn may belong to a lost call), and keeps the last
-of those. A result that toolwire added for an interrupted call is removed. Equal results of a call
-that contains the arguments of several calls are kept, because each belongs to another call.
+rewrites the others as user text marked `[toolwire]`, so that the model can still read them. It
+prefers results that neither report an aborted call nor carry the toolwire mark, then results in the
+turn of the call (where ids restart, a result in another turn may belong to a lost call), and keeps
+the last of those. A result that toolwire added for an interrupted call is removed. Equal results of
+a call that contains the arguments of several calls are kept, because each belongs to another call.
 """
 
 from __future__ import annotations

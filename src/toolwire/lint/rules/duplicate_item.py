@@ -1,8 +1,8 @@
 """Two items of the history have the same id.
 
-The server refuses an id that occurs a second time: "Duplicate item found with id fc_…". It happens
-when a client sends back both the output of a response and its own copy of it, when a stream is
-replayed, and when an item reference names an item that the history contains in full.
+The server refuses an id that occurs a second time: "Duplicate item found with id fc_…". This
+happens when a client sends back both the output of a response and its own copy of it, when a stream
+is replayed, and when an item reference names an item that the history contains in full.
 
 The fix keeps one copy. Of several copies of a call, it keeps the one that has a result. If more
 than one has a result, all stay, and the later ones lose their item id, which is optional. An item

@@ -1,9 +1,9 @@
 """A message has a field that the target does not know and refuses.
 
-Servers add fields to their replies, above all the reasoning of the model. Some take them back, and
-others check the fields of every message: "property 'reasoning_content' is unsupported", "Extra
-inputs are not permitted". It happens when a reply is stored as it came and the next request goes to
-another provider.
+Servers add fields to their responses, most often the reasoning of the model. Some servers accept
+these fields in the next request; others check the fields of every message and refuse them:
+"property 'reasoning_content' is unsupported", "Extra inputs are not permitted". This happens when a
+response is stored unchanged and the next request goes to another provider.
 
 The fix removes the field. Reasoning text becomes marked text in the content of the message, so that
 the model can still read it.

@@ -1,12 +1,12 @@
 """The history starts with the assistant instead of a user message.
 
 Some providers accept a call only after a user message or a result: "Please ensure that function
-call turn comes immediately after a user turn or after a function response turn". Others want the
-user first, whatever the assistant says: "A conversation must start with a user message". It happens
-when the oldest messages are removed. Cut the history at a user message, as `toolwire.cut` does.
+call turn comes immediately after a user turn or after a function response turn". Others require a
+user message first in any case: "A conversation must start with a user message". This happens when a
+program removes the oldest messages. Cut the history at a user message, as `toolwire.cut` does.
 
-The fix inserts a short marked user message at the start. The message states that the beginning of
-the conversation is missing. Every other message stays.
+The fix inserts a short user message at the start, marked `[toolwire]`, which says that the
+beginning of the conversation is missing. Every other message stays.
 """
 
 from __future__ import annotations

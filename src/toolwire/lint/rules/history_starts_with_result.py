@@ -5,8 +5,8 @@ pairs refuse it ("messages with role 'tool' must be a response to a preceding me
 'tool_calls'"), and as the window moves, the error recurs every few turns. Cut the history where no
 pair is split, as `toolwire.cut` does.
 
-The call cannot be recovered. The fix rewrites the result as marked text of the user, in the same
-place.
+The call cannot be recovered. The fix rewrites the result as user text marked `[toolwire]`, in the
+same place.
 """
 
 from __future__ import annotations

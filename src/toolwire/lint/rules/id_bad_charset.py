@@ -5,9 +5,9 @@ Anthropic and Bedrock accept letters, digits, `_` and `-` ("String should match 
 or vertical bars, and ids that an adapter derives from tool names are refused, on every later turn
 as well.
 
-The fix replaces the refused characters and appends a hash of the whole id, in the call and its
-result alike. Without the hash, `a.b` and `a_b` would become the same id. Only ids change. Other
-rules handle an id that combines two ids or that is the output of the tool.
+The fix replaces the refused characters and appends a hash of the whole id, in both the call and its
+result. Without the hash, `a.b` and `a_b` would become the same id. Only ids change. Other rules
+handle an id that combines two ids or that is the output of the tool.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Some gateways have no field for the signature that Gemini requires with a call, 
 id: `call_ab__thought__CiQB…`, `call_ab_ts_CiQB…`. Another provider refuses such an id because of
 its length or its characters, and Gemini 3 does not find the signature where it expects one.
 
-The fix keeps only the actual id, in the call and its result alike. For a server that requires
+The fix keeps only the actual id, in both the call and its result. For a server that requires
 signatures, it moves the payload to the signature field; for any other server the payload has no
 meaning and is dropped. The rule reports only ids that are refused, that separate a call from its
 result, or that hide a required signature.

@@ -4,8 +4,8 @@ Bridges between OpenAI's two APIs keep both ids of a call in one string: `call_A
 a vertical bar or a line break, or `resp_X:call_0`. Other targets refuse such an id because of its
 length or its characters. If a client splits only one side, the result no longer matches its call.
 
-The fix keeps the call id, in the call and its result alike, and stores the other half as the item
-id on wires that have item ids. Nothing is lost. The rule reports only ids that are refused or that
+The fix keeps the call id, in both the call and its result, and stores the other half as the item id
+on wires that have item ids. Nothing is lost. The rule reports only ids that are refused or that
 separate a call from its result: many servers accept any string as an id.
 """
 

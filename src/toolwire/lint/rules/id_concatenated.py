@@ -4,8 +4,8 @@ Servers repeat the id of a call in every chunk of a stream, and a client that co
 string field of the chunks builds `call_Xcall_Xcall_X`. The result often has the id only once, so it
 does not match its call, or the repeated id exceeds the accepted length.
 
-The fix reduces the id to a single occurrence, in the call and its result alike. Only ids change.
-The rule reports only ids that are refused or that separate a call from its result.
+The fix reduces the id to a single occurrence, in both the call and its result. Only ids change. The
+rule reports only ids that are refused or that separate a call from its result.
 """
 
 from __future__ import annotations

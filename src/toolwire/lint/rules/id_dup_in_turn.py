@@ -7,9 +7,9 @@ results that follow: "Duplicate value for 'tool_call_id'".
 
 The fix keeps the id of the first call and gives the later calls new ids. The results with that id
 are assigned to the calls in order; a result that names its tool is assigned to the call to that
-tool. If only some of the calls have a result, that would be a guess: the results become marked text
-of the user, and the calls get marked results. With unsafe fixes they are assigned in order all the
-same. `id-dup-call` handles two copies of the same call.
+tool. If only some of the calls have a result, that would be a guess: the results become user text
+marked `[toolwire]`, and the calls get placeholder results. With unsafe fixes, they are still
+assigned in order. `id-dup-call` handles two copies of the same call.
 """
 
 from __future__ import annotations

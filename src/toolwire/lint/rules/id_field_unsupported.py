@@ -6,11 +6,11 @@ Older servers of other providers do the same. If the version that receives the r
 (`vertex-gemini`), the finding is information only, without a fix; use the target `vertex-gemini-v1`
 where the field is refused.
 
-The fix runs after all other fixes, when every result is paired and in the order of its call,
-because order is all that is left without ids. It removes the ids. If a result would then belong to
-another call, the calls beside its own that have no result get a marked one first, also while they
-are pending. If that does not help, the result becomes marked text of the user. The removed ids
-cannot be recovered from the history; keep an id map if they are needed again.
+The fix removes the ids. It runs after all other fixes, when every result is paired and in the order
+of its call, because without ids only the order is left. If a result would then be paired with
+another call, the calls of the turn that have no result, even pending ones, first get a placeholder
+result. If that does not help, the result becomes user text marked `[toolwire]`. The removed ids
+cannot be recovered from the history; keep an id map if you need them again.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     open_calls = _open_calls_beside(facts, uncertain) if uncertain else []
     if open_calls:
         changes = tuple(
-            (call.path, f"a result was added: the call {shorten(call.id)} ({call.name}) has none")
+            (call.path, f"added a result: the call {shorten(call.id)} ({call.name}) has none")
             for _, call in open_calls
         )
         return FixedConversation(add_results(facts, open_calls, placeholder_result), changes)

@@ -1,11 +1,11 @@
-"""An id has the format of another provider than the target.
+"""An id has the format of a provider other than the target.
 
 This alone is not an error: most providers accept any id that follows their rules. The rule reports
-only ids that the target refuses for another reason, and results that match no call, because the
-format shows where the id came from: a conversation that started with another provider, and one half
-of a pair that was not carried over.
+only ids that the target refuses for another reason, and results that match no call. The format then
+shows the cause: the conversation started with another provider, and one half of a pair was not
+carried over.
 
-There is no fix here; the rule that reports the actual violation has it.
+This rule has no fix; the rule that reports the actual violation has one.
 """
 
 from __future__ import annotations

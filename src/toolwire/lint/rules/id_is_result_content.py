@@ -8,9 +8,9 @@ length 40, but got a string with length 1721"). Genkit's Go plugin did this to e
 The rule recognizes an id that equals the content or a beginning of it, or that contains characters
 of prose or JSON. If exactly one call of the turn is open, the fix gives the result the id of that
 call; nothing but the id changes. With several open calls, the right call is unknown, and assignment
-by position could swap results: the fix rewrites the result as marked text of the user. If the call
-itself has the output as its id and the target refuses that id, the call and its result get a new
-id.
+by position could swap results: the fix rewrites the result as user text marked `[toolwire]`. If the
+call itself has the output as its id and the target refuses that id, the call and its result get a
+new id.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Several calls have the name of their tool as id.
+"""Several calls use the name of their tool as their id.
 
-Adapters for servers without ids use the name of the tool as id. That fails as soon as a tool is
+Adapters for servers without ids use the name of the tool instead. That fails as soon as a tool is
 called twice: two calls of one turn have the same id ("toolUse blocks contain duplicate Ids:
 http_request"), or two calls of different turns where ids must be unique in the whole request
 ("`tool_use` ids must be unique"). A single call with the name of its tool as id is valid.
@@ -8,8 +8,8 @@ http_request"), or two calls of different turns where ids must be unique in the 
 The fix keeps the id of the first call and gives each later call and its result a new id. Calls of
 different turns have their own results, so that is safe. Within one turn, only the order shows which
 result belongs to which call. If the wire does not guarantee that order, or if there are fewer
-results than calls, the results become marked text of the user, and the calls get marked results.
-With unsafe fixes, as many results as calls are assigned in order all the same.
+results than calls, the results become user text marked `[toolwire]`, and the calls get placeholder
+results. With unsafe fixes, as many results as calls are still assigned in order.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """A call or a result has no id, or its id is null.
 
 Providers that pair by id refuse it: "expected a string, but got null", "tool_use_id: Field
-required", "property 'tool_call_id' is missing". It happens when an adapter forwards the calls of a
-server without ids, or when a bridge drops a field that it does not know.
+required", "property 'tool_call_id' is missing". This happens when an adapter forwards the calls of
+a server without ids, or when a bridge drops a field that it does not know.
 
 The fix derives an id from the position of the call in the history and the name of its tool, and
-gives the same id to its result: ids that are added to each half separately would not match. The
-pair must be certain: a single open call, a single open call of that name, or the order if the wire
-guarantees it. Otherwise there is no fix. Only ids change.
+gives the same id to its result, because ids that are added to each half separately would not match.
+The pair must be certain: a single open call, a single open call of that name, or the order if the
+wire guarantees it. Otherwise there is no fix. Only ids change.
 """
 
 from __future__ import annotations

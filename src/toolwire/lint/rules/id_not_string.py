@@ -3,7 +3,7 @@
 Some local servers number their calls, and a database may convert an id of digits to a number. A
 provider that requires a string refuses the request: "expected a string, but got an integer".
 
-The fix writes the digits as a string, in the call and its result alike. A value that is neither a
+The fix writes the digits as a string, in both the call and its result. A value that is neither a
 string nor a number is replaced with a derived id, as in `id-missing`. Only ids change.
 """
 

@@ -5,8 +5,8 @@ Bedrock) and refuse the whole request, turn after turn: "string too long. Expect
 maximum length 40, but got a string with length 41". A prefix before a UUID is enough to exceed the
 limit, and some servers themselves generate ids of 69 characters.
 
-The fix keeps a readable beginning and appends a hash of the whole id, in the call and its result
-alike, and avoids ids that are in use. Truncation alone would make similar ids equal. Only ids
+The fix keeps a readable beginning and appends a hash of the whole id, in both the call and its
+result, and avoids ids that are in use. Truncation alone would make similar ids equal. Only ids
 change. Other rules handle an id that is too long because it is something else: two ids, a
 signature, or the output of the tool.
 """

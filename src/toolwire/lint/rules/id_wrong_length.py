@@ -4,8 +4,8 @@ Mistral's models accept ids of exactly nine letters or digits, and so do servers
 templates: "Tool call id was X but must be a-z, A-Z, 0-9, with a length of 9." An id of any other
 provider, or one that is too short, stops the conversation.
 
-The fix replaces the id with nine characters of a hash of the whole id, in the call and its result
-alike, and avoids ids that are in use. The first nine letters and digits would make all ids of a
+The fix replaces the id with nine characters of a hash of the whole id, in both the call and its
+result, and avoids ids that are in use. The first nine letters and digits would make all ids of a
 provider equal. Only ids change.
 """
 

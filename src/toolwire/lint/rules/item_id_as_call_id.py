@@ -8,7 +8,7 @@ with 'fc'").
 
 The fix finds the call by either id and writes its `call_id` on both sides. Nothing is lost. If the
 call of such a result is not in the request, only the program that stored the call knows its
-`call_id`: the fix rewrites the result as marked text of the user.
+`call_id`: the fix rewrites the result as user text marked `[toolwire]`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield _id_path(result), message, "safe"
     for index, item in _calls_with_only_item_id(facts):
         message = (
-            f"the call of {item.get('name')} has no call_id; {item.get('id')} is in the field `id`"
+            f"the call to {item.get('name')} has no call_id; {item.get('id')} is in the field `id`"
         )
         yield ("input", index), message, "safe"
     for result in _orphans_with_item_id(facts):
@@ -107,12 +107,12 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     for result, call, item_id in _results_with_item_id(facts):
         path = _id_path(result)
         body = put(body, path, call.id)
-        changes.append((path, f"the call_id of the result was changed from {item_id} to {call.id}"))
+        changes.append((path, f"changed the call_id of the result from {item_id} to {call.id}"))
     for index, item in _calls_with_only_item_id(facts):
         item_id, prefix = str(item["id"]), facts.profile.item_id_prefixes[str(item["type"])]
         rest = item if item_id.startswith(prefix) else without_id(item)
         body = put(body, ("input", index), {**rest, "call_id": item_id})
-        message = f"{item_id} was written as the call_id of the call of {item.get('name')}"
+        message = f"set the call_id of the call to {item.get('name')} to {item_id}"
         changes.append((("input", index), message))
     if changes:
         return FixedBody(body, tuple(changes))

@@ -1,8 +1,8 @@
 """The id of an item does not match the type of the item.
 
 The server gives ids like `fc_…` to function calls, `ctc_…` to custom calls, `msg_…` to messages and
-`rs_…` to reasoning, and accepts no others: "Expected an ID that begins with 'fc'". It happens when
-a client writes its own ids (a UUID, `msg-…`, the call id), when items are converted to another
+`rs_…` to reasoning, and accepts no others: "Expected an ID that begins with 'fc'". This happens
+when a client writes its own ids (a UUID, `msg-…`, the call id), when items are converted to another
 type, and when a history comes from another provider. An empty id is refused too, and so is an id of
 more than 64 characters.
 
@@ -78,11 +78,11 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     for index, kind, item in _items_with_invalid_id(facts):
         if _is_empty_without_id(kind, item):
             replacements[index] = reasoning_as_text(item)
-            message = "a reasoning item that the server does not know was removed"
+            message = "removed a reasoning item that the server does not know"
             changes.append((("input", index), message))
         elif _can_lose_id(kind, item):
             replacements[index] = [without_id(item)]
-            changes.append((("input", index, "id"), f"the id of the {kind} item was removed"))
+            changes.append((("input", index, "id"), f"removed the id of the {kind} item"))
     return FixedBody(with_items(facts, replacements), tuple(changes)) if changes else None
 
 

@@ -2,8 +2,8 @@
 
 With `store: false` the server stores nothing, so it cannot resolve a reasoning item that has only
 an id, or a reference to an item: "Item with id 'rs_…' not found. Items are not persisted when
-`store` is set to false." It happens when a client stops storing and still sends back earlier items,
-or never requests the encrypted content (`include: ["reasoning.encrypted_content"]`).
+`store` is set to false." This happens when a client stops storing and still sends back earlier
+items, or never requests the encrypted content (`include: ["reasoning.encrypted_content"]`).
 
 The fix removes such a reasoning item, and the ids of the items that follow from it, which the
 server would look up together. The summary of the reasoning, if there is one, becomes a marked
@@ -89,10 +89,10 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     for index, kind, item in input_items(facts):
         if index in stale:
             replacements[index] = reasoning_as_text(item)
-            message = f"the reasoning item {item.get('id')}, which is not stored, was removed"
+            message = f"removed the reasoning item {item.get('id')}, which is not stored"
             if kind == "item_reference":
                 replacements[index] = [_reference_as_text(item)]
-                message = f"the reference to {item.get('id')}, which is not stored, became text"
+                message = f"rewrote the reference to {item.get('id')} as text: it is not stored"
             changes.append((("input", index), message))
             follows_removed = True
         elif not is_model_item(kind, item):
@@ -104,7 +104,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
             and "id" in item
         ):
             replacements[index] = [without_id(item)]
-            message = f"the id of the {kind} item was removed, because its reasoning was removed"
+            message = f"removed the id of the {kind} item: its reasoning was removed"
             changes.append((("input", index, "id"), message))
     return FixedBody(with_items(facts, replacements), tuple(changes)) if changes else None
 

@@ -1,11 +1,10 @@
 """An item has a field or a block in a form that the target refuses.
 
-Programs send the items of a response back as the next input. Two habits break them. A dump of the
-objects of an SDK adds null for fields that the server never sent ("Unknown parameter:
-'input[1].status'"), and others leave out empty fields that are required ("missing required field
-`summary`"). And the text of a message has a type for each side: an assistant writes `output_text`,
-all others write `input_text` ("Invalid value: 'input_text'. Supported values are: 'output_text' and
-'refusal'.").
+Programs send the items of a response back as the next input, and change them on the way. Dumping an
+SDK object adds null for fields that the server never sent ("Unknown parameter: 'input[1].status'");
+some dumps leave out empty fields that are required ("missing required field `summary`"). The type
+of a text also depends on the role: it is `output_text` in assistant messages and `input_text` in
+all others ("Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.").
 
 The fix removes the null, adds the empty list, and corrects the type. Nothing is lost.
 """
@@ -64,7 +63,7 @@ def _corrections(facts: Facts) -> list[tuple[int, Object, list[str]]]:
 def _check(facts: Facts) -> Iterable[Problem]:
     for index, item, texts in _corrections(facts):
         for text in texts:
-            yield ("input", index), f"of this {item.get('type', 'message')} item, {text}", "safe"
+            yield ("input", index), f"in this {item.get('type', 'message')} item, {text}", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:

@@ -1,12 +1,12 @@
-"""A system message follows other messages, and the server wants it first.
+"""A system message follows other messages, but the server accepts it only at the start.
 
-Coding agents send system messages in mid-conversation: reminders, and the output of hooks. OpenAI
-and Cohere take them anywhere. Mistral answers "Unexpected role 'system' after role 'assistant'",
-and servers that use the template of a model, such as vLLM and llama.cpp, "System message must be at
-the beginning".
+Coding agents send system messages in mid-conversation, such as reminders and the output of hooks.
+OpenAI and Cohere accept them anywhere. Mistral reports "Unexpected role 'system' after role
+'assistant'", and servers that use the chat template of a model, such as vLLM and llama.cpp, report
+"System message must be at the beginning".
 
-The fix makes it a user message whose text is marked with `<system>`, so that the model can tell it
-from what the user says.
+The fix rewrites it as a user message and wraps its text in `<system>`, so that the model does not
+mistake it for the words of the user.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _late_messages(facts: Facts) -> list[Message]:
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for message in _late_messages(facts):
-        reason = f"a system message follows other messages; {facts.profile.name} wants it first"
+        reason = f"a system message follows other messages; {facts.profile.name} requires it first"
         yield message.path, reason, "safe"
 
 
@@ -47,7 +47,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
         for message in facts.messages
     ]
     changes = tuple(
-        (message.path, "a system message in mid-conversation became a user's, marked as such")
+        (message.path, "rewrote the system message as a user message marked with <system>")
         for message in facts.messages
         if message in late
     )

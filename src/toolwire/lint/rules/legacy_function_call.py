@@ -1,16 +1,16 @@
-"""A call uses the deprecated fields `function_call` and the role `function`.
+"""A call uses the deprecated field `function_call`, or a result the role `function`.
 
 Neither the call nor its result has an id: a result belongs to the latest call of its function. Some
 servers still accept this; others no longer know the role ("unknown variant `function`, expected one
 of `system`, `user`, `assistant`, `tool`"), or ignore the call.
 
-A server that accepts the format still refuses a broken pair of it, such as a call without its
-result, or several calls before their results. Only an id can repair that.
+A server that accepts the format still refuses broken pairs, such as a call without its result, or
+several calls before their results. Only ids can repair that.
 
-The fix writes both in the current format, with an id that is derived from the position of the call
-and so is the same in every process. `functions` and `function_call` of the request become `tools`
-and `tool_choice`. A result whose call cannot be determined becomes marked text of the
-user.
+The fix writes the call and its result in the current format. Their id is derived from the position
+of the call, so it is the same in every process. `functions` and `function_call` of the request
+become `tools` and `tool_choice`. A result whose call cannot be determined becomes user text marked
+`[toolwire]`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         why = f"which {facts.profile.name} does not accept"
         if facts.profile.accepts_function_call:
             why = "and a call of the history is not followed by its one result"
-        message = f"the call of {call.name} is a deprecated `function_call` without an id, {why}"
+        message = f"the call to {call.name} is a deprecated `function_call` without an id, {why}"
         yield call.path, message, "safe"
     for result in _legacy_results(facts):
         if result not in facts.call_of:
@@ -88,14 +88,14 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
         }
         earlier = tool_calls if isinstance(tool_calls, list) else []
         body = put(body, list_path, [*earlier, converted])
-        changes.append((call.path, f"the call of {call.name} was given the id {call.id}"))
+        changes.append((call.path, f"gave the call to {call.name} the id {call.id}"))
     for result in _legacy_results(facts):
         owner = facts.call_of.get(result)
         message = get(body, result.path)
         if owner is not None and isinstance(message, dict):
             rest = {key: value for key, value in message.items() if key not in ("role", "name")}
             body = put(body, result.path, {"role": "tool", "tool_call_id": owner.id, **rest})
-            changes.append((result.path, f"the result of {owner.name} was given the id {owner.id}"))
+            changes.append((result.path, f"gave the result of {owner.name} the id {owner.id}"))
     body, setting_changes = _convert_settings(remove_paths(body, [call.path for call in calls]))
     return FixedBody(body, (*changes, *setting_changes))
 
@@ -120,13 +120,13 @@ def _convert_settings(body: JSON) -> tuple[JSON, list[tuple[JsonPath, str]]]:
         ]
         earlier = tools if isinstance(tools, list) else []
         body = put(remove_paths(body, [("functions",)]), ("tools",), [*earlier, *definitions])
-        changes.append((("functions",), "`functions` was converted to `tools`"))
+        changes.append((("functions",), "converted `functions` to `tools`"))
     if isinstance(choice, (str, dict)):
         tool_choice: JSON = choice
         if isinstance(choice, dict):
             tool_choice = {"type": "function", "function": choice}
         body = put(remove_paths(body, [("function_call",)]), ("tool_choice",), tool_choice)
-        changes.append((("function_call",), "`function_call` was converted to `tool_choice`"))
+        changes.append((("function_call",), "converted `function_call` to `tool_choice`"))
     return body, changes
 
 

@@ -1,12 +1,12 @@
-"""A text holds half of a character: one of the two codes of a surrogate pair.
+"""A text contains half a character: one code of a surrogate pair without the other.
 
-It happens when a program cuts a text inside an emoji, or reads a file that is not UTF-8, most often
-in the output of a tool. JavaScript and Python write it as an escape such as `\\ud83d`; strict
+This happens when a program cuts a text inside an emoji, or reads a file that is not UTF-8, most
+often in the output of a tool. JavaScript and Python write it as an escape such as `\\ud83d`; strict
 parsers refuse the whole request, and every later one: "The request body is not valid JSON: no low
 surrogate in string", or "lone leading surrogate in hex escape".
 
-The fix puts U+FFFD, the replacement character, in its place. The other half was lost before. Ids
-and names that differ only in such a half stay different.
+The fix replaces it with U+FFFD, the replacement character. The other half of the character was
+already lost. Ids and names that differ only in such a half stay different.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _may_hold_surrogates(facts: Facts) -> bool:
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for path in _paths(facts):
-        yield path, "a text holds half a character, which is not valid JSON", "safe"
+        yield path, "a text contains half a character, which is not valid JSON", "safe"
 
 
 def _paths(facts: Facts) -> list[JsonPath]:
@@ -150,7 +150,7 @@ _HALF = "it is \ud83d"
 RULE = Rule(
     "TW077",
     "lone-surrogate",
-    title="a text holds half of a character",
+    title="a text contains half a character",
     cost="lossless",
     check=_check,
     fix=_fix,

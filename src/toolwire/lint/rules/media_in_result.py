@@ -1,13 +1,14 @@
-"""A result holds an image, audio or a file, and the model takes text only.
+"""A result contains an image, audio or a file, but the model accepts only text.
 
-Gemini 3 takes media in `functionResponse.parts`. Gemini 2.5 refuses them: "Unable to submit request
-because `function_response.parts` is not supported for this model". OpenAI's chat API refuses
-images: "Image URLs are only allowed for messages with role 'user', but this message with role
-'tool' contains an image URL"; some of its models take an image there and do not see it. It happens
-when a conversation goes on with another model, or when a client writes one form for all models.
+Gemini 3 accepts media in `functionResponse.parts`. Gemini 2.5 refuses them: "Unable to submit
+request because `function_response.parts` is not supported for this model". OpenAI's chat API
+refuses images: "Image URLs are only allowed for messages with role 'user', but this message with
+role 'tool' contains an image URL"; some of its models accept the image but do not see it. This
+happens when a conversation continues with another model, or when a client sends the same form to
+all models.
 
-The fix puts a description in the place of each medium and moves the media to a user message after
-the results, each after a text that names its call.
+The fix replaces each medium with a description and moves the media to a user message after the
+results. In that message, a text before each medium names its call.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def _is_medium(part: Part) -> bool:
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for result in _results_with_media(facts):
-        message = f"the result for {result.call_id} holds media; this model takes text only"
+        message = f"the result for {result.call_id} contains media; this model accepts only text"
         yield result.path, message, "safe"
 
 
@@ -82,7 +83,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
         messages += [media[index], message] if index in media else [message]
     messages += [message for index, message in media.items() if index == len(facts.messages)]
     changes = tuple(
-        (result.path, "the media of a result follow in a user message")
+        (result.path, "moved the media of the result to a user message")
         for result in facts.results
         if result in results
     )
@@ -99,7 +100,7 @@ _IMAGE_URL: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;ba
 RULE = Rule(
     "TW074",
     "media-in-result",
-    title="a result holds media that the model does not take",
+    title="a result contains media that the model does not accept",
     cost="neutral",
     check=_check,
     fix=_fix,

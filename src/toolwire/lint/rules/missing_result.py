@@ -1,13 +1,13 @@
 """A call has no result, and the conversation continues after it.
 
-Every provider that checks pairs refuses such a history, and each later turn with it, so the session
-can never be resumed. It happens when a tool was interrupted, a process died, or a history was cut
+Every provider that checks pairs refuses such a history, and every later turn too, so the session
+can never be resumed. This happens when a tool was interrupted, a process died, or a history was cut
 in the middle of a turn. The errors are "did not have response messages", "`tool_use` ids were found
 without `tool_result` blocks immediately after", "No tool output found for function call".
 
-The fix adds a result that says that the call was interrupted: an error, marked as added by
-toolwire, so that it cannot be mistaken for a result of the tool. Nothing is removed, and other
-results of the same turn stay. A call at the very end is no violation: its result may still come.
+The fix adds an error result which says that the call was interrupted. It starts with `[toolwire]`,
+so it cannot be mistaken for output of the tool. Nothing is removed, and other results of the same
+turn stay. A call at the end of the history is not a violation: its result may still arrive.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     open_calls = _calls_without_result(facts)
     changes = tuple(
-        (call.path, f"a result was added: the call {call.id} ({call.name}) was interrupted")
+        (call.path, f"added a result: the call {call.id} ({call.name}) was interrupted")
         for _, call in open_calls
     )
     return FixedConversation(add_results(facts, open_calls, placeholder_result), changes)

@@ -3,12 +3,12 @@
 Most providers accept letters, digits, `_` and `-` (Gemini also `.`, and no digit first), and report
 it as a schema error: "string does not match pattern '^[a-zA-Z0-9_-]+$'". Names from MCP contain
 dots and slashes, names from OXP an `@`. Providers check names in the history as well as in the tool
-definitions, so one call of such a tool is enough to be refused at every later turn.
+definitions, so a single call to such a tool is enough to have every later turn refused.
 
 The fix renames the tool to a name that the target accepts: a readable beginning and a hash of the
 whole name. The new name is the same in tool definitions, tool choice, calls and results, and no
-other tool has it. The changes list old and new names: a call that the model makes with the new name
-is a call of the old tool.
+other tool has it. The changes list old and new names: if the model uses the new name, it calls the
+old tool.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Two tool definitions have the same name.
 
 Several providers refuse that ("Tool names must be unique", "Duplicate function declaration found");
-others silently replace the first definition with the second. It happens when two MCP servers have
-tools of the same name, or when names were sanitized by turning every invalid character into `_`:
-`a.b` and `a_b` become equal.
+others silently replace the first definition with the second. This happens when two MCP servers have
+tools of the same name, or when every invalid character of a name was replaced with `_`: `a.b` and
+`a_b` become equal.
 
 Identical definitions are merged: nothing changes for the model. If definitions differ, the later
-ones are renamed to the old name plus a hash of the definition; the id map leads back from the new
-name to the old one. Calls in the history keep the name of the first.
+ones are renamed to the old name plus a hash of the definition; the id map restores the old name.
+Calls in the history keep the name of the first.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     for tool, identical in _duplicates(facts):
         if identical:
             copies.append(tool.path)
-            changes.append((tool.path, f"the second definition of {tool.name} was removed"))
+            changes.append((tool.path, f"removed the second definition of {tool.name}"))
         else:
             name = _free_name(facts, tool, names)
             names.add(name)
             body = put(body, tool.path + name_path(tool), name)
-            changes.append((tool.path, f"the second tool {tool.name} was renamed to {name}"))
+            changes.append((tool.path, f"renamed the second tool {tool.name} to {name}"))
     return FixedBody(remove_paths(body, copies), tuple(changes)) if changes else None
 
 
@@ -85,12 +85,12 @@ def _merge_or_rename(facts: Facts) -> FixedConversation | None:
         if tool not in duplicates:
             tools.append(tool)
         elif duplicates[tool]:
-            changes.append((tool.path, f"the second definition of {tool.name} was removed"))
+            changes.append((tool.path, f"removed the second definition of {tool.name}"))
         else:
             name = _free_name(facts, tool, names)
             names.add(name)
             tools.append(replace(tool, name=name))
-            changes.append((tool.path, f"the second tool {tool.name} was renamed to {name}"))
+            changes.append((tool.path, f"renamed the second tool {tool.name} to {name}"))
     if not changes:
         return None
     return FixedConversation(replace(facts.conversation, tools=tuple(tools)), tuple(changes))

@@ -1,11 +1,12 @@
 """A call has an empty or blank name.
 
-Servers that check names refuse it ("function.name: empty string", "Name cannot be empty"), and each
-later turn with it. It comes from streams whose fragments were joined wrongly (a later fragment with
-an empty name overwrote the first), and from servers that send an empty name with every fragment.
+Servers that check names refuse it ("function.name: empty string", "Name cannot be empty"), and
+every later turn too. This happens when the fragments of a stream were joined wrongly (a later
+fragment with an empty name overwrote the first), and with servers that send an empty name in every
+fragment.
 
 The fix writes the name if it is known: from the result, or from the id (`functions.NAME:0`, if that
-tool is defined). That changes nothing that the model said. If the tool cannot be determined, the
+tool is defined). That changes nothing that the model wrote. If the tool cannot be determined, the
 call gets the name `toolwire_unknown_tool`: the call, its arguments and its result stay readable.
 """
 

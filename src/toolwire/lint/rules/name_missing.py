@@ -1,11 +1,11 @@
 """A call has no name: the field is absent, null, or not a string.
 
 Servers that check names refuse it ("function.name: field required", "expected a string, but got
-null"), and each later turn with it. It comes from streams that were cut off or joined wrongly, and
-from histories that were rebuilt from a database.
+null"), and every later turn too. This happens when a stream was cut off or joined wrongly, or when
+a history was rebuilt from a database.
 
 The fix writes the name if it is known: from the result, or from the id (`functions.NAME:0`, if that
-tool is defined). That changes nothing that the model said. If the tool cannot be determined, the
+tool is defined). That changes nothing that the model wrote. If the tool cannot be determined, the
 call gets the name `toolwire_unknown_tool`: the call, its arguments and its result stay readable.
 """
 

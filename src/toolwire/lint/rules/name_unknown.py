@@ -1,11 +1,11 @@
 """The tool choice names a tool that is not defined.
 
 Providers refuse such a choice: "Tool 'f' not found in provided tools", "Tool choice 'f' not found
-in 'tools' parameter". It happens when a turn has fewer tools and keeps the choice of an earlier
-turn, or when a tool definition was renamed and the choice was not. A call in the history of a tool
-that is no longer defined is no violation: no provider is known to refuse it.
+in 'tools' parameter". This happens when a turn has fewer tools and keeps the choice of an earlier
+turn, or when a tool definition was renamed and the choice was not. A call in the history to a tool
+that is no longer defined is not a violation: no provider is known to refuse it.
 
-Which tool was meant cannot be determined. The fix removes the choice, and the model decides.
+It is unknown which tool was meant. The fix removes the choice, so the model decides.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     names = _invalid_choices(facts)
     if path is None or not names:
         return None
-    message = f"the tool choice, which names {list_some(list(map(shorten, names)))}, was removed"
+    message = f"removed the tool choice, which names {list_some(list(map(shorten, names)))}"
     if facts.own_wire:
         return FixedBody(remove_paths(facts.body, [path]), ((path, message),))
     settings = {key: value for key, value in facts.conversation.settings.items() if key != "choice"}

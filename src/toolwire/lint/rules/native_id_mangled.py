@@ -1,9 +1,9 @@
 """A call id in the format of the target's model was altered.
 
 Kimi's models generate the ids of their calls themselves, `functions.read:0`, with a number that
-counts up over the conversation, and read those ids again. Id rules of other providers removed the
-dot and the colon: `functionsread0`, `functions_read_0`. Nothing is refused, but the model loses
-track and stops calling tools in most of its responses.
+counts up over the conversation, and read those ids again. Programs that follow the id rules of
+other providers remove the dot and the colon: `functionsread0`, `functions_read_0`. The server
+accepts such ids, but the model loses track and stops calling tools in most of its responses.
 
 The fix gives the call and its result the id that the model would have generated: the name of the
 tool and the index of the call in the history. Only ids change. Ids that other providers generated
@@ -37,7 +37,7 @@ def _calls_with_altered_id(facts: Facts) -> list[Call]:
 def _check(facts: Facts) -> Iterable[Problem]:
     for call in _calls_with_altered_id(facts):
         message = (
-            f"the id {shorten(call.id)} of the call of {call.name} is an altered id of the model;"
+            f"the id {shorten(call.id)} of the call to {call.name} is an altered id of the model;"
             f" {facts.profile.name} expects its ids unchanged"
         )
         yield call.path, message, "safe"

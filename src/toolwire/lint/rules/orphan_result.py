@@ -3,12 +3,12 @@
 Providers look for the call of every result, and refuse the whole request if there is none:
 "unexpected `tool_use_id` found in `tool_result` blocks", "messages with role 'tool' must be a
 response to a preceding message with 'tool_calls'", "No tool call found for function call output".
-It happens when a history is cut or summarized, or when the id of one half was rewritten.
+This happens when a history is cut or summarized, or when the id of one half was rewritten.
 
 If the id is another form of the id of exactly one open call (one half of a composite id, truncated,
 or with special characters removed), the fix gives the result the id of that call. Nothing is lost.
-Otherwise the call is unknown, and the fix turns the result into marked text of the user.
-That text is never placed between a call and its result, which would break an intact pair.
+Otherwise the call is unknown, and the fix rewrites the result as user text marked `[toolwire]`. It
+never places that text between a call and its result, which would break an intact pair.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     if not orphans:
         return None
     changes = tuple(
-        (result.path, f"{_describe(result)} was turned into text: its call is not in this history")
+        (result.path, f"rewrote {_describe(result)} as text: its call is not in this history")
         for result in orphans
     )
     return FixedConversation(results_as_text(facts, orphans), changes)
@@ -131,7 +131,7 @@ def _restore_ids(facts: Facts, rewritten: PartMap[Result, Call]) -> FixedConvers
         (result, replace(result, call_id=rewritten[result].id, origin="wire")) for result in results
     )
     changes = tuple(
-        (result.path, f"the result for {result.call_id} was given the id {rewritten[result].id}")
+        (result.path, f"gave the result for {result.call_id} the id {rewritten[result].id}")
         for result in results
     )
     return FixedConversation(replace_parts(facts.conversation, parts), changes)

@@ -186,10 +186,10 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
     for result, path, value, expected in _invalid_outputs(facts):
         body = put(body, path, expected)
         if isinstance(value, list) and isinstance(expected, list):
-            change = "was converted to blocks of this wire"
+            change = "to blocks of this wire"
         else:
-            change = f"was converted from {kind_of(value)} to {kind_of(expected)}"
-        changes.append((path, f"{_describe(result)} {change}"))
+            change = f"from {kind_of(value)} to {kind_of(expected)}"
+        changes.append((path, f"converted {_describe(result)} {change}"))
     return FixedBody(body, tuple(changes)) if changes else None
 
 

@@ -1,12 +1,12 @@
 """Some calls of a batch have results and others have none, and the conversation continues.
 
 One of several tools was interrupted, or its result was lost when the others were stored. Providers
-require all results or refuse the request; they name the missing ids, or say only that the counts
-differ ("Not the same number of function calls and responses"). Comparing sets of ids does not find
-it if later turns reuse the ids: the batch looks complete.
+refuse the request if any result is missing. They name the missing ids, or report only that the
+counts differ ("Not the same number of function calls and responses"). If later turns reuse the ids,
+comparing sets of ids does not find the gap: the batch looks complete.
 
-The fix adds a result for each call that has none: an error, marked as added by toolwire. The other
-calls and their results stay as they are.
+The fix adds an error result marked `[toolwire]` for each call that has none. The other calls and
+their results stay as they are.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     open_calls = _calls_without_result(facts)
     changes = tuple(
-        (call.path, f"a result was added: the call {call.id} ({call.name}) was interrupted")
+        (call.path, f"added a result: the call {call.id} ({call.name}) was interrupted")
         for _, call in open_calls
     )
     return FixedConversation(add_results(facts, open_calls, placeholder_result), changes)

@@ -6,9 +6,9 @@ were sent now.
 
 The program that runs the tools decides whether to send results, run the tools again or abandon the
 calls, so a repair leaves them alone by default. `toolwire.pending` lists them, `toolwire.resume`
-adds their results, and `toolwire repair --abandon-pending` adds results that say that the calls
-were interrupted. The gateway does the same, because a request that it gets is sent now. A call is
-not reported if a result that has no call follows it: another rule says what is wrong with the two.
+adds their results, and `toolwire repair --abandon-pending` adds results that report the calls as
+interrupted. The gateway does the same, because it sends every request at once. A call is not
+reported if a result without a call follows it: another rule reports the two.
 """
 
 from __future__ import annotations

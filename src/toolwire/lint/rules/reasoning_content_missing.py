@@ -5,9 +5,9 @@ DeepSeek and Kimi require the reasoning text that their thinking models returned
 reasoning_content is missing in assistant tool call message at index 3". The field is not part of
 the original chat format, so most clients drop it.
 
-The fix writes the text if the message has it under another name, otherwise an empty string, which
-the providers accept. It is reported only for models that are known to require it, or if the request
-enables thinking.
+The fix copies the text if the message has it under another name. Otherwise it writes an empty
+string, which the providers accept. The rule applies only to models that are known to require the
+field, or if the request enables thinking.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
         text = raw[alias] if alias is not None else ""
         body = put(body, (*message.path, _FIELD), text)
         if text:
-            changes.append((message.path, f"`{_FIELD}` was added, copied from `{alias}`"))
+            changes.append((message.path, f"added `{_FIELD}`, copied from `{alias}`"))
         else:
-            changes.append((message.path, f"an empty `{_FIELD}` was added"))
+            changes.append((message.path, f"added an empty `{_FIELD}`"))
     return FixedBody(body, tuple(changes)) if changes else None
 
 
@@ -107,7 +107,7 @@ def _add_reasoning(facts: Facts) -> FixedConversation | None:
         else message
         for message in facts.messages
     )
-    changes = tuple((message.path, f"an empty `{_FIELD}` was added") for message in targets)
+    changes = tuple((message.path, f"added an empty `{_FIELD}`") for message in targets)
     return (
         FixedConversation(replace(facts.conversation, messages=messages), changes)
         if targets

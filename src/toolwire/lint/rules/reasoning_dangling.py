@@ -1,13 +1,13 @@
-"""Reasoning is not followed by what it led to.
+"""Reasoning is not followed by the output that it led to.
 
 A stored reasoning item is accepted only together with the item that it led to: "Item 'rs_…' of type
-'reasoning' was provided without its required following item." It happens when a response was cut
+'reasoning' was provided without its required following item." This happens when a response was cut
 off after the reasoning, or when the call or the text after it was removed, or replaced by a plain
 message that does not have the id of the item. An assistant message of blocks must not end with
 thinking for the same reason: "The final block in an assistant message cannot be `thinking`."
 
-The fix removes the reasoning: no other form of it is accepted. Its readable text, if there is any,
-becomes a marked message or block of the assistant.
+The fix removes the reasoning, because the provider accepts no other form of it. Its readable text,
+if there is any, becomes a marked message or block of the assistant.
 """
 
 from __future__ import annotations
@@ -90,8 +90,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | FixedConversation | None:
     if not removals:
         return None
     changes = tuple(
-        (("input", index), f"the reasoning item {item['id']} was removed")
-        for index, item in removals
+        (("input", index), f"removed the reasoning item {item['id']}") for index, item in removals
     )
     texts = {index: reasoning_as_text(item) for index, item in removals}
     return FixedBody(with_items(facts, texts), changes)
@@ -102,7 +101,7 @@ _REPLY: Object = {"role": "assistant", "content": "hello"}
 RULE = Rule(
     "TW048",
     "reasoning-dangling",
-    title="reasoning is not followed by what it led to",
+    title="reasoning is not followed by the output that it led to",
     cost="lossy",
     check=_check,
     fix=_fix,

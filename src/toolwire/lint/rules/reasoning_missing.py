@@ -5,9 +5,9 @@ them connected. A call that is sent back without its reasoning is refused ("Item
 'function_call' was provided without its required 'reasoning' item: 'rs_…'"). Clients drop reasoning
 items because these look like output for display only.
 
-It is reported only if the request asks the model to reason and contains no reasoning item at all,
-because a call need not have reasoning. The fix removes the item id: the server then looks nothing
-up and accepts the call as it is.
+A call need not have reasoning, so the rule applies only if the request asks the model to reason and
+contains no reasoning item at all. The fix removes the item id: the server then looks nothing up and
+accepts the call unchanged.
 """
 
 from __future__ import annotations
@@ -67,8 +67,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
         return None
     replacements = {index: [without_id(item)] for index, _, item in calls}
     changes = tuple(
-        (("input", index, "id"), f"the id of the {kind} item was removed")
-        for index, kind, _ in calls
+        (("input", index, "id"), f"removed the id of the {kind} item") for index, kind, _ in calls
     )
     return FixedBody(with_items(facts, replacements), changes)
 

@@ -54,8 +54,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     result_of = PartMap((facts.calls_after_results[result], result) for result in results)
     calls = [(batch, call) for batch in facts.batches for call in batch.calls if call in result_of]
     changes = tuple(
-        (result.path, f"the result for {result.call_id} was moved after its call")
-        for result in results
+        (result.path, f"moved the result for {result.call_id} after its call") for result in results
     )
     return FixedConversation(add_results(facts, calls, lambda call: result_of[call]), changes)
 

@@ -1,12 +1,12 @@
-"""A result has another tool name than its call.
+"""A result names a different tool than its call.
 
-Where the name connects a result with its call, it must be the name that was called: not an id, not
-"unknown", and not empty. The errors are "function_response.name: Name
-cannot be empty", or that it "does not match functionCall.name".
+If the name connects a result with its call, it must be the name of the tool that was called, not an
+id, "unknown" or an empty string. Providers report "function_response.name: Name cannot be empty",
+or that the name "does not match functionCall.name".
 
-The fix gives the result the name of its call. The call is known by its id; or by its position, if
-the name can be no tool's. A result that names another tool belongs to no other call: the call of
-that tool was removed. Nothing is lost.
+The fix gives the result the name of its call, and nothing is lost. The id shows which call that is,
+or the position if the name cannot be that of a tool. A result without an id that names another tool
+is not changed here: it belongs to a call that was removed.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
         (result, replace(result, name=call.name)) for call, result in mismatches
     )
     changes = tuple(
-        (result.path, f"the result for {call.id} was given the name of its call, {call.name}")
+        (result.path, f"gave the result for {call.id} the name of its call, {call.name}")
         for call, result in mismatches
     )
     return FixedConversation(replace_parts(facts.conversation, results), changes)
@@ -63,7 +63,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
 RULE = Rule(
     "TW034",
     "result-name-mismatch",
-    title="a result has another tool name than its call",
+    title="a result names a different tool than its call",
     cost="lossless",
     check=_check,
     fix=_fix,

@@ -2,7 +2,7 @@
 
 On wires where results are blocks of a user message, results come first, and text or images only
 after them. The provider reports that results are missing "immediately after" the calls, although
-they are there. It happens when a program puts the text of the user, or a reminder, before the
+they are there. This happens when a program puts the text of the user, or a reminder, before the
 results.
 
 The fix moves the results to the front. Everything else keeps its order.
@@ -43,7 +43,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     changes = tuple(
         (
             batch.results[0].path,
-            f"the results for {describe_calls(batch)} now come first in their message",
+            f"moved the results for {describe_calls(batch)} to the start of their message",
         )
         for batch in batches
     )

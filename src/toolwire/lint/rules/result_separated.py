@@ -3,7 +3,7 @@
 This can be a system reminder, an image for the user or an empty assistant message: most providers
 require the results directly after the calls, before any other message. The errors are "insufficient
 tool messages following tool_calls message", "tool call result does not follow tool call", or they
-name the ids as if the results were missing. It happens when a program adds messages while tools
+name the ids as if the results were missing. This happens when a program adds messages while tools
 run, or when a late result is appended at the end.
 
 The fix moves the results up to their calls. Everything in between comes after them, in its order
@@ -56,7 +56,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     changes = tuple(
         (
             batch.results[0].path,
-            f"the results for {describe_calls(batch)} were moved directly after their calls",
+            f"moved the results for {describe_calls(batch)} directly after their calls",
         )
         for batch in batches
     )

@@ -47,7 +47,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     changes = tuple(
         (
             batch.results[0].path,
-            f"the results for {describe_calls(batch)} were put into their own message",
+            f"moved the results for {describe_calls(batch)} to a separate message",
         )
         for batch in batches
     )

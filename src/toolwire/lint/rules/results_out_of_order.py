@@ -1,12 +1,12 @@
-"""Results are in another order than their calls, and only the order connects them.
+"""Results are in a different order from their calls, and only the order connects them.
 
 On wires without ids, the first result is taken as the result of the first call. Parallel tools
-finish in any order, so results are mixed up: usually without an error, and the model believes that
-it is raining in the wrong city. Front ends that check report "functionResponse.id does not match
+finish in any order, so results are swapped, usually without an error: the model believes that it is
+raining in the wrong city. Front ends that check report "functionResponse.id does not match
 functionCall.id".
 
-The fix puts the results in the order of their calls. Results that name their calls by an id that
-the target reads stay where they are.
+The fix puts the results in the order of their calls. Results with an id that the target reads stay
+where they are.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     changes = tuple(
         (
             batch.results[0].path,
-            f"the results for {describe_calls(batch)} were put in the order of their calls",
+            f"put the results for {describe_calls(batch)} in the order of their calls",
         )
         for batch in batches
     )
@@ -53,7 +53,7 @@ _CALLS: list[JSON] = [{"function": {"name": name, "arguments": {}}} for name in 
 RULE = Rule(
     "TW032",
     NAME,
-    title="results are in another order than their calls",
+    title="results are in a different order from their calls",
     cost="lossless",
     check=_check,
     fix=_fix,

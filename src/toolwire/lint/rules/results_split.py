@@ -2,10 +2,10 @@
 
 On wires where results are blocks, all results of a turn belong in the one message after the calls.
 A program that writes one message per tool as it finishes gets "Expected toolResult blocks at
-messages.2.content for the following Ids", or an error about missing results that are there, one
-message further on.
+messages.2.content for the following Ids", or an error about missing results although they are
+there, one message later.
 
-The fix puts them into one message, each unchanged.
+The fix moves the results into one message and changes nothing else.
 """
 
 from __future__ import annotations
@@ -45,10 +45,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     batches = facts.position_violations.get(NAME, [])
     changes = tuple(
-        (
-            batch.results[0].path,
-            f"the results for {describe_calls(batch)} were put into one message",
-        )
+        (batch.results[0].path, f"merged the results for {describe_calls(batch)} into one message")
         for batch in batches
     )
     return FixedConversation(place_results(facts, batches), changes)

@@ -1,8 +1,8 @@
-"""Two messages in a row have the same role, and the target wants the roles to alternate.
+"""Two messages in a row have the same role, but the target requires roles to alternate.
 
-It happens when a user writes twice before the model answers, and when a message between the two was
-removed: "A conversation must alternate between user and assistant roles". Where the two messages
-hold the calls or the results of one batch, other rules report them.
+This happens when a user writes twice before the model answers, and when a message between the two
+was removed: "A conversation must alternate between user and assistant roles". If the two messages
+contain the calls or the results of one batch, other rules report them.
 
 The fix merges the messages into one and keeps the order of their content; results stay first.
 Nothing is lost.
@@ -45,7 +45,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
     for message in _repeated(facts):
         side = "assistant" if message.role == "assistant" else "user"
         reason = f"this message follows another one of the {side}"
-        yield message.path, f"{reason}; {facts.profile.name} wants them to alternate", "safe"
+        yield message.path, f"{reason}; {facts.profile.name} requires roles to alternate", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:

@@ -6,9 +6,9 @@ the top level", "schema must have type 'object'", "array schema missing items". 
 from MCP servers and from generators; `"properties": []` comes from languages whose empty map is an
 empty list.
 
-There is no fix: a schema says what a tool accepts, and only its author knows how to say it
-otherwise. Describe alternatives as optional properties of one object, and give every array its
-`items`. It is information only, because other providers accept the same schema.
+There is no fix: a schema defines what a tool accepts, and only its author can define it in another
+way. Describe alternatives as optional properties of one object, and give every array its `items`.
+The finding is information only, because other providers accept the same schema.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A call that the provider ran has the type of a call for the client.
+"""A call that the provider ran is marked as a call for the client.
 
-A bridge that knows only one type of call converted one into the other; the id (`srvtoolu_`) still
-shows it. The API now requires a result from the client, which never ran the call and cannot provide
-one.
+A bridge that knows only one type of call changed the type; the prefix of the id (`srvtoolu_`) still
+shows that the provider ran it. The API now requires a result from the client, which never ran the
+call and cannot provide one.
 
 If the provider's result is still next to the call, the fix restores the type of the call. Nothing
-is lost. Otherwise the fix turns the call into marked text of the assistant. It adds no
+is lost. Otherwise the fix rewrites the call as assistant text marked `[toolwire]`. It adds no
 result, because only the provider can produce it.
 """
 
@@ -68,7 +68,7 @@ def _restore_types(facts: Facts) -> FixedBody | None:
         kind = _original_type(facts, call)
         if kind is not None:
             body = put(body, (*call.path, "type"), kind)
-            changes.append((call.path, f"the type of the call {call.id} was changed to {kind}"))
+            changes.append((call.path, f"changed the type of the call {call.id} to {kind}"))
     return FixedBody(body, tuple(changes)) if changes else None
 
 
@@ -78,7 +78,7 @@ def _calls_as_text(facts: Facts) -> FixedConversation | None:
         return None
     texts: PartMap[Part, str] = PartMap((call, describe(call)) for call in calls)
     changes = tuple(
-        (call.path, f"the call {call.id} ({call.name}) was turned into text") for call in calls
+        (call.path, f"rewrote the call {call.id} ({call.name}) as text") for call in calls
     )
     return FixedConversation(parts_as_text(facts.conversation, texts), changes)
 
@@ -87,7 +87,7 @@ _SEARCH_RESULT = tool_result("srvtoolu_1", "web_search_tool_result", [])
 RULE = Rule(
     "TW037",
     "server-tool-as-client",
-    title="a call that the provider ran has the type of a call for the client",
+    title="a call that the provider ran is marked as a call for the client",
     cost="lossy",
     check=_check,
     fix=_fix,

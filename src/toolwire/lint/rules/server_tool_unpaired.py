@@ -3,11 +3,11 @@
 Such a call and its result belong in the same assistant message, the result after the call. If one
 half is missing or in another message, the provider refuses the history: "unexpected `tool_use_id`
 found in `web_search_tool_result` blocks ... must have a corresponding `server_tool_use` block
-before it". It happens when a bridge knows only one of the two types.
+before it". This happens when a bridge knows only one of the two types.
 
-The fix turns what is there into marked text: only the provider can produce its results. Two cases
-are not reported: a call at the end of a paused response waits for the provider, and a call next to
-calls for the client may get its result after theirs.
+The fix rewrites the remaining half as marked text, because only the provider can produce its
+results. Two cases are not reported: a call at the end of a paused response waits for the provider,
+and a call next to calls for the client may get its result after theirs.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
         return None
     parts = [part for pair in incomplete for part in pair if part is not None]
     texts: PartMap[Part, str] = PartMap((part, describe(part)) for part in parts)
-    changes = tuple((part.path, f"{_describe(part)} became text") for part in parts)
+    changes = tuple((part.path, f"rewrote {_describe(part)} as text") for part in parts)
     return FixedConversation(parts_as_text(facts.conversation, texts), changes)
 
 

@@ -7,7 +7,7 @@ the Gemini API cannot be distinguished), so only certain cases are reported: the
 encrypted content, the placeholder of another wire, and characters that no signature contains.
 
 The fix removes the signature from a call or a text. A thinking block is invalid without one and is
-replaced by its text, with a mark. What a model requires instead is checked by the rules
+replaced by its text, marked `[toolwire]`. What a model requires instead is checked by the rules
 `signature-missing` and `thinking-missing`.
 """
 
@@ -64,7 +64,7 @@ def _signs_thinking_blocks(facts: Facts) -> bool:
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for part in _foreign_parts(facts):
-        subject = f"the call of {part.name}" if isinstance(part, Call) else "this part"
+        subject = f"the call to {part.name}" if isinstance(part, Call) else "this part"
         assert part.signature is not None
         message = (
             f"{subject} has a signature that {facts.profile.name} did not issue"
@@ -89,7 +89,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
         }
         body = put(body, part.path, unsigned)
     return FixedBody(
-        body, tuple((part.path, "a signature of another provider was removed") for part in parts)
+        body, tuple((part.path, "removed the signature of another provider") for part in parts)
     )
 
 

@@ -6,13 +6,13 @@ drop it, and calls of other models never had one.
 
 The fix writes the placeholder that Google documents for such calls, on the first call of the step
 only. The request is accepted, but the model continues without its earlier reasoning. A signature
-that a gateway for another wire appended to the id of a call is removed first. It is reported
-only if the request names a model that is known to require signatures.
+that a gateway for another wire appended to the id of a call is removed first. The rule applies only
+if the request names a model that is known to require signatures.
 
 Claude requires the signature of every thinking block: "signature: Field required", and while
 thinking is enabled "Invalid `signature` in `thinking` block" for an empty one. Clients that keep
-only the text of a block lose it; streams that were cut off and models of other makers have none.
-The fix replaces such a block by its text, with a mark.
+only the text of a block lose the signature; interrupted streams and models of other makers have
+none. The fix replaces such a block by its text, marked `[toolwire]`.
 """
 
 from __future__ import annotations
@@ -118,11 +118,11 @@ def _check(facts: Facts) -> Iterable[Problem]:
         return
     hidden = _calls_with_signature_in_id(facts)
     for call in hidden:
-        yield call.path, f"the id of the call of {call.name} contains its signature", "safe"
+        yield call.path, f"the id of the call to {call.name} contains its signature", "safe"
     for call in _calls_without_signature(facts):
         if call in hidden:
             continue
-        message = f"the call of {call.name} is the first of its step and has no signature"
+        message = f"the call to {call.name} is the first of its step and has no signature"
         yield call.path, message, "safe"
 
 
@@ -137,8 +137,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     if not calls:
         return None
     changes = tuple(
-        (call.path, f"a placeholder signature was added to the call of {call.name}")
-        for call in calls
+        (call.path, f"added a placeholder signature to the call to {call.name}") for call in calls
     )
     if not facts.own_wire:
         parts: PartMap[Part, Part] = PartMap(
@@ -158,7 +157,7 @@ def _remove_signatures_from_ids(facts: Facts, plain_ids: PartMap[Call, str]) -> 
         for call, plain_id in plain_ids.items()
     )
     changes = tuple(
-        (call.path, f"removed the signature from the id of the call of {call.name}")
+        (call.path, f"removed the signature from the id of the call to {call.name}")
         for call in calls
     )
     return FixedConversation(reassign_ids(facts, calls), changes)

@@ -3,11 +3,11 @@
 A signature is bound to the model that wrote the block. After a switch from one Claude model to
 another, older models refuse the blocks of the previous model: "messages.1.content.0: Invalid
 `signature` in `thinking` block". The signature contains the name of the model, so such a block can
-be distinguished from a valid one. Newer models (Fable 5.1, Opus 5.5 and later) leave out what they
-cannot read, so their requests keep all blocks.
+be distinguished from a valid one. Newer models (Fable 5.1, Opus 5.5 and later) ignore blocks that
+they cannot read, so their requests keep all blocks.
 
-The fix replaces the block by its text, with a mark, and removes one without text. It is reported
-only if the request names a model and the signature names another.
+The fix replaces the block by its text, marked `[toolwire]`, and removes a block without text. The
+rule applies only if the request names a model and the signature names another.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """A stream ended in the middle of a call.
 
 The connection broke, the response was cancelled, or the model ran out of tokens while it wrote the
-arguments. The result is not a complete call: its arguments are truncated, and running it would run
-something else. If it is stored as a call without a result, every later request of the conversation
-fails.
+arguments. The call is incomplete: its arguments are truncated, so running it would do something
+that the model did not ask for. If it is stored as a call without a result, every later request of
+the conversation fails.
 
-There is no fix: a recorded stream is complete when it is checked. In a history, leave such a call
-out together with its result, or repeat the request. `fold` returns the incomplete message with an
-`error` that says that the stream broke off.
+There is no fix, because a recorded stream cannot be continued. Leave such a call and its result out
+of the history, or repeat the request. `fold` returns the incomplete message with an `error` that
+says that the stream broke off.
 """
 
 from __future__ import annotations

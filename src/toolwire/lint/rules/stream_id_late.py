@@ -42,7 +42,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
     for streamed_call in facts.calls_of_stream:
         if streamed_call.alias is not None:
             message = (
-                f"the call of {streamed_call.call.name} gets its id, {streamed_call.alias}, after"
+                f"the call to {streamed_call.call.name} gets its id, {streamed_call.alias}, after"
                 " its first fragment"
             )
             yield streamed_call.path, message, None

@@ -47,7 +47,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
             and streamed_call.alias is None
             and call.family != "function-legacy"
         ):
-            yield streamed_call.path, f"the call of {call.name} never gets an id", None
+            yield streamed_call.path, f"the call to {call.name} never gets an id", None
 
 
 RULE = Rule(

@@ -1,11 +1,11 @@
 """One event of a stream contains fragments of several calls.
 
-It is legal: the fragments are a list. Most servers send one at a time, and some readers use only
-the first element of the list. The calls that they miss are never run, and the next request is
-refused because of a missing result.
+This is valid, because the fragments are a list. Most servers send one at a time, and some readers
+use only the first element of the list. The calls that they miss are never run, and the next request
+is refused because of a missing result.
 
-It is reported because it explains why a reader loses calls. There is no fix. `fold` and `restream`
-read the whole list.
+The finding is information only: it explains why a reader loses calls. There is no fix. `fold` and
+`restream` read the whole list.
 """
 
 from __future__ import annotations

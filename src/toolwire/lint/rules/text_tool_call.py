@@ -5,8 +5,8 @@ call: f]` into its text, because its server did not parse the format of the mode
 earlier calls were passed to the model that way. Such a call is never run, it has no id, and a
 result next to it has no call. No provider refuses it.
 
-It is reported for information and there is no fix: what the model saw as text stays text. The wire
-`text` parses such calls.
+The finding is information only, and there is no fix: what the model saw as text stays text. The
+wire `text` parses such calls.
 """
 
 from __future__ import annotations

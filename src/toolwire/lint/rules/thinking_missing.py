@@ -78,7 +78,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     if _turn_without_thinking(facts) is None:
         return None
-    message = "thinking was disabled for this request"
+    message = "disabled thinking for this request"
     if facts.own_wire:
         path = thinking_path(facts)
         return FixedBody(put(facts.body, path, {"type": "disabled"}), ((path, message),))

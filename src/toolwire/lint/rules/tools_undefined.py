@@ -1,11 +1,12 @@
 """The history contains tool calls, and the request defines no tools.
 
 Bedrock refuses such a request: "The toolConfig field must be defined when using toolUse and
-toolResult content blocks". It happens when the last turn of an agent, for example a summary, is
+toolResult content blocks". This happens when the last turn of an agent, for example a summary, is
 requested without tools, or when an agent hands over to another agent that has none.
 
-The fix defines a stub for each tool that the history calls, marked as added by toolwire and as not
-to be called. If the model calls one anyway, no program can run the call.
+The fix defines a stub for each tool that the history calls. Its description starts with
+`[toolwire]` and tells the model not to call it. If the model calls it anyway, no program can run
+the call.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from toolwire.lint.tool_names import FAMILIES, UNKNOWN_TOOL, tool_definitions
 
 STUB = (
     f"{MARK} This tool is no longer available. It is defined only because the history contains"
-    " calls of it. Do not call it."
+    " calls to it. Do not call it."
 )
 
 
@@ -83,7 +84,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     stubs = tuple(Tool(name, STUB, dict(schema)) for name in _tool_names(facts))
     path = (facts.calls or _results(facts))[0].path
     names = ", ".join(tool.name for tool in stubs)
-    message = f"stub definitions were added for {names}"
+    message = f"added stub definitions for {names}"
     tools = (*facts.conversation.tools, *stubs)
     return FixedConversation(replace(facts.conversation, tools=tools), ((path, message),))
 

@@ -1,15 +1,15 @@
 """A request ends with an assistant message.
 
-Some providers require that the last message is of a user or a tool: "Expected last role to be one
-of: [tool, user]". Newer models of others do not continue a reply either: "This model does not
-support assistant message prefill. The conversation must end with a user message." It happens when
-a response is stored and the next request is sent before the user has written.
+Some providers require a user or tool message at the end: "Expected last role to be one of: [tool,
+user]". Newer models of other providers do not continue an assistant message either: "This model
+does not support assistant message prefill. The conversation must end with a user message." This
+happens when a response is stored and the next request is sent before the user has written.
 
-Three cases are no violation: a message that is marked as the beginning of the response (`prefix`),
-calls at the end, which wait for their results, and a paused turn of the provider's own tools.
+Three cases are not violations: a message that is marked as the beginning of the response
+(`prefix`), pending calls at the end, and a paused turn of tools that the provider runs.
 
-The fix adds a short marked user message that asks the model to continue. A real message of
-the user is better.
+The fix adds a short marked user message that asks the model to continue. A real message of the user
+is better.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     if last is None:
         return None
     messages = (*facts.messages, user_note("please continue"))
-    changes = ((last.path, "a user message was added at the end"),)
+    changes = ((last.path, "added a user message at the end"),)
     return FixedConversation(with_messages(facts.conversation, messages), changes)
 
 

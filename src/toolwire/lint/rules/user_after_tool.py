@@ -1,6 +1,6 @@
 """A user message follows a result directly.
 
-Some models require an assistant message first: "Unexpected role 'user' after role 'tool'". It
+Some models require an assistant message first: "Unexpected role 'user' after role 'tool'". This
 happens when a user interrupts while tools run, or when a program adds a reminder or an image after
 the results.
 
@@ -107,7 +107,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     changes = tuple(
         (
             facts.messages[run[-1]].path,
-            "an assistant message was added between a result and the user message",
+            "added an assistant message between a result and the user message",
         )
         for run in runs
     )

@@ -1,10 +1,11 @@
-"""A call is in a message of the user, or a result in a message of the assistant.
+"""A call is in a user message, or a result is in an assistant message.
 
-Models call tools, and clients answer. A program that stores a whole exchange under one role breaks
-that: "`tool_result` blocks can only be in `user` messages". On wires where a message of that role
-has no place for calls or results, the half would be lost and its counterpart left alone.
+Calls belong in assistant messages, and results in user or tool messages. A program that stores a
+whole exchange under one role breaks this: "`tool_result` blocks can only be in `user` messages". On
+wires where such a message has no place for a call or a result, one half of the pair would be lost.
 
-The fix gives the call or the result a message of the right role, in its place. Nothing is lost.
+The fix moves the call or the result to a separate message with the right role, in the same place.
+Nothing is lost.
 """
 
 from __future__ import annotations
@@ -61,9 +62,9 @@ def _check(facts: Facts) -> Iterable[Problem]:
     for message in facts.messages:
         for part in _misplaced(message):
             if isinstance(part, Call):
-                text = f"the call {part.id} ({part.name}) stands in a message of the {message.role}"
+                text = f"the call {part.id} ({part.name}) is in a {message.role} message"
             else:
-                text = f"the result for {part.call_id} stands in a message of the assistant"
+                text = f"the result for {part.call_id} is in an assistant message"
             yield part.path, text, "safe"
 
 
@@ -79,7 +80,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
         for part in misplaced:
             call_id = part.id if isinstance(part, Call) else part.call_id
             half, role = ("call", "assistant") if isinstance(part, Call) else ("result", "user")
-            changes.append((part.path, f"moved the {half} {call_id} to a message of the {role}"))
+            changes.append((part.path, f"moved the {half} {call_id} to a separate {role} message"))
     return FixedConversation(merge_same_roles(facts, messages), tuple(changes)) if changes else None
 
 
@@ -125,7 +126,7 @@ def _split(message: Message, misplaced: list[Call | Result], facts: Facts) -> li
 RULE = Rule(
     "TW071",
     "wrong-role",
-    title="a call stands in a message of the user, or a result in one of the assistant",
+    title="a call is in a user message, or a result is in an assistant message",
     cost="lossless",
     check=_check,
     fix=_fix,

@@ -2,13 +2,13 @@
 
 A chat has messages with the role `tool` and calls in the field `tool_calls`; a history of items has
 `function_call` and `function_call_output`. Clients that moved from one to the other mix them, and
-the server refuses what it does not know: "Invalid value: 'tool'. Supported values are: 'assistant',
-'system', 'developer', and 'user'."
+the server refuses types that it does not know: "Invalid value: 'tool'. Supported values are:
+'assistant', 'system', 'developer', and 'user'."
 
-Chat messages also hold `tool_use` and `tool_result` blocks, and messages of blocks the role `tool`
-or the field `tool_calls`, after a switch between those wires. Texts and images have other types on
-each wire, too: "Invalid value: 'input_text'. Supported values are: 'text', 'image_url', …". So has
-the role of the model: "Please use a valid role: user, model."
+After a switch between chat and block wires, chat messages contain `tool_use` and `tool_result`
+blocks, and messages of blocks have the role `tool` or the field `tool_calls`. The types of texts
+and images also differ between wires: "Invalid value: 'input_text'. Supported values are: 'text',
+'image_url', …". So does the role of the model: "Please use a valid role: user, model."
 
 The fix converts them to the format of the wire. Ids, names, arguments and outputs stay verbatim. A
 result without a call is reported as such, and not here.
