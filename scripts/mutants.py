@@ -625,9 +625,39 @@ MUTANTS = [
     ),
     Mutant(
         "history.py",
-        "if _count_violations(_facts_of(encoded, facts)) <= violations:",
+        "if _count_violations(rest) <= violations and _has_same_pairs(facts, rest):",
         "if True:",
         "test_history.py",
+    ),
+    Mutant(
+        "history.py",
+        "if _count_violations(rest) <= violations and _has_same_pairs(facts, rest):",
+        "if _count_violations(rest) <= violations:",
+        "laws/test_finds.py",
+    ),
+    Mutant(
+        "lint/facts.py",
+        "        if self.abandon_pending:\n            return []\n",
+        "",
+        "laws/test_sent_history.py",
+    ),
+    Mutant(
+        "conversation/observations.py",
+        "self.flags &= ~Observation.RESULTS_IN_PLACE",
+        "pass",
+        "laws/test_sent_history.py",
+    ),
+    Mutant(
+        "gateway/translation/same_wire.py",
+        "abandon_pending=True",
+        "abandon_pending=False",
+        "laws/test_sent_history.py",
+    ),
+    Mutant(
+        "gateway/translation/translator.py",
+        "abandon_pending=True",
+        "abandon_pending=False",
+        "laws/test_sent_history.py",
     ),
     Mutant(
         "history.py",

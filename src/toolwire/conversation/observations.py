@@ -275,12 +275,8 @@ def _observe_calls(conversation: Conversation, target: str, observations: Observ
             missing |= _BROKEN_BY_SERVER_CALLS
         elif call.family == APPROVAL:
             missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
-        arguments = call.args.content
-        if arguments.__class__ is str:
-            if arguments[:1] != "{":
-                missing |= Observation.OBJECT_ARGUMENTS
-            if "\\ud" in arguments or "\\uD" in arguments:
-                missing |= Observation.WHOLE_CHARACTERS
+        if call.args.content.__class__ is str:
+            missing |= _observe_arguments(call.args.content)
         if call.origin != "wire" or call.item is not None or call.id.isdecimal():
             missing |= Observation.WIRE_IDS
     for result in observations.results:
@@ -305,6 +301,16 @@ def _observe_calls(conversation: Conversation, target: str, observations: Observ
     observations.names = {call.name for call in observations.calls}
     if not all(map(str.strip, observations.names)):
         missing |= Observation.NAMED_CALLS
+    return missing
+
+
+def _observe_arguments(text: str) -> int:
+    """The properties that arguments sent as text do not have."""
+    missing = 0
+    if text[:1] != "{":
+        missing |= Observation.OBJECT_ARGUMENTS
+    if "\\ud" in text or "\\uD" in text:
+        missing |= Observation.WHOLE_CHARACTERS
     return missing
 
 
