@@ -35,7 +35,8 @@ def request(name: str) -> Object:
 
 def texts(body: JSON | bytes, wire: str) -> list[str | None]:
     """The text of the result of each call."""
-    return [pair.result and pair.result.text for pair in decode(body, wire).pairs()]
+    results = [pair.result for pair in decode(body, wire).pairs()]
+    return [None if result is None else result.text for result in results]
 
 
 @both_histories
