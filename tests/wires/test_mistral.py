@@ -407,3 +407,10 @@ def test_an_edited_file_id_is_written() -> None:
     [file] = conversation.parts()
     encoded = encode(conversation.replace(file, Media("file", file="f2")), "mistral")
     assert get(encoded.body, ("messages", 0, "content", 0)) == {"type": "file", "file_id": "f2"}
+
+
+def test_a_field_of_a_tool_choice_that_other_wires_cannot_hold_is_a_loss() -> None:
+    choice: Object = {"type": "function", "function": {"name": "f", "strict": True}}
+    body: Object = {"messages": [{"role": "user", "content": "hi"}], "tool_choice": choice}
+    losses = translate(body, "mistral", "openai-chat").losses
+    assert "/tool_choice/function/strict" in [pointer(loss.path) for loss in losses]

@@ -6,7 +6,7 @@ name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
@@ -43,8 +43,8 @@ class SettingSpec(Struct, frozen=True, eq=False):
     read: ReadSetting = _read_unchanged
     write: WriteSetting | None = _write_unchanged
     knows: frozenset[str] = frozenset()
-    """The known fields of an object with all that they hold, as dotted paths; empty if all are
-    known."""
+    """The known fields of an object with all that they hold, as dotted paths, and an empty path if
+    the value may be no object; none if all are known."""
     reads_empty: bool = False
     """True if an empty object says something."""
 
@@ -150,7 +150,7 @@ def read_settings(
             values[spec.name] = value
             places[spec.name] = spec.path
             if spec.knows:
-                unknown += _unknown_leaves(spec, item)
+                _collect_unknown(item, spec.path, "", spec.knows, unknown)
         elif (specs := readers.get(key)) is None or not _read_field(
             specs, key, item, values, places, unknown
         ):
@@ -196,27 +196,26 @@ def _read_field(
             values[spec.name] = value
             places[spec.name] = spec.path
             if spec.knows:
-                unknown += _unknown_leaves(spec, raw)
+                _collect_unknown(raw, spec.path, "", spec.knows, unknown)
     if (key,) not in read and read and isinstance(item, dict):
         parents = {path[:n] for path in read for n in range(1, len(path))}
         _collect_unread(item, (key,), read, parents, unknown)
     return bool(read)
 
 
-def _unknown_leaves(spec: SettingSpec, value: JSON) -> list[JsonPath]:
-    """Return the paths of the leaves of a setting that its spec does not know."""
-    knows = spec.knows
-    if (
-        isinstance(value, dict)
-        and knows.issuperset(value)
-        and not any(item.__class__ is dict for item in value.values())
-    ):
-        return []
-    return [
-        spec.path + leaf
-        for leaf in _leaves(value)
-        if not any(".".join(map(str, leaf[:n])) in knows for n in range(len(leaf) + 1))
-    ]
+def _collect_unknown(
+    value: JSON, path: JsonPath, name: str, knows: frozenset[str], unknown: list[JsonPath]
+) -> None:
+    """Append to `unknown` the paths of the leaves that a spec does not know, except null, zero and
+    empty lists. `name` is the dotted path inside the setting."""
+    if not isinstance(value, dict):
+        if name not in knows and value not in (None, 0, []):
+            unknown.append(path)
+    elif name or not knows.issuperset(value):
+        for key, item in value.items():
+            inner = f"{name}.{key}" if name else key
+            if inner not in knows:
+                _collect_unknown(item, (*path, key), inner, knows, unknown)
 
 
 def _collect_unread(
@@ -235,15 +234,6 @@ def _collect_unread(
             _collect_unread(item, item_path, read, parents, unknown)
         else:
             unknown.append(item_path)
-
-
-def _leaves(value: JSON, path: JsonPath = ()) -> Iterator[JsonPath]:
-    """Yield the paths of all leaves except null, zero and empty lists."""
-    if isinstance(value, dict):
-        for key, item in value.items():
-            yield from _leaves(item, (*path, key))
-    elif value not in (None, 0, []):
-        yield path
 
 
 def write_settings(
