@@ -350,8 +350,8 @@ MUTANTS = [
     ),
     Mutant(
         "wires/engine/part_lowering.py",
-        'losses.append(Loss(part.path, "reasoning of another provider is not taken back"))\n        return ()',
-        'losses.append(Loss(part.path, "reasoning of another provider is not taken back"))\n        return (part,)',
+        'losses.append(Loss(part.path, "reasoning from another provider is not accepted"))\n        return ()',
+        'losses.append(Loss(part.path, "reasoning from another provider is not accepted"))\n        return (part,)',
         "test_lowering.py",
     ),
     Mutant(
@@ -413,7 +413,7 @@ MUTANTS = [
     ),
     Mutant(
         "wires/engine/settings_lowering.py",
-        "losses.append(Loss(path, f\"not held here: {', '.join(reported)}\", severity=severity))",
+        "losses.append(Loss(path, f\"no field here for {', '.join(reported)}\", severity=severity))",
         "pass",
         "test_lowering.py",
     ),

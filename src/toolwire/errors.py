@@ -56,7 +56,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
         return "; there are none"
     near = get_close_matches(name.lower().replace("_", "-"), folded, n=1, cutoff=0.7)
     question = f"did you mean {folded[near[0]]}? " if near else ""
-    return f"; {question}known are {', '.join(names)}"
+    return f"; {question}known names: {', '.join(names)}"
 
 
 class ToolwireError(Exception):

@@ -224,7 +224,9 @@ def cut(
     )
     encoded, first = _cut_before(facts, max(start, facts.first_index))
     if first is not None and not _can_start(facts, first):
-        reason = "the target does not accept this as the first message, and there is no older one"
+        reason = (
+            "the target does not accept this message as the first one, and no older message is left"
+        )
         encoded.losses += locate([Loss(first.path, reason)], facts.conversation.source)
     return encoded
 

@@ -92,7 +92,7 @@ def test_a_missing_key_names_its_variable(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("name", "text"),
     (
-        ("antropic:claude", "there is no provider antropic; did you mean anthropic? known are"),
+        ("antropic:claude", "there is no provider antropic; did you mean anthropic? known names:"),
         ("gpt-5", "name a provider and a model, as in openai:gpt-5; providers are openai,"),
         ("demo:antropic", "did you mean anthropic?"),
     ),

@@ -135,7 +135,7 @@ def test_a_server_that_people_run_themselves_needs_no_key() -> None:
 @pytest.mark.parametrize(
     ("text", "env", "words"),
     [
-        ("unknown:m", {}, "there is no provider unknown; known are openai,"),
+        ("unknown:m", {}, "there is no provider unknown; known names: openai,"),
         ("anthropic", {}, "name a model, as in anthropic:some-model"),
         ("anthropic:", {}, "name a model, as in anthropic:some-model"),
         (

@@ -210,7 +210,7 @@ def test_a_file_that_somebody_else_changed_meanwhile_is_left_alone(tmp_path: Pat
         (
             [],
             f"{BAD}\n{BAD}",
-            "toolwire: each of 2 lines holds a body; choose one: line=N, or --line N\n",
+            "toolwire: each of 2 lines is a body; choose one: line=N, or --line N\n",
         ),
         ([], "data: {}\n\n", "toolwire: stdin: expected a body or a session, not a stream\n"),
         (

@@ -416,7 +416,7 @@ def test_misuse_is_one_line(line: str, says: str, tmp_path: Path) -> None:
 def test_an_unknown_model_is_told_what_there_is(model: str) -> None:
     done = run("hi", model=model)
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "known are openai, " in done.stderr
+    assert "known names: openai, " in done.stderr
 
 
 def test_a_conversation_that_is_none_is_said_in_one_line(tmp_path: Path) -> None:

@@ -147,7 +147,7 @@ def test_a_line_chooses_a_body(tmp_path: Path) -> None:
     }
     path.write_bytes(jsonl([{"request": clean, "status": 200}, {"request": stuck, "status": 400}]))
     assert toolwire("repair", str(path)).stderr == (
-        f"toolwire: {path}: each of 2 lines holds a body; choose one: line=N, or --line N\n"
+        f"toolwire: {path}: each of 2 lines is a body; choose one: line=N, or --line N\n"
     )
     checked = toolwire("check", str(path)).stdout
     assert checked.startswith(f"{path}:2:108: TW021 ")

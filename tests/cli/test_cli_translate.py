@@ -171,9 +171,9 @@ def test_a_response_is_translated_as_a_response() -> None:
 @pytest.mark.parametrize(
     ("policy", "reason", "shown"),
     [
-        ("text", "described in text", "web_search was called"),
+        ("text", "replaced by a text description", "web_search was called"),
         ("call", "sent as a call and its result", "tool_calls"),
-        ("drop", "it is left out", "done"),
+        ("drop", "left out", "done"),
     ],
 )
 def test_server_tools_decides_what_becomes_of_a_tool_that_the_provider_ran(
@@ -182,7 +182,7 @@ def test_server_tools_decides_what_becomes_of_a_tool_that_the_provider_ran(
     result = translate(
         "--from", "anthropic", "--to", "openai-chat", "--server-tools", policy, stdin=SEARCHED
     )
-    assert f"loss /messages/1/content/0: a tool the provider ran; {reason}\n" in result.stderr
+    assert f"loss /messages/1/content/0: a tool that the provider ran; {reason}\n" in result.stderr
     assert shown in result.stdout
 
 

@@ -300,9 +300,9 @@ GAPS: dict[tuple[str, str], str] = {}
 shorter."""
 NO_FIELD = "the answer is the whole body, and a message knows its path but not that of its reason"
 ROOT_LOSSES = {
-    "no word for the stop reason": NO_FIELD,
-    "a tool protocol does not say why a model stopped": NO_FIELD,
-    "an answer holds only what the assistant says": "the body is one result of a tool",
+    "no value for the stop reason": NO_FIELD,
+    "a tool protocol has no stop reason": NO_FIELD,
+    "a response contains only assistant content": "the body is one result of a tool",
 }
 """Words of losses that may have the root pointer, and why. This table may only get shorter."""
 PAIRS = [(case, target) for case in CASES for target in WIRES if target != case.wire]

@@ -56,7 +56,7 @@ def test_a_request_counts_even_if_other_fields_hold_bodies() -> None:
 
 
 def test_two_bodies_in_one_wrapper_are_not_chosen_from() -> None:
-    with pytest.raises(UsageError, match="several fields hold a body: first, second"):
+    with pytest.raises(UsageError, match="several fields contain a body: first, second"):
         Session(json.dumps({"first": BODY, "second": BODY}).encode(), "")
 
 
@@ -71,8 +71,7 @@ def test_bodies_on_lines_are_chosen_by_their_line() -> None:
     clean: Object = {"model": "m", "messages": [*STUCK[:2], chat_result("call_1")]}
     data = jsonl([{"custom_id": "1", "body": clean}, {"custom_id": "2", "body": BODY}])
     with pytest.raises(
-        DecodeError,
-        match=r"log\.jsonl: each of 2 lines holds a body; choose one: line=N, or --line N",
+        DecodeError, match=r"log\.jsonl: each of 2 lines is a body; choose one: line=N, or --line N"
     ):
         Session(data, "log.jsonl")
     opened = Session(data, "log.jsonl", line=2)

@@ -273,7 +273,7 @@ def test_a_stop_reason_that_the_other_wire_lacks_is_reported(reason: str, word: 
         and isinstance(body["choices"], list)
         and isinstance(body["choices"][0], dict)
     )
-    reported = any("no word for the stop reason" in loss.reason for loss in out.losses)
+    reported = any("no value for the stop reason" in loss.reason for loss in out.losses)
     assert body["choices"][0]["finish_reason"] == word if word else reported
 
 

@@ -298,7 +298,7 @@ def test_several_texts_and_several_reasoning_parts_are_joined() -> None:
     assert body["message"]["content"] == "One. Two."
     assert {
         "a message has one text here, and its images after that",
-        "text after a call stands before the calls here",
+        "text after a call is moved before the calls here",
     } <= {loss.reason for loss in stream.losses}
 
 

@@ -144,7 +144,7 @@ def test_other_candidates_are_left_out_where_only_one_is_possible() -> None:
     ]
     written_events, losses = restream_to_anthropic(events)
     assert "B" not in "".join(json.dumps(event.get("delta")) for event in written_events)
-    assert losses == ["an answer here is one message; the other candidates stay behind"]
+    assert losses == ["a response is one message here; the other candidates are left out"]
 
 
 def test_a_call_without_an_id_has_the_same_one_in_the_stream_and_in_the_body() -> None:

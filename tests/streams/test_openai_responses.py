@@ -631,7 +631,7 @@ def test_deltas_after_the_end_of_an_item_are_reported_and_not_emitted() -> None:
     )
     assert [event.part for event in events if isinstance(event, PartComplete)] == [Text("Hello")]
     assert [event.reason for event in events if isinstance(event, Unsupported)] == [
-        "an event of an item that is over"
+        "an event for an item that has ended"
     ]
 
 

@@ -592,7 +592,7 @@ def test_text_that_would_be_read_as_a_call_is_reported() -> None:
     out = restream(events, "anthropic", "text")
     list(out)
     assert [loss.reason for loss in out.losses] == [
-        "this text contains tags that are read as calls, results or tools here"
+        "this text contains tags that this wire reads as calls, results or tools"
     ]
 
 

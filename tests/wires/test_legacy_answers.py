@@ -103,7 +103,7 @@ def test_a_second_call_is_reported_because_the_form_holds_one(
         body, losses = fold(list(stream), CHAT), stream.losses
     assert choice_of(body)[0]["function_call"] == WRITTEN
     assert [loss.reason for loss in losses if loss.severity == "loss"] == [
-        "the client can read one call of an answer"
+        "the client can read only one call per response"
     ]
 
 

@@ -480,7 +480,7 @@ def test_a_tool_of_another_provider_that_is_added_by_hand_is_reported(wire: str)
     conversation = decode({"messages": [{"role": "user", "content": "Hi"}]}, wire)
     edited = replace(conversation, tools=(Tool("", kind="web_search"),))
     assert [loss.reason for loss in encode(edited, wire).losses] == [
-        "a tool of another provider: web_search"
+        "a tool that only another provider has: web_search"
     ]
 
 

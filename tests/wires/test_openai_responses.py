@@ -573,7 +573,7 @@ def test_an_image_in_an_assistant_turn_is_named_in_text_and_reported() -> None:
         {"role": "assistant", "content": "[image cat.png image/png]"},
     ]
     assert [loss.reason for loss in encoded.losses] == [
-        "this wire takes no image here; it is named in text"
+        "this wire accepts no image here; replaced by a text description"
     ]
 
 
@@ -592,9 +592,9 @@ def test_parts_added_to_a_message_of_this_wire_are_lowered_like_any_other() -> N
         "input_text",
     ]
     assert [loss.reason for loss in encoded.losses] == [
-        "reasoning of another provider is not taken back",
+        "reasoning from another provider is not accepted",
         "the name of this image is not kept here",
-        "this wire takes no audio here; it is named in text",
+        "this wire accepts no audio here; replaced by a text description",
     ]
 
 

@@ -29,7 +29,7 @@ from toolwire.wires.engine.part_lowering import takes_signature
 from toolwire.wires.engine.specs import Wire
 from toolwire.wires.engine.web_search import asks_for_search
 
-ID_NOT_RESTORED = "the id stays: with its earlier id, results would belong to other calls"
+ID_NOT_RESTORED = "the id is not restored: results would then belong to other calls"
 
 
 def fit(

@@ -122,7 +122,7 @@ def pair_losses(conversation: Conversation, body: JSON, target: Wire, kind: Kind
     if not edits:
         return []
     held = {_pair_content(pair) for pair in target.read(body, kind).pairs()} - {None}
-    reason = "it was paired with its call by what was edited, and this wire has no other tie"
+    reason = "the edited value paired this result with its call, and this wire has no id for it"
     return [
         Loss(pair.result.path, reason)
         for pair in edits

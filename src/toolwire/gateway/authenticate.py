@@ -13,8 +13,7 @@ from toolwire.server.auth import Auth
 
 _SIGNATURE_SCHEME = b"AWS4-HMAC-SHA256"
 _SIGNATURE_HELP = (
-    "A signature of AWS credentials holds no key of this gateway; set AWS_BEARER_TOKEN_BEDROCK to"
-    " the key."
+    "An AWS signature contains no key of this gateway; set AWS_BEARER_TOKEN_BEDROCK to the key."
 )
 _KEY_HEADERS = (b"x-api-key", b"x-goog-api-key", b"api-key")
 

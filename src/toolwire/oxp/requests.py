@@ -158,7 +158,7 @@ def _text(fields: Object, key: str, max_length: int, prefix: str = "") -> str | 
     if len(value) > max_length:
         raise _InvalidRequest(f"{prefix}{key} is longer than {max_length} characters")
     if "\0" in value:  # part of a database key, and PostgreSQL cannot store it
-        raise _InvalidRequest(f"{prefix}{key} holds a NUL character")
+        raise _InvalidRequest(f"{prefix}{key} contains a NUL character")
     return value
 
 

@@ -65,7 +65,7 @@ def _find_body(value: JSON, source: str | None) -> tuple[JsonPath, str]:
     if _FIRST_FIELD in fields:
         return (_FIRST_FIELD,), fields[_FIRST_FIELD]
     if len(fields) > 1:
-        raise UsageError(f"several fields hold a body: {', '.join(fields)}; pass one of them")
+        raise UsageError(f"several fields contain a body: {', '.join(fields)}; pass one of them")
     [(field, wire)] = fields.items()
     return (field,), wire
 

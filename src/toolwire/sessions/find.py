@@ -82,7 +82,7 @@ def _find_in_lines(
         if not any(_holds_history(data, one, source) for one in filled):
             raise UsageError(f"{_at(name)}none of {len(filled)} lines is a body of a known wire")
         raise DecodeError(
-            f"{_at(name)}each of {len(filled)} lines holds a body; choose one: line=N, or --line N"
+            f"{_at(name)}each of {len(filled)} lines is a body; choose one: line=N, or --line N"
         )
     chosen = next((one for one in filled if line in (None, one.number)), None)
     if chosen is None:

@@ -43,7 +43,7 @@ from toolwire.wires.engine.specs import Wire
 
 Out = TypeVar("Out")
 
-ONE_CANDIDATE = "an answer here is one message; the other candidates stay behind"
+ONE_CANDIDATE = "a response is one message here; the other candidates are left out"
 
 
 class EventTranslator(Generic[Out]):
@@ -390,7 +390,7 @@ class EventTranslator(Generic[Out]):
         if self._executed.becomes_text(result):
             return self._write_as_text(result, choice)
         if result.executor == "client" and not self._writer.supports_results:
-            self._context.report_loss(result, "an answer holds only what the assistant says")
+            self._context.report_loss(result, "a response contains only assistant content")
             return []
         self._target.report_unknown_fields(result)
         result = self._target.fitter.result(result)

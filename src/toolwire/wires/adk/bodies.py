@@ -252,7 +252,7 @@ def _patch_settings(conversation: Conversation, context: EncodeContext) -> JSON:
         ):
             body = put(body, path, value)
         else:
-            context.report_loss(path or (name,), f"a log cannot hold this setting: {name}")
+            context.report_loss(path or (name,), f"a log has no such setting: {name}")
     return body
 
 

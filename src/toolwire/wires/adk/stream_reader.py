@@ -94,7 +94,7 @@ class EventReader(ContentReader):
         if message.role == "user":
             if not message.parts:
                 return []
-            return [Unsupported(message.path, "an answer holds only what the assistant says")]
+            return [Unsupported(message.path, "a response contains only assistant content")]
         out: list[Event] = []
         if not self.started and message.role == "assistant":
             self.started = True

@@ -78,15 +78,17 @@ def write_file(media: Media, context: EncodeContext) -> Object:
     """A file part of a UI message; a medium with neither data nor URL is named in text."""
     url, mime = data_url(media), mime_of(media)
     if media.text is not None:
-        context.report_loss(media, "a text document is sent as a file with its bytes")
+        context.report_loss(media, "a text document is sent as a file")
         mime = mime or "text/plain"
         content = b64encode(media.text.encode("utf-8", "surrogatepass")).decode()
         url = f"data:{mime};base64,{content}"
     if url is None:  # a file id, which lowering does not see in an edited message of this wire
-        context.report_loss(media, f"{media.kind} without data or URL; it is named in text")
+        context.report_loss(
+            media, f"{media.kind} without data or URL; replaced by a text description"
+        )
         return {"type": "text", "text": describe(media)}
     if mime is None and media.kind == "file":
-        context.report_loss(media, "a file needs a media type; application/octet-stream is sent")
+        context.report_loss(media, "a file needs a media type; sent as application/octet-stream")
     mime = mime or _WILDCARDS.get(media.kind, "application/octet-stream")
     block: Object = {"type": "file", "mediaType": mime, "url": url}
     return block if media.name is None else {**block, "filename": media.name}
@@ -121,4 +123,4 @@ def report_misplaced(part: Part, place: str, context: EncodeContext) -> None:
 
     Parts of other wires do not get here: lowering has adapted them.
     """
-    context.report_loss(part, f"{place} cannot hold this: {describe(part)[:80]}")
+    context.report_loss(part, f"{place} cannot contain this: {describe(part)[:80]}")

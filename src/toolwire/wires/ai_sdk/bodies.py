@@ -264,7 +264,8 @@ def _write_reason(message: Message, context: EncodeContext) -> str | None:
     implied = reason_from_parts(message.parts)
     if message.stop in IMPLIED_REASONS and message.stop != implied:
         context.report_loss(
-            message, f"the parts of the message imply the finish reason {implied}: {message.stop}"
+            message,
+            f"the parts of the message imply the finish reason {implied}, not {message.stop}",
         )
     return explicit_reason(message, context)
 

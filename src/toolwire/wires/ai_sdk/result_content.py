@@ -114,5 +114,5 @@ def write_error_text(result: Result, output: Output, context: EncodeContext) -> 
     if isinstance(output, tuple):
         for part in output:
             if not isinstance(part, Text):
-                context.report_loss(part, f"an error holds only text: {describe(part)[:80]}")
+                context.report_loss(part, f"an error contains only text: {describe(part)[:80]}")
     return output_text(output)

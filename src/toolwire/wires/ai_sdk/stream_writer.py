@@ -264,7 +264,7 @@ class ChunkWriter(StreamWriter):
             return []
         preliminary = result.preliminary and not result.error
         if preliminary and not self._holds({"type": "tool-output-available", "preliminary": True}):
-            reason = f"clients of version {self.major} would take this for the final result"
+            reason = f"clients of version {self.major} would treat this as the final result"
             self.context.report_loss(result, reason)
             return []
         if call.answered:

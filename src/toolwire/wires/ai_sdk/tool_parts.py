@@ -241,7 +241,7 @@ def _write_output(output: Output, context: EncodeContext) -> JSON:
     for part in output:
         if isinstance(part, Media):
             context.report_loss(
-                part, "the model gets this as JSON, unless the tool has a `toModelOutput`"
+                part, "the model gets this as JSON unless the tool has a `toModelOutput`"
             )
     return {"type": "content", "value": write_items(output, context)}
 

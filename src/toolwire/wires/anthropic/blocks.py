@@ -117,7 +117,9 @@ def _media_source(media: Media) -> Object | None:
 def _write_media(media: Media, context: EncodeContext) -> JSON:
     source = _media_source(media)
     if source is None:  # an edit of this wire's own block: lowering replaces media of other wires
-        context.report_loss(media, f"this wire cannot take this {media.kind}; it is named in text")
+        context.report_loss(
+            media, f"this wire does not accept this {media.kind}; replaced by a text description"
+        )
         return {"type": "text", "text": describe(media)}
     if media.kind == "image":
         return {"type": "image", "source": source}

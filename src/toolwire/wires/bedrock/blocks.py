@@ -184,7 +184,7 @@ def _write_tool_result(result: Result, context: EncodeContext) -> JSON:
     out: Object = {"toolUseId": context.result_id(result), "content": content}
     if context.is_error(result):
         if not content:
-            context.report_loss(result, "an error may not be empty here; its text is `error`")
+            context.report_loss(result, "an error cannot be empty here; sent with the text `error`")
             out["content"] = [{"text": "error"}]
         out["status"] = "error"
     if result.executor == "provider" and isinstance(result.raw, dict):

@@ -130,10 +130,12 @@ def write_media(media: Media, context: EncodeContext) -> JSON:
     name = _media_format(media, source) if source is not None else None
     if source is None or name is None:
         # An edit of this wire's own block: lowering replaces media of other wires.
-        context.report_loss(media, f"this wire cannot take this {media.kind}; it is named in text")
+        context.report_loss(
+            media, f"this wire does not accept this {media.kind}; replaced by a text description"
+        )
         return {"text": describe(media)}
     if name == "txt" and mime != "text/plain" and not _is_native(media):
-        context.report_loss(media, f"no format for {mime} here; it is sent as txt")
+        context.report_loss(media, f"this wire has no format for {mime}; sent as txt")
     content: Object = {"format": name} if name else {}
     if block_type == "document":
         content["name"] = _document_name(media, context)

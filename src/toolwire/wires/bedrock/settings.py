@@ -89,7 +89,7 @@ def _write_tool(tool: Tool, context: EncodeContext) -> JSON:
     if tool.description:
         spec["description"] = tool.description
     elif tool.description is not None:
-        context.report_loss(tool, "an empty description is refused here")
+        context.report_loss(tool, "an empty description is not accepted here")
     schema = context.schema_of(tool) or {"type": "object", "properties": {}}
     spec["inputSchema"] = {"json": schema}
     if tool.strict is not None:
@@ -187,7 +187,7 @@ def _write_temperature(value: Setting, context: EncodeContext) -> JSON | UnsetTy
     if not isinstance(value, int | float):
         return UNSET
     if not 0 <= value <= 1:
-        context.report_loss(context.setting_path, "the temperature is limited to 0 to 1 here")
+        context.report_loss(context.setting_path, "the temperature must be between 0 and 1 here")
     return max(0.0, min(value, 1.0))
 
 

@@ -162,7 +162,7 @@ class BedrockReader(IndexedBlockReader):
     def _block_delta(self, payload: Object) -> list[Event]:
         delta, index = payload.get("delta"), _index(payload)
         if not isinstance(delta, dict):
-            return [Unsupported((self.count, "contentBlockDelta"), "a delta without content")]
+            return [Unsupported((self.count, "contentBlockDelta"), "a delta has no content")]
         events = self.grow_nested(index, delta)
         if len(payload) > 2:
             events += self._keep_beside(index, payload, "contentBlockDelta")

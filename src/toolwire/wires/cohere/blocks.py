@@ -210,7 +210,7 @@ class CohereChat(Chat, frozen=True, eq=False):
                 report_misplaced(part, "assistant", context)
             elif has_plan:
                 if content or calls or plans:
-                    context.report_loss(part, "the plan is one text before the content here")
+                    context.report_loss(part, "the plan is one text here, before the content")
                 plans.append(part.text)
             else:
                 content.append(_thinking_block(part.text))

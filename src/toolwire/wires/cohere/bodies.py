@@ -44,7 +44,7 @@ class CohereBodies(SingleMessageBodies, frozen=True, eq=False, kw_only=True):
         if len(flags) > 1:
             for tool in tools:
                 if tool.strict is not None:
-                    reason = "all tools share one strict flag here; these do not agree"
+                    reason = "all tools share one strict flag here, and these tools differ"
                     context.report_loss(tool, reason)
         elif (strict := flags.pop() if flags else None) is not None:
             body["strict_tools"] = strict

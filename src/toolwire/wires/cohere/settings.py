@@ -24,7 +24,7 @@ def write_tool(tool: Tool, context: EncodeContext) -> JSON:
     """Write a function; its schema is required."""
     schema = context.schema_of(tool)
     if not isinstance(schema, dict):
-        context.report_loss(tool, "a tool must have a schema here; an empty one is sent")
+        context.report_loss(tool, "a tool needs a schema here; an empty one is sent")
         schema = {"type": "object", "properties": {}}
     return chat_settings.write_tool(replace(tool, strict=None), context, schema=schema)
 

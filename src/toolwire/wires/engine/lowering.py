@@ -210,14 +210,14 @@ def _answer_messages(
     paths = {message.path for message in read}
     kept = [message for message in messages if message.role == "assistant" or message.path in paths]
     losses += [
-        Loss(message.path, "an answer holds only what the assistant says")
+        Loss(message.path, "a response contains only assistant content")
         for message in messages
         if message.role != "assistant" and message.path not in paths
     ]
     if not capabilities.candidates:
         count = max(1, len(read))
         losses += [
-            Loss(message.path, "an answer here is one message; the other candidates stay behind")
+            Loss(message.path, "a response is one message here; the other candidates are left out")
             for message in kept[count:]
         ]
         kept = kept[:count]
@@ -266,7 +266,7 @@ class _MessageLowering:
         capabilities, losses = self._capabilities, self._losses
         native, role = message.wire == self._wire, message.role
         if role == "system" and not (native or self._leading or capabilities.system_anywhere):
-            reason = "a system message in mid-conversation becomes a user's"
+            reason = "a system message in mid-conversation becomes a user message"
             losses.append(Loss(message.path, reason))
             role = "user"
             message = replace(message, parts=tuple(map(mark_system_text, message.parts)))
@@ -344,7 +344,7 @@ def _move_text_first(parts: list[Part], losses: list[Loss]) -> list[Part]:
     late = [part for part in parts[start:] if isinstance(part, Text) and part.text]
     if not late:
         return parts
-    losses += [Loss(part.path, "text after a call stands before the calls here") for part in late]
+    losses += [Loss(part.path, "text after a call is moved before the calls here") for part in late]
     rest = [part for part in parts[start:] if not isinstance(part, Text) or not part.text]
     return [*parts[:start], *late, *rest]
 

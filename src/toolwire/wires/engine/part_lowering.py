@@ -33,9 +33,9 @@ from toolwire.wires.engine.capabilities import EVERYTHING, NO_MEDIA, Capabilitie
 from toolwire.wires.engine.media import mime_of, type_shows
 from toolwire.wires.engine.specs import Block
 
-ONE_CALL = "the client can read one call of an answer"
+ONE_CALL = "the client can read only one call per response"
 REASONING_JOINED = "a message has one reasoning text here; several are joined"
-REASONING_MOVED = "reasoning stands before all other content here"
+REASONING_MOVED = "reasoning is moved before all other content here"
 NO_ERROR_FLAG = "a result has no error flag here; its text says that it is an error"
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=-]+")
 """Signatures and encrypted reasoning; anything else is no provider's."""
@@ -95,7 +95,7 @@ def lower_opening(part: Part, capabilities: Capabilities, *, losses: list[Loss])
         losses.append(Loss(part.path, "a refusal is sent as plain text"))
         return replace(part, refusal=False)
     if isinstance(part, Reasoning) and not capabilities.reasoning_in_answers:
-        losses.append(Loss(part.path, "reasoning of another provider is not taken back"))
+        losses.append(Loss(part.path, "reasoning from another provider is not accepted"))
         return None
     return part
 
@@ -109,7 +109,7 @@ def _lower_media(
             losses.append(Loss(media.path, "a text document is sent as text"))
         else:
             form = {"file": " by file id", "url": " by URL"}.get(media_form(media), "")
-            reason = f"this wire takes no {media.kind}{form} here; it is named in text"
+            reason = f"this wire accepts no {media.kind}{form} here; replaced by a text description"
             losses.append(Loss(media.path, reason))
         return Text(describe(media), source=Source(path=media.path))
     names = capabilities.media_names
@@ -118,13 +118,15 @@ def _lower_media(
         media = replace(media, name=None, mime=mime_of(media))  # the name may be all that tells it
     if media.url is not None:
         if not capabilities.url_types and not type_shows(media):
-            losses.append(Loss(media.path, f"a URL has no MIME type here: {media.mime}"))
+            losses.append(
+                Loss(media.path, f"media given by URL have no MIME type here: {media.mime}")
+            )
         if not capabilities.url_names and media.name is not None:
             losses.append(Loss(media.path, "media given by URL have no name here"))
             media = replace(media, name=None, mime=mime_of(media))
     by_type = media.kind != "file" and media_form(media) in capabilities.kind_by_type
     if by_type and mime_of(media) is None:
-        reason = f"without a MIME type nothing marks this as {media.kind}"
+        reason = f"without a MIME type, nothing marks this as {media.kind}"
         losses.append(Loss(media.path, reason))
     return media
 
@@ -157,7 +159,7 @@ def _lower_reasoning(
         else capabilities.reasoning_in_history
     )
     if not holds:
-        losses.append(Loss(part.path, "reasoning of another provider is not taken back"))
+        losses.append(Loss(part.path, "reasoning from another provider is not accepted"))
         return ()
     return (part,)
 
@@ -228,7 +230,7 @@ def lower_result(
     for part in result.output:
         if isinstance(part, Media) and capabilities.result_media == "after" and part.text is None:
             losses.append(
-                Loss(part.path, "a result holds text only here; the media follow in a user message")
+                Loss(part.path, "a result is text only here; the media follow in a user message")
             )
             output.append(Text(describe(part), source=Source(path=part.path)))
             moved.parts.append(moved.label(result))
@@ -236,11 +238,11 @@ def lower_result(
         elif isinstance(part, Text | Media):
             output += lower_part(part, capabilities, "result", kind="request", losses=losses)
         else:
-            losses.append(Loss(part.path, f"a result cannot hold this here: {_quote(part)}"))
+            losses.append(Loss(part.path, f"a result cannot contain this here: {_quote(part)}"))
             output.append(Text(describe(part), source=Source(path=part.path)))
     if not capabilities.result_parts and all(isinstance(part, Text) for part in output):
         if len(output) > 1:
-            losses.append(Loss(result.path, "the parts of a result are joined to one text here"))
+            losses.append(Loss(result.path, "the parts of a result are joined into one text here"))
         return replace(result, output=output_text(tuple(output)))
     if len(output) == len(result.output) and all(map(is_, output, result.output)):
         return result

@@ -105,7 +105,7 @@ def _tell_approvals(message: Message, losses: list[Loss]) -> Message:
 
 
 def _approval_as_text(part: Call | Result, losses: list[Loss]) -> Part:
-    losses.append(Loss(part.path, "an approval has no form here; it is told in words"))
+    losses.append(Loss(part.path, "this wire has no approvals; replaced by a text description"))
     if isinstance(part, Call):
         text = f"[approval of {part.name} with {part.arguments or '{}'} is requested]"
     else:
@@ -122,9 +122,9 @@ def lower_server_tool(part: Part, form: Form, losses: list[Loss]) -> Part | None
     if isinstance(part, Call | Result) and part.family == APPROVAL:
         return _approval_as_text(part, losses)
     if form == "drop":
-        losses.append(Loss(part.path, "a tool the provider ran; it is left out"))
+        losses.append(Loss(part.path, "a tool that the provider ran; left out"))
         return None
-    losses.append(Loss(part.path, "a tool the provider ran; described in text"))
+    losses.append(Loss(part.path, "a tool that the provider ran; replaced by a text description"))
     shown = part
     if isinstance(part, Result):
         shown = replace(part, output=_readable(part.output))
@@ -156,7 +156,9 @@ def _split(message: Message, losses: list[Loss]) -> list[Message]:
         if not _is_server_tool(part):
             parts.append(part)
             continue
-        losses.append(Loss(part.path, "a tool the provider ran; sent as a call and its result"))
+        losses.append(
+            Loss(part.path, "a tool that the provider ran; sent as a call and its result")
+        )
         if isinstance(part, Call):
             parts.append(replace(part, executor="client", family="function"))
         elif isinstance(part, Result):

@@ -311,7 +311,7 @@ def write_user(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     if isinstance(value, str) and len(value) <= _LONGEST_USER:
         return value
     context.report_loss(
-        context.setting_path, f"the user id is no text of at most {_LONGEST_USER} characters"
+        context.setting_path, f"the user id is not a string of at most {_LONGEST_USER} characters"
     )
     return UNSET
 
@@ -363,6 +363,6 @@ def write_finish_reason(
     word = to_wire.get(message.stop)
     if word is None or from_wire.get(word) != message.stop:
         context.report_loss(
-            message.path, f"this wire has no word for the stop reason `{message.stop}`"
+            message.path, f"this wire has no value for the stop reason `{message.stop}`"
         )
     return word or to_wire["stop"]

@@ -46,10 +46,10 @@ def lower_tools(
     if not tools:
         return tools
     if kind == "response" and not capabilities.tools_in_answers:
-        losses += [Loss(tool.path, "an answer holds no tool definitions") for tool in tools]
+        losses += [Loss(tool.path, "a response has no tool definitions") for tool in tools]
         return ()
     if not capabilities.tool_definitions:
-        losses += [Loss(tool.path, "this wire holds no tool definitions") for tool in tools]
+        losses += [Loss(tool.path, "this wire has no tool definitions") for tool in tools]
         return ()
     if plain:
         return tools
@@ -63,7 +63,7 @@ def lower_tools(
     ]
     if foreign:
         losses += [
-            Loss(tool.path, f"a tool of another provider: {tool.kind}")
+            Loss(tool.path, f"a tool that only another provider has: {tool.kind}")
             for tool in foreign
             if not (isinstance(tool.spec, Block) and tool.spec.marks_cache)
         ]
@@ -138,7 +138,7 @@ def without_idle_settings(conversation: Conversation, losses: list[Loss]) -> Con
     paths = conversation.source.setting_paths
     for name in idle:
         if name in settings:
-            reason = "there are no tool definitions"
+            reason = "no tools are defined"
             if defined:
                 reason = f"tool_choice names a tool that is not defined: {', '.join(names)}"
             severity: LossSeverity = "loss" if setting_matters(name, settings[name]) else "info"
@@ -185,11 +185,11 @@ def _lower_setting(
     match value:
         case Choice(names=names) if names and capabilities.choice_names != "any":
             if capabilities.choice_names == "none":
-                reason = "a tool choice names no tools here"
+                reason = "a tool choice cannot name a tool here"
             elif value.mode != "required":
-                reason = "a tool can be named here only if it is required"
+                reason = "a tool choice can name a tool here only if it requires it"
             elif capabilities.choice_names == "one" and len(names) > 1:
-                reason = "only one tool can be named here; the others stay allowed"
+                reason = "a tool choice can name only one tool here; the others stay allowed"
             else:
                 return value
             losses.append(Loss(path, reason))
@@ -216,5 +216,5 @@ def _without_fields(
     if reported:
         matters = isinstance(value, Format) and any(getattr(value, name) for name in reported)
         severity: LossSeverity = "loss" if matters else "info"
-        losses.append(Loss(path, f"not held here: {', '.join(reported)}", severity=severity))
+        losses.append(Loss(path, f"no field here for {', '.join(reported)}", severity=severity))
     return replace(value, **dict.fromkeys(dropped))

@@ -88,11 +88,11 @@ def lower_web_search(
 
 def _why_not(form: WebSearchForm | None, functions: list[Tool]) -> str:
     if form is None:
-        return "this target has no web search of its own; the model is told"
+        return "this target has no web search of its own; a note tells the model"
     if functions and form.excludes_functions:
-        return "a web search and functions exclude each other here; the model is told"
+        return "a web search and functions exclude each other here; a note tells the model"
     if form.name and any(tool.name == form.name for tool in functions):
-        return "a function has the name of the web search here; the model is told"
+        return "a function has the name of the web search here; a note tells the model"
     return ""
 
 

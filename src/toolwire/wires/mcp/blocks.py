@@ -142,7 +142,7 @@ def write_media(media: Media, context: EncodeContext) -> JSON:
         return _write_data(media, context)
     if media.text is None and kind_by(mime_of(media)) != media.kind:
         context.report_loss(
-            media, f"a resource has only a MIME type; that it is of kind {media.kind} is lost"
+            media, f"a resource has only a MIME type; the kind {media.kind} is lost"
         )
     return _write_link(media, context) if media.url is not None else _write_resource(media, context)
 
@@ -244,7 +244,7 @@ def _write_content(part: Part, context: EncodeContext) -> JSON:
     if isinstance(part, Media) and (part.data, part.url, part.text) != (None, None, None):
         return write_media(part, context)
     # Lowering does not see parts that were edited on this wire.
-    context.report_loss(part, f"a result holds this only as text here: {describe(part)[:80]}")
+    context.report_loss(part, f"a result contains this only as text here: {describe(part)[:80]}")
     return {"type": "text", "text": describe(part)}
 
 

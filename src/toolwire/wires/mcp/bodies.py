@@ -226,7 +226,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
         report_settings(conversation, context)
         report_other_parts(conversation, context, [result], "a response is the result of one call")
         for tool in conversation.tools:
-            context.report_loss(tool, "the result of a call holds no tool definitions")
+            context.report_loss(tool, "the result of a call has no tool definitions")
         return _write_part(result, context)
     parts = list(conversation.parts())
     if conversation.tools and not parts:

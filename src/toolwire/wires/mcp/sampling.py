@@ -149,7 +149,9 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
     """The block of an image or audio: messages hold no resources."""
     if media.data is not None and media.kind in ("image", "audio"):
         return write_media(media, context)
-    context.report_loss(media, f"a message takes no such {media.kind} here; it is named in text")
+    context.report_loss(
+        media, f"a message does not accept this {media.kind} here; replaced by a text description"
+    )
     return {"type": "text", "text": describe(media)}
 
 
@@ -287,9 +289,9 @@ def write_answer(conversation: Conversation, context: EncodeContext) -> JSON:
     )
     for message in conversation.messages:
         if message is not last:
-            context.report_loss(message, "an answer is one message here; the others are dropped")
+            context.report_loss(message, "a response is one message here; the others are left out")
     for tool in conversation.tools:
-        context.report_loss(tool, "an answer holds no tool definitions")
+        context.report_loss(tool, "a response has no tool definitions")
     body = write_settings(ANSWER_SETTINGS, conversation, context)
     written = body.get("result")
     result: Object = {"role": "assistant", "content": [], "model": ""}

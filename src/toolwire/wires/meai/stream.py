@@ -134,7 +134,7 @@ class MeaiReader(TurnStreamReader):
         self.ignored = role not in ANSWER_ROLES
         self.start_record({})
         if role is None or self.ignored:
-            reason = f"an answer cannot hold a message of this role: {self.message['role']}"
+            reason = f"a response cannot contain a message of this role: {self.message['role']}"
             out.append(Unsupported((self.count,), reason))
         elif not first or role == "tool":
             out.append(TurnStart(role))

@@ -38,8 +38,8 @@ from toolwire.wires.families.chat.turn_results import TurnResults
 
 NAME = "ollama"
 ONE_TEXT = "a message has one text here, and its images after that"
-TEXT_AFTER_CALL = "text after a call stands before the calls here"
-IMAGE_AFTER_CALL = "an image after a call is before the calls here"
+TEXT_AFTER_CALL = "text after a call is moved before the calls here"
+IMAGE_AFTER_CALL = "an image after a call is moved before the calls here"
 
 # --- images ---------------------------------------------------------------------------------------
 
@@ -75,11 +75,13 @@ def _read_images(message: Object, path: JsonPath) -> list[Part]:
 
 def _write_image(media: Media, context: EncodeContext) -> JSON:
     if media.kind != "image" or media.data is None:  # the list holds nothing else
-        context.report_loss(media, f"this wire takes no such {media.kind}; the image is unchanged")
+        context.report_loss(
+            media, f"this wire does not accept this {media.kind}; the image is unchanged"
+        )
         return media.raw if isinstance(media.raw, str) else ""
     data = standard(media.data)
     if data != media.data:
-        context.report_loss(media, "base64 in the URL-safe alphabet is sent in the standard one")
+        context.report_loss(media, "URL-safe base64 is sent as standard base64")
     if media.mime is not None and _mime_type(data) != media.mime:
         context.report_loss(media, f"the MIME type of an image is not kept here: {media.mime}")
     return data
@@ -104,7 +106,7 @@ def _write_text_and_images(
             if (texts or images) and not names_part(part):
                 context.report_loss(part, ONE_TEXT)
         else:
-            context.report_loss(part, f"a message cannot hold this here: {describe(part)[:80]}")
+            context.report_loss(part, f"a message cannot contain this here: {describe(part)[:80]}")
         texts.append(part)
     out: Object = {"content": join(texts)}
     return {**out, "images": images} if images else out

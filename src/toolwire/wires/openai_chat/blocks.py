@@ -72,7 +72,9 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
             context.report_loss(media, "the name of this audio is not kept here")
         return {"type": "input_audio", "input_audio": {"data": media.data, "format": name}}
     if media.kind != "file":
-        context.report_loss(media, f"this {media.kind} is sent as a file: its type is not known")
+        context.report_loss(
+            media, f"this {media.kind} is sent as a file because its type is unknown"
+        )
     return {"type": "file", "file": {"file_data": url, "filename": media.name or "file"}}
 
 
@@ -138,7 +140,7 @@ def _write_legacy(call: Call, context: EncodeContext) -> JSON:
     if call.origin != "minted":
         # In an answer the form is the client's choice, and its request brings no id back
         report = context.report_info if context.kind == "response" else context.report_loss
-        report(call, "a legacy call has no id; its name pairs it with its result")
+        report(call, "a legacy call has no id; it is paired with its result by name")
     return {"name": context.name(call.name), "arguments": context.arguments_text(call)}
 
 

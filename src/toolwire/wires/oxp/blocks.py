@@ -122,7 +122,7 @@ def _join(output: tuple[Part, ...], context: EncodeContext) -> str:
     """The parts of an output as one text."""
     for part in output:
         if not isinstance(part, Text):
-            context.report_loss(part, f"a value holds this only as text: {describe(part)[:80]}")
+            context.report_loss(part, f"a value contains this only as text: {describe(part)[:80]}")
     if len(output) > 1:
         context.report_loss(output[1], "a result of several parts is sent as one text")
     return "\n".join(describe(part) for part in output)

@@ -162,7 +162,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     noun = "call" if isinstance(part, Call) else "result"
     report_other_parts(conversation, context, [part], f"a body is one {noun} here")
     for tool in conversation.tools:
-        context.report_loss(tool, f"a {noun} holds no tool definitions")
+        context.report_loss(tool, f"a {noun} has no tool definitions")
     return _write_part(part, conversation, context)
 
 

@@ -231,7 +231,7 @@ def write_text(text: Text, role: Role, context: EncodeContext) -> str:
     return text.text
 
 
-TAGS_IN_TEXT = "this text contains tags that are read as calls, results or tools here"
+TAGS_IN_TEXT = "this text contains tags that this wire reads as calls, results or tools"
 
 
 def is_plain(text: str, role: Role) -> bool:

@@ -179,7 +179,9 @@ def _write_span(part: Part, role: Role, context: EncodeContext) -> str:
     if isinstance(part, Call) and isinstance(part.spec, Block):
         written = write_call(part, DIALECTS.get(part.spec.name, DEFAULT), context, old)
         if written is None:
-            context.report_loss(part, "this dialect cannot express the edit; the call is unchanged")
+            context.report_loss(
+                part, "this dialect cannot express the edit; the call stays unchanged"
+            )
         return old if written is None else written
     if isinstance(part, Result):
         return write_result_span(part, context, old)

@@ -55,7 +55,7 @@ def put_tools(tools: tuple[Tool, ...], messages: list[JSON], context: EncodeCont
     ]
     for tool in tools:
         if tool.kind not in CLIENT_TOOLS:  # put there by an edit
-            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
+            context.report_loss(tool, f"a tool that only another provider has: {tool.kind}")
     section = write_tools(definitions) if definitions else ""
     for path, text, old in _sections(messages):
         new = text[: old.start] + section + text[old.end :]

@@ -67,7 +67,9 @@ def write_image_url(media: Media, context: EncodeContext) -> JSON:
 
 def name_in_text(media: Media, context: EncodeContext) -> JSON:
     """The text in the place of media that an edit put into a message of a wire without them."""
-    context.report_loss(media, f"this wire takes no such {media.kind}; it is named in text")
+    context.report_loss(
+        media, f"this wire does not accept this {media.kind}; replaced by a text description"
+    )
     return text_block(describe(media))
 
 

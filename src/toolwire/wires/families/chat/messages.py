@@ -295,7 +295,7 @@ def report_misplaced(part: Part, role: str, context: EncodeContext) -> None:
     """Report a part that no message of a role can hold, such as a call in a user message."""
     article = "an" if role == "assistant" else "a"
     context.report_loss(
-        part, f"{article} {role} message cannot hold this here: {describe(part)[:80]}"
+        part, f"{article} {role} message cannot contain this here: {describe(part)[:80]}"
     )
 
 

@@ -9,7 +9,7 @@ from toolwire.conversation.ids import mint
 from toolwire.conversation.parts import Call, Message, Result
 from toolwire.wires.engine.encode_context import EncodeContext
 
-_UNKNOWN_CALL = "the call of this result is not known; here its position and name decide"
+_UNKNOWN_CALL = "the call of this result is not known; its position and name pair it here"
 
 
 class TurnResults:

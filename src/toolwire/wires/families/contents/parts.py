@@ -120,7 +120,7 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
     mime = mime_of(media)
     if media.data is None and media.url is None:
         # An edit of this wire's own block: lowering replaces media of other wires.
-        context.report_loss(media, "a medium without data or URL is named in text")
+        context.report_loss(media, "media without data or URL; replaced by a text description")
         return {"text": describe(media)}
     if media.data is not None:
         return {"inlineData": {"mimeType": mime or "application/octet-stream", "data": media.data}}
@@ -192,7 +192,7 @@ def _response_and_media(
             others.append(part)
             if not isinstance(part, Text | Media) or part.text is None:
                 # An edit of this wire's own result: lowering replaces parts of other results.
-                context.report_loss(part, f"a result cannot hold this here: {describe(part)}")
+                context.report_loss(part, f"a result cannot contain this here: {describe(part)}")
         only = others[0].raw if len(others) == 1 and others[0].spec is None else UNSET
         output = only if isinstance(only, dict) else "\n".join(map(describe, others))
     error = context.is_error(result)

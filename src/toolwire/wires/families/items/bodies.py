@@ -185,7 +185,7 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         read = read_finish_reason(reason, has_calls=_has_client_calls(message))
         if message.stop is not None and read != message.stop:
             context.report_loss(
-                message.path, f"this wire has no word for the stop reason `{message.stop}`"
+                message.path, f"this wire has no value for the stop reason `{message.stop}`"
             )
         return {**body, **reason, "output": items}
 

@@ -263,7 +263,7 @@ def write_output(parts: tuple[Part, ...], context: EncodeContext) -> list[JSON]:
     for part in parts:
         if not isinstance(part, Text | Media):
             description = describe(part)
-            context.report_loss(part, f"a result cannot hold this here: {description[:80]}")
+            context.report_loss(part, f"a result cannot contain this here: {description[:80]}")
             part = Text(description)
         out += write_content(part, context, "result")
     return out

@@ -60,7 +60,7 @@ class ItemStreamReader(ItemStreamBase):
     def read(self, event: Chunk) -> list[Event]:
         kind = event.get("type")
         if not isinstance(kind, str):
-            return [Unsupported((self.count,), "an event without a type")]
+            return [Unsupported((self.count,), "an event has no type")]
         change = CHANGES.get(kind)
         if change is not None:
             return self._read_change(event, change)
@@ -78,14 +78,14 @@ class ItemStreamReader(ItemStreamBase):
             if change.action == "complete":
                 return []
             if self.open.is_closed(event):
-                return [Unsupported((self.count,), "an event of an item that is over")]
+                return [Unsupported((self.count,), "an event for an item that has ended")]
             item, out = self._open_item(event, _item_of_change(event, change))
         elif (
             change.action == "append"
             and item.type != change.item
             and str(item.type) in self.item_types
         ):
-            return [Unsupported((self.count,), "a delta of another type of item")]
+            return [Unsupported((self.count,), "a delta for another type of item")]
         if self.keep or not item.live:
             item.store(event, change)
         if item.deferred is None:
@@ -106,7 +106,7 @@ class ItemStreamReader(ItemStreamBase):
     def _read_added(self, event: Chunk) -> list[Event]:
         block = event.get("item")
         if not isinstance(block, dict):
-            return [Unsupported((self.count,), "an event without its item")]
+            return [Unsupported((self.count,), "an event names an item that has not started")]
         item = self.open.find_same(block, event)
         if item is not None and item.id == read_id(block.get("id"))[0]:
             return []  # added twice
@@ -117,7 +117,7 @@ class ItemStreamReader(ItemStreamBase):
         if not isinstance(block, dict):
             item = self.open.find(event)
             if item is None:
-                return [Unsupported((self.count,), "an event without its item")]
+                return [Unsupported((self.count,), "an event names an item that has not started")]
             return self._end_item(item, None)
         item = self.open.find_same(block, event)
         out: list[Event] = []

@@ -220,7 +220,7 @@ def write_tools(
         elif tool.kind in ("function", "custom"):
             out.append(write(tool, context))
         else:
-            context.report_loss(tool, f"a tool of another provider: {tool.kind}")
+            context.report_loss(tool, f"a tool that only another provider has: {tool.kind}")
     return out
 
 
@@ -261,4 +261,4 @@ def report_settings(conversation: Conversation, context: EncodeContext) -> None:
         context.report_unknown_field(path)
     for message in conversation.messages:
         if message.stop is not None:
-            context.report_loss(message, "a tool protocol does not say why a model stopped")
+            context.report_loss(message, "a tool protocol has no stop reason")
