@@ -30,7 +30,7 @@ CONTENT_PATTERNS = (
     ErrorPattern(
         r"function_?response\.parts\W{1,3}is not supported",
         rules=("media-in-result",),
-        meaning="a result holds an image or a file, and this model takes text only",
+        meaning="a result contains an image or a file, and this model accepts only text",
         implies={"text_result_models": ".*"},
         example=(
             "Unable to submit request because `function_response.parts` is not supported for this"
@@ -40,7 +40,7 @@ CONTENT_PATTERNS = (
     ErrorPattern(
         r"message with role tool contains an image url",
         rules=("media-in-result",),
-        meaning="a result holds an image, and only messages of the user may hold one",
+        meaning="a result contains an image, and only user messages may contain images",
         implies={"text_result_models": ".*"},
         example=(
             "Invalid 'messages[2]'. Image URLs are only allowed for messages with role 'user', but"
@@ -118,7 +118,7 @@ CONTENT_PATTERNS = (
     ErrorPattern(
         r"output of tool call should be .{0,20}input text",
         rules=("output-not-string", "content-shape"),
-        meaning="a result holds other parts than text",
+        meaning="a result contains parts other than text",
         example="Output of tool call should be 'Input text'",
     ),
     ErrorPattern(

@@ -69,7 +69,7 @@ DEFINITION_PATTERNS = (
     ErrorPattern(
         r"tool response dicts require a name",
         rules=("name-missing", "result-name-mismatch"),
-        meaning="a result lacks the name of its tool",
+        meaning="a result does not name its tool",
         implies={"results_need_tool_name": True},
         example="Tool response dicts require a 'name' key with the name of the called function!",
     ),

@@ -160,7 +160,7 @@ _ABOUT_REASONING = (
         rf"|{REASONING} (?:\w+ ){{0,4}}(?:last|final) block"
         r"|thinking blocks? (?:must|should|may|can) ?(?:not )?(?:contain|have|include|be)",
         rules=("content-shape", "reasoning-dangling"),
-        meaning="reasoning stands where this provider does not accept it",
+        meaning="reasoning is in a place where this provider does not accept it",
         example="messages.1: The final block in an assistant message cannot be `thinking`.",
     ),
     ErrorPattern(
@@ -211,7 +211,7 @@ _ABOUT_ORDER = (
         rf"(?:{CALL}|{RESULT})(?: \w+){{0,6}} only (?:\w+ ){{0,4}}in (?:an? |the )?(?:user"
         rf"|assistant)",
         rules=("wrong-role", "wrong-vocabulary"),
-        meaning="a call stands in a message of the user, or a result in one of the assistant",
+        meaning="a call is in a user message, or a result is in an assistant message",
         implies={"rejects_orphan_results": True, "rejects_missing_results": True},
         example="toolResult blocks must only be provided in a user turn",
     ),
@@ -280,7 +280,7 @@ _ABOUT_ORDER = (
         r"|roles? (?:are|is) supported|is not one of .{0,80}\brole\b|\brole: (?:unknown|invalid"
         r"|input)|\bkeyerror: (?:tool|function)\b",
         rules=("wrong-role", "wrong-vocabulary"),
-        meaning="a message seems to have a role that is not accepted for what it holds",
+        meaning="a message seems to have a role that is not accepted for its content",
         implies={"rejects_orphan_results": True},
         example="Please use a valid role: user, model.",
     ),

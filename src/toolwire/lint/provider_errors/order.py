@@ -8,7 +8,7 @@ ORDER_PATTERNS = (
     ErrorPattern(
         r"system message must be at the beginning|unexpected role system after role",
         rules=("late-system-message",),
-        meaning="a system message follows other messages; this server wants it first",
+        meaning="a system message follows other messages; this server requires it first",
         implies={"system_comes_first": True},
         example="System message must be at the beginning.",
     ),
@@ -16,7 +16,7 @@ ORDER_PATTERNS = (
         r"(tool_use|tool_result|toolUse|toolResult)\W{0,3}blocks? can only be in"
         r"|can ?not be mixed with function_?response",
         rules=("wrong-role",),
-        meaning="a call stands in a message of the user, or a result in one of the assistant",
+        meaning="a call is in a user message, or a result is in an assistant message",
         implies={"rejects_orphan_results": True, "rejects_missing_results": True},
         example="messages.3: `tool_result` blocks can only be in `user` messages",
     ),
@@ -77,14 +77,14 @@ ORDER_PATTERNS = (
     ErrorPattern(
         r"conversation blocks and tool ?result blocks cannot be",
         rules=("result-with-extra", "result-not-first"),
-        meaning="a message with results holds other parts too",
+        meaning="a message with results also contains other parts",
         implies={"result_placement": "alone"},
         example=("Conversation blocks and tool result blocks cannot be provided in the same turn."),
     ),
     ErrorPattern(
         r"conversation blocks and tool ?use blocks cannot be",
         rules=("content-shape", "result-with-extra"),
-        meaning="a message with calls holds text too, which this model refuses",
+        meaning="a message with calls also contains text, which this model refuses",
         example="Conversation blocks and tool use blocks cannot be provided in the same turn.",
     ),
     ErrorPattern(
@@ -117,7 +117,7 @@ ORDER_PATTERNS = (
     ErrorPattern(
         r"messages 参数非法|the messages parameter is illegal",
         rules=("history-starts-with-call", "missing-result", "orphan-result", "content-shape"),
-        meaning="the list of messages is not accepted; often it lacks a user message",
+        meaning="the list of messages is not accepted; often a user message is missing",
         implies={"call_needs_preceding_user": True},
         example='{"code":"1214","message":"messages 参数非法。请检查文档。"}',
     ),

@@ -10,7 +10,7 @@ REASONING_PATTERNS = (
     ErrorPattern(
         r"missing a thought_?signature",
         rules=_SIGNATURE_RULES,
-        meaning="a call lacks its thought signature",
+        meaning="a call has no thought signature",
         implies={"reasoning_to_return": "signature", "reasoning_models": ".*"},
         example=(
             "Function call is missing a thought_signature in functionCall parts. This is required"
@@ -69,7 +69,7 @@ REASONING_PATTERNS = (
     ErrorPattern(
         r"expected thinking or (?:r?edacted_)?thinking|must start with a thinking block",
         rules=("thinking-missing",),
-        meaning="thinking is enabled, and the newest turn with calls lacks its thinking block",
+        meaning="thinking is enabled, and the newest turn with calls has no thinking block",
         implies={"reasoning_to_return": "thinking"},
         example=(
             "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found"
