@@ -257,6 +257,16 @@ def test_misuse_is_one_line_on_stderr_and_exit_code_two(
     assert output_of(translate(*arguments, stdin=stdin)) == (2, "", f"toolwire: {line}\n")
 
 
+@pytest.mark.parametrize(
+    ("provider", "wire"),
+    [("openai", "openai-chat"), ("google", "gemini"), ("azure", "openai-chat")],
+)
+def test_the_name_of_a_provider_names_its_wire(provider: str, wire: str) -> None:
+    body = toolwire.encode(toolwire.Conversation([toolwire.Message("user", "Hi")]), wire).json()
+    result = translate("--from", provider, "--to", provider, stdin=body)
+    assert output_of(result) == (0, body.decode() + "\n", "")
+
+
 def test_a_wire_nothing_is_near_to_is_answered_with_the_list() -> None:
     result = translate("--to", "morse", stdin="{}")
     assert output_of(result) == (

@@ -1,4 +1,4 @@
-"""Options and arguments that name a wire or a profile."""
+"""Options and arguments that name a wire, a profile or a provider."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TypeVar
 import click
 
 from toolwire.cli.framework.errors import CommandError
+from toolwire.profiles.table import PROVIDER_PROFILES, find_profile
 from toolwire.translate import profiles
 
 F = TypeVar("F", bound=Callable[..., None])
@@ -17,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., None])
 def wire_option(
     flag: str, name: str, *, help: str, metavar: str = "WIRE", required: bool = False
 ) -> Callable[[F], F]:
-    """Add an option whose value is the name of a wire or profile."""
+    """Add an option whose value is the name of a wire, profile or provider."""
     return click.option(
         flag,
         name,
@@ -30,11 +31,18 @@ def wire_option(
 
 
 def validate_wire(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
-    """Return the name; raise CommandError with a suggestion if there is no such wire."""
+    """Return the name of the wire or profile, also for the name of a provider.
+
+    Raises:
+        CommandError: There is none of this name; the text has a suggestion.
+    """
+    if name is None:
+        return None
+    found = find_profile(name)
+    if found is not None:
+        return found.name
     names = profiles()
-    if name is None or name in names:
-        return name
-    similar = get_close_matches(name.lower().replace("_", "-"), names, n=1)
+    similar = get_close_matches(name.lower().replace("_", "-"), [*names, *PROVIDER_PROFILES], n=1)
     hint = f"did you mean {similar[0]}?" if similar else f"there are {', '.join(names)}"
     raise CommandError(f"no such wire: {name}; {hint}")
 
