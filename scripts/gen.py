@@ -236,16 +236,28 @@ def types_table() -> str:
     )
 
 
+def _command_words(group: click.Group, *words: str) -> Iterator[tuple[str, ...]]:
+    """The words that name a group of commands and each command in it."""
+    yield words
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from _command_words(command, *words, name)
+        else:
+            yield *words, name
+
+
 def help_texts() -> str:
-    """What `--help` prints, for the program and every verb."""
-    names = commands.list_commands(click.Context(commands))
-    results = [
-        CliRunner().invoke(
-            commands, [*verb, "--help"], prog_name="toolwire", terminal_width=HELP_WIDTH
+    """What `--help` prints, for the program, every command and every subcommand."""
+    sections = []
+    for words in _command_words(commands):
+        result = CliRunner().invoke(
+            commands, [*words, "--help"], prog_name="toolwire", terminal_width=HELP_WIDTH
         )
-        for verb in ([], *([name] for name in names))
-    ]
-    return "\n\n".join(f"```text\n{result.stdout.strip()}\n```" for result in results) + "\n"
+        heading = " ".join(("toolwire", *words))
+        sections.append(f"### {heading}\n\n```text\n{result.stdout.strip()}\n```")
+    return "\n\n".join(sections) + "\n"
 
 
 def tour() -> str:

@@ -143,8 +143,8 @@ def test_a_server_that_people_run_themselves_needs_no_key() -> None:
             {"AZURE_OPENAI_API_KEY": "k"},
             "set the environment variable AZURE_OPENAI_ENDPOINT",
         ),
-        ("https://host/v1:m", {}, "say whose API it has and which model"),
-        ("https://host/v1#unknown:m", {}, "say whose API it has and which model"),
+        ("https://host/v1:m", {}, "name the API and the model, as in"),
+        ("https://host/v1#unknown:m", {}, "name the API and the model, as in"),
         (
             "bedrock:m",
             {"AWS_ACCESS_KEY_ID": "a", "AWS_SESSION_TOKEN": "t"},

@@ -196,7 +196,7 @@ def test_a_secret_that_was_given_instead_of_its_name_is_not_repeated() -> None:
     assert (code, err) == (
         2,
         (
-            "toolwire: expected the name of an environment variable that holds the secret or token,"
+            "toolwire: expected the name of an environment variable with the secret or token,"
             " not its value\n"
         ),
     )

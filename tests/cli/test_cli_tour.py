@@ -124,7 +124,7 @@ def test_the_tour_shows_losses_with_pointers_and_the_id_map() -> None:
     text = steps()["4. A good conversation on anthropic"]
     assert "lost  /messages/5/annotations: no such field on this wire\n" in text
     assert "lost  /seed: this wire has no such setting: seed\n" in text
-    assert "ids   functions_weather_0_wN7500xF stands for functions.weather:0\n" in text
+    assert "ids   functions_weather_0_wN7500xF replaces functions.weather:0\n" in text
 
 
 def test_the_tour_in_a_pipe_has_no_colours() -> None:

@@ -110,7 +110,7 @@ class CallOptions(Struct, frozen=True, kw_only=True):
     "--json",
     "as_json",
     is_flag=True,
-    help="Print the record of the call as JSON, also if it failed.",
+    help="Print the record of the call as JSON, even if it failed.",
 )
 @click.pass_context
 def command(

@@ -100,7 +100,7 @@ class CheckResult(Struct):
     multiple=True,
     callback=select_rules,
     shell_complete=complete_rule,
-    help="Check only these rules: names, codes, or their starts (id-, TW02).",
+    help="Check only these rules: names, codes, or prefixes (id-, TW02).",
 )
 @click.option(
     "--ignore",
@@ -118,7 +118,7 @@ class CheckResult(Struct):
     show_default=True,
     help="The output: text, a JSON list, GitHub workflow annotations, or a SARIF log.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 1 for findings of level info, too.")
+@click.option("--strict", is_flag=True, help="Also exit with 1 for findings of level info.")
 @click.option(
     "-q",
     "--quiet",

@@ -76,7 +76,7 @@ BACKLOG = 2048
     help="Record every request and response in this folder.",
 )
 @click.option("--log", type=click.Choice(("text", "json")), help="The format of log lines.")
-@click.option("--log-bodies", is_flag=True, help="Log bodies, too, with keys redacted.")
+@click.option("--log-bodies", is_flag=True, help="Also log bodies, with keys redacted.")
 @click.option(
     "--clients",
     "show_clients",

@@ -23,8 +23,8 @@ COLUMNS = ("name", "models", "rpm", "tpm", "concurrency", "budget/day", "budget/
 def command() -> None:
     """Add, list, limit and revoke the virtual keys of the gateway.
 
-    FILE holds hashes of keys, never keys: .toml, .jsonl or .db. A running gateway applies changes
-    at once.
+    FILE is a .toml, .jsonl or .db file. It contains hashes of keys, never the keys themselves. A
+    running gateway applies changes at once.
     """
     require_extra("server")
 
@@ -66,7 +66,7 @@ def add(name: str, file: Path, **limits: JSON) -> None:
     with _config_errors():
         key = add_key(file, name, _given(limits))
     click.echo(key)
-    click.echo(f"this key is shown once; {to_printable(str(file))} holds its hash", err=True)
+    click.echo(f"this key is shown once; {to_printable(str(file))} contains its hash", err=True)
 
 
 @command.command("limit", epilog=epilog("toolwire keys limit alice keys.toml --rpm 120"))

@@ -59,8 +59,8 @@ def command(ctx: click.Context, url: str, model: str) -> None:
     """Check that a gateway keeps the ids of two parallel tool calls.
 
     The model's calls arrive over OpenAI's API, and their results go back over Anthropic's, in
-    reverse order. URL is the gateway; TOOLWIRE_KEY can hold a key for it. The command waits 5
-    seconds for a gateway that is still starting.
+    reverse order. URL is the address of the gateway. If the gateway requires a key, set
+    TOOLWIRE_KEY. The command waits up to 5 seconds for a gateway that is still starting.
 
     Exit codes: 0 every result found its call, 1 one did not, 2 no answer from the gateway.
     """

@@ -54,7 +54,7 @@ DIFF_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 @click.option("--output", metavar="FILE", help="Write to another file instead of stdout.")
 @line_option
 @click.option(
-    "--strict", is_flag=True, help="Exit with 1 for remaining findings of level info, too."
+    "--strict", is_flag=True, help="Also exit with 1 for remaining findings of level info."
 )
 @click.option(
     "-q",

@@ -36,8 +36,8 @@ COLUMNS = {
 def command(selection: frozenset[str], output_format: str | None) -> None:
     """List the rules of check, or explain some of them.
 
-    RULE is a name (missing-result), a code (TW021), or the start of either. The page of a rule says
-    what is wrong, which providers refuse it, and what the fix does, with examples.
+    RULE is a name (missing-result), a code (TW021), or a prefix of either. The page of a rule
+    explains what is wrong, which providers refuse it, and what the fix does, with examples.
     """
     require_stdout()
     if not selection:

@@ -100,10 +100,10 @@ def command(
     TOOLS are files or importable packages with functions decorated by @tool. The ledger records
     every call: a repeated call id does not run its tool again, not even after a restart.
 
-    Keys come from environment variables. TOOLWIRE_API_KEYS holds `name=key` pairs, separated by
-    commas; TOOLWIRE_JWT_SECRET holds the shared secret of HS256 tokens. A key or secret has at
-    least 32 characters. TOOLWIRE_LEDGER can hold the URL of the ledger, which keeps its password
-    off the command line.
+    Secrets come from environment variables: TOOLWIRE_API_KEYS is a list of `name=key` pairs,
+    separated by commas; TOOLWIRE_JWT_SECRET is the shared secret of HS256 tokens. A key or secret
+    has at least 32 characters. Set TOOLWIRE_LEDGER instead of --ledger to keep a password off the
+    command line.
 
     Ctrl-C waits for the calls in progress; a second Ctrl-C does not.
     """

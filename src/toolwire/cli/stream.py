@@ -71,9 +71,9 @@ def command(
 ) -> None:
     """Translate a stream from one wire to another, event by event.
 
-    FILE holds the stream as the provider sent it: SSE, NDJSON, a JSON array, or an AWS event
+    FILE contains the stream as the provider sent it: SSE, NDJSON, a JSON array, or an AWS event
     stream. Without FILE, or with -, the command reads stdin. The command writes each event before
-    it reads the next. Whatever the target cannot hold is a loss, which stderr reports at the end.
+    it reads the next. Losses (what the target cannot express) go to stderr at the end.
 
     Exit codes: 0 nothing was lost, 1 something was lost or the stream broke off, 2 wrong usage.
     """

@@ -56,9 +56,9 @@ def command() -> None:
 def _steps(console: Console) -> Iterator[tuple[str, list[Text | Table]]]:
     glyphs = UNICODE if console.encoding.lower().startswith("utf") else ASCII
     broken = decode(BROKEN, SOURCE)
-    intro = Text(f"A history on {SOURCE}. A letter is a call; its thread leads to its result.\n")
+    intro = Text(f"A history on {SOURCE}. A letter is a call; a line connects it to its result.\n")
     yield "A conversation that went wrong", [intro, _draw(broken, glyphs)]
-    intro = Text("What Conversation.pairs() finds, turn by turn with the open calls in hand:\n")
+    intro = Text("What Conversation.pairs() finds, turn by turn:\n")
     yield "What is wrong with it", [intro, _describe_pairs(broken)]
     for name in WIRES:
         yield f"A good conversation on {name}", _show_wire(name, glyphs)
@@ -165,7 +165,7 @@ def _json_of(body: JSON, part: Traceable) -> JSON:
 
 def _report(encoded: Encoded, target: str) -> list[Text | Table]:
     losses = [Text(f"lost  {loss}") for loss in real_losses(encoded.losses)]
-    ids = [Text(f"ids   {new} stands for {old}") for new, old in encoded.ids.ids.items()]
+    ids = [Text(f"ids   {new} replaces {old}") for new, old in encoded.ids.ids.items()]
     back = translate(encoded.json(), target, SOURCE, ids=encoded.ids)
     same = _pair_contents(decode(back.json(), SOURCE)) == _pair_contents(
         decode(WELL_FORMED, SOURCE)

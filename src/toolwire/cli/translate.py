@@ -80,9 +80,9 @@ def command(
     """Translate a body from one wire to another.
 
     FILE is a JSON body or a session file. Without FILE, or with -, the command reads stdin. The
-    body goes to stdout: indented on a terminal, compact in a pipe. Whatever the target cannot hold
-    is a loss, which stderr reports with its JSON pointer in the input. A history that the target
-    would refuse is repaired; stderr reports the repairs, and the findings without a safe fix.
+    body goes to stdout: indented on a terminal, compact in a pipe. The command repairs a
+    history that the target would refuse. Losses (what the target cannot express), repairs, and
+    findings without a safe fix go to stderr, each with its JSON pointer in the input.
 
     Exit codes: 0 nothing was lost and nothing is wrong, 1 losses or findings, 2 wrong usage.
     """

@@ -104,7 +104,7 @@ def _show(gateway: str, tool_server: str) -> None:
         f"  gateway      {_address(gateway)}  {what}",
         f"  tool server  {_address(tool_server)}  OXP at /tools, MCP at /mcp",
         "",
-        "  Make two parallel calls of one tool over two wires, and see their ids hold:",
+        "  Make two parallel calls to one tool over two wires, and see that ids match:",
         f"    {click.style(f'{_program()} probe {gateway}', fg='green')}",
         "",
         "  To connect a client, open the address of the gateway in a browser.",

@@ -158,7 +158,7 @@ def _split_url(model: str) -> tuple[str, Provider, str]:
     provider = find_provider(name)
     if provider is None or not named_model:
         raise UsageError(
-            f"{model}: say whose API it has and which model, as in {base_url}#vllm:some-model"
+            f"{model}: name the API and the model, as in {base_url}#vllm:some-model"
         )
     return base_url, provider, named_model
 
