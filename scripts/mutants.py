@@ -1078,8 +1078,8 @@ MUTANTS = [
     ),
     Mutant(
         "execution/ledger/sqlite/store.py",
-        'if row.fp and row.fp != fp:\n            return Claim("mismatch", key, token)\n        if row.state',
-        "if row.state",
+        'if row.fp and row.fp != fp:\n            return Claim("mismatch", key, token)\n        if is_free(row):',
+        "if is_free(row):",
         "ledger/test_contract.py",
     ),
     Mutant(
@@ -1111,6 +1111,36 @@ MUTANTS = [
         "if before is None:\n                del self.claimed[key]",
         "if before is None:\n                pass",
         "ledger/test_sqlite.py",
+    ),
+    Mutant(
+        "execution/ledger/sqlite/owners.py",
+        "if not file.try_lock():\n                return True",
+        "if not file.try_lock():\n                return False",
+        "ledger/test_sqlite_shared.py",
+    ),
+    Mutant(
+        "execution/ledger/sqlite/lock_file.py",
+        "for file in _open_files:\n        os.close(file)",
+        "pass",
+        "ledger/test_sqlite_shared.py",
+    ),
+    Mutant(
+        "execution/ledger/sqlite/owners.py",
+        "if file.try_lock() and path.exists():",
+        "if file.try_lock():",
+        "ledger/test_sqlite_shared.py",
+    ),
+    Mutant(
+        "execution/ledger/sqlite/rows.py",
+        "self._write_lock.acquire()\n",
+        "pass\n",
+        "ledger/test_sqlite_shared.py",
+    ),
+    Mutant(
+        "execution/ledger/sqlite/rows.py",
+        "if not elsewhere[owner] and CallKey",
+        "if CallKey",
+        "ledger/test_sqlite_shared.py",
     ),
     # --- keys, limits and budgets of a gateway ---
     Mutant(

@@ -67,8 +67,8 @@ class LedgerClock:
 
 
 class Sqlite:
-    """SQLite: only one process can have the file open, so closing it in mid-call is as good as
-    dying."""
+    """SQLite: an owner is dead once it has closed its file, so closing it in mid-call is as good
+    as dying."""
 
     name: ClassVar[str] = "sqlite"
 

@@ -6,7 +6,6 @@ import asyncio
 import os
 import sqlite3
 import stat
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,56 +18,57 @@ from toolwire.execution.ledger.network_filesystem import network_filesystem
 from toolwire.execution.ledger.sqlite.ledger import LedgerFileError, SqliteLedger
 
 
-def test_the_file_is_locked_synced_and_readable_only_by_its_owner(tmp_path: Path) -> None:
+def test_the_file_is_synced_and_only_its_user_can_read_it(tmp_path: Path) -> None:
     async def work(ledger: SqliteLedger) -> None:
-        pragmas = "locking_mode journal_mode synchronous wal_autocheckpoint".split()
+        pragmas = "journal_mode synchronous wal_autocheckpoint".split()
         assert await ledger._submit(Ask(*(f"PRAGMA {name}" for name in pragmas))) == [
-            "exclusive",
             "wal",
             2,
             2000,
         ]
         await claim(ledger)
-        for file in tmp_path.iterdir():
-            assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+        for file in tmp_path.rglob("*"):
+            mode = 0o700 if file.is_dir() else 0o600
+            assert stat.S_IMODE(file.stat().st_mode) == mode, file
 
     with_ledger(work, tmp_path / "ledger.db")
-    assert [file.name for file in tmp_path.iterdir()] == ["ledger.db"], "nothing is left beside it"
+    left = sorted(str(file.relative_to(tmp_path)) for file in tmp_path.rglob("*"))
+    assert left == ["ledger.db", "ledger.db-locks", "ledger.db-locks/write"]
 
 
-def test_a_second_ledger_on_the_file_is_refused_until_the_first_is_closed(tmp_path: Path) -> None:
-    async def work(ledger: SqliteLedger) -> None:
-        second = SqliteLedger(tmp_path / "ledger.db", lock_timeout=0)
+def test_a_file_that_another_process_has_locked_is_refused_until_it_is_free(tmp_path: Path) -> None:
+    with_ledger(nothing, tmp_path / "ledger.db")
+    other = sqlite3.connect(tmp_path / "ledger.db")
+    other.execute("PRAGMA locking_mode=EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+
+    async def work() -> None:
+        ledger = SqliteLedger(tmp_path / "ledger.db", lock_timeout=0)
         for _ in range(2):
-            with pytest.raises(LedgerFileError, match="use PostgreSQL") as refused:
-                await second.open()
+            with pytest.raises(LedgerFileError, match="another process has locked it") as refused:
+                await ledger.open()
             assert isinstance(refused.value, UsageError)
             assert isinstance(refused.value, LedgerUnavailable)
             with pytest.raises(LedgerUnavailable, match="not open"):
-                await claim(second)
+                await claim(ledger)
+        other.close()
+        await ledger.open()
+        assert (await claim(ledger)).state == "new"
         await ledger.close()
-        await second.open()
-        assert (await claim(second)).state == "new"
-        await second.close()
 
-    with_ledger(work, tmp_path / "ledger.db")
+    asyncio.run(work())
 
 
-def test_a_second_ledger_of_the_same_process_does_not_drop_the_lock_of_the_first(
+def test_closing_a_second_ledger_of_the_same_process_does_not_end_the_calls_of_the_first(
     tmp_path: Path,
 ) -> None:
     async def work(ledger: SqliteLedger) -> None:
-        with pytest.raises(LedgerFileError):
-            await SqliteLedger(tmp_path / "ledger.db", lock_timeout=0).open()
-        code = (
-            "import sqlite3, sys; sqlite3.connect(sys.argv[1], timeout=0).execute('SELECT * FROM"
-            " call')"
-        )
-        other = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", code, str(tmp_path / "ledger.db"), stderr=-1
-        )
-        _, errors = await other.communicate()
-        assert b"database is locked" in errors
+        await claim(ledger)
+        for _ in range(2):
+            other = SqliteLedger(tmp_path / "ledger.db")
+            await other.open()
+            assert (await claim(other)).state == "running"
+            await other.close()
 
     with_ledger(work, tmp_path / "ledger.db")
 

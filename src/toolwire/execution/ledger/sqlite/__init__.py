@@ -1,1 +1,1 @@
-"""A ledger in a SQLite file, for one process."""
+"""A ledger in a SQLite file, for the processes of one machine."""

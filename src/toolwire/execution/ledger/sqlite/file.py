@@ -1,8 +1,7 @@
 """The file of a SQLite ledger: its tables and settings, and the reasons to reject a file.
 
-One connection holds the file exclusively (`locking_mode=EXCLUSIVE`), so a process that can open it
-knows that every other owner is dead. Outcomes larger than `LARGE` are in a table of their own, in
-the same transaction: there is one file to back up, and the rows of calls stay small.
+The processes of one machine may share it. Outcomes larger than `LARGE` are in a table of their own,
+in the same transaction: there is one file to back up, and the rows of calls stay small.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ import secrets
 import sqlite3
 from errno import EISDIR
 from pathlib import Path
+from time import monotonic, sleep
 
 from toolwire.errors import UsageError
 from toolwire.execution.ledger.base import LedgerUnavailable
@@ -25,9 +25,6 @@ APPLICATION = 0x746F6F6C  # "tool"
 MIN_VERSION = (3, 37, 0)  # STRICT tables
 MEMORY = ":memory:"
 
-EXCLUSIVE = (  # set before the first access, so that WAL needs no shared memory
-    "PRAGMA locking_mode=EXCLUSIVE"
-)
 SETTINGS = (
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",  # one fdatasync for each commit
@@ -65,31 +62,58 @@ class LedgerFileError(UsageError, LedgerUnavailable):
 
 
 def open_database(path: str, lock_timeout: float) -> sqlite3.Connection:
-    """Open and lock the file, and create its tables. Raises LedgerFileError."""
+    """Open the file, and write nothing yet.
+
+    Raises LedgerFileError if it is not that of a ledger, and the errors of SQLite.
+    """
     if sqlite3.sqlite_version_info < MIN_VERSION:
         raise LedgerFileError(path, f"SQLite {sqlite3.sqlite_version} is too old, 3.37 is needed")
     if path != MEMORY:
         _prepare(path)
+    db = sqlite3.connect(path, timeout=lock_timeout, isolation_level=None)
     try:
-        db = sqlite3.connect(path, timeout=lock_timeout, isolation_level=None)
-    except sqlite3.Error as error:
-        raise LedgerFileError(path, str(error)) from error
-    try:
-        db.execute(EXCLUSIVE)
-        new = _is_new(db, path)
-        for setting in SETTINGS:
-            db.execute(setting)
-        db.execute("BEGIN EXCLUSIVE")
-        for statement in SCHEMA if new else ():
-            db.execute(statement)
+        db.execute("BEGIN")  # another process may be creating the tables
+        _is_new(db, path)
         db.execute("COMMIT")
-    except sqlite3.Error as error:
-        db.close()
-        raise LedgerFileError(path, _refusal(error)) from error
     except BaseException:
         db.close()
         raise
     return db
+
+
+def create_lock_folder(path: str) -> Path | None:
+    """Create the folder of the lock files; None for a ledger in memory. Raises OSError.
+
+    It is beside the file itself, not beside a symbolic link to it, so that all processes find it.
+    """
+    if path == MEMORY:
+        return None
+    folder = Path(f"{os.path.realpath(path)}-locks")
+    folder.mkdir(0o700, exist_ok=True)
+    return folder
+
+
+def create_tables(db: sqlite3.Connection, path: str, lock_timeout: float) -> None:
+    """Apply the settings, and create the tables in a new file. Raises the errors of SQLite."""
+    for setting in SETTINGS:
+        _execute(db, setting, lock_timeout)
+    db.execute("BEGIN IMMEDIATE")
+    for statement in SCHEMA if _is_new(db, path) else ():
+        db.execute(statement)
+    db.execute("COMMIT")
+
+
+def _execute(db: sqlite3.Connection, setting: str, lock_timeout: float) -> None:
+    """Apply a setting. SQLite itself does not wait for a process that looks at a new file."""
+    deadline = monotonic() + lock_timeout
+    while True:
+        try:
+            db.execute(setting)
+            return
+        except sqlite3.OperationalError as error:
+            if not _is_busy(error) or monotonic() >= deadline:
+                raise
+        sleep(0.01)
 
 
 def key_of(db: sqlite3.Connection, path: str, given: bytes | None) -> bytes:
@@ -98,6 +122,17 @@ def key_of(db: sqlite3.Connection, path: str, given: bytes | None) -> bytes:
     Raises LedgerFileError if the file was written with another key: no fingerprint in it would
     match.
     """
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        key = _key_of(db, path, given)
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")
+    return key
+
+
+def _key_of(db: sqlite3.Connection, path: str, given: bytes | None) -> bytes:
     held = dict(db.execute("SELECT name, held FROM meta"))
     key: bytes = given if given is not None else held.get("key") or secrets.token_bytes(32)
     check = hashlib.sha256(b"toolwire ledger key" + key).digest()
@@ -108,16 +143,14 @@ def key_of(db: sqlite3.Connection, path: str, given: bytes | None) -> bytes:
         )
     if "key_check" not in held:
         rows = [("key_check", check), *([] if given is not None else [("key", key)])]
-        db.execute("BEGIN IMMEDIATE")
         db.executemany("INSERT INTO meta VALUES(?, ?)", rows)
-        db.execute("COMMIT")
     return key
 
 
 def _prepare(path: str) -> None:
     file = Path(path)
     try:
-        kind = network_filesystem(file.absolute().parent)
+        kind = network_filesystem(Path(os.path.realpath(file)).parent)
         if not file.exists():
             # Results may be private, so only the owner may read the file; the WAL gets its mode. An
             # existing file is not opened here: closing it would drop the locks of another ledger in
@@ -126,9 +159,7 @@ def _prepare(path: str) -> None:
         elif file.is_dir():
             raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
     except FileExistsError:
-        pass  # another process has just created it; the lock decides who holds it
-    except OSError as error:
-        raise LedgerFileError(path, error.strerror or str(error)) from error
+        pass  # another process has just created it
     if kind is not None:
         why = (
             f"is on a network file system ({kind}), whose locks cannot be trusted: use a local"
@@ -156,10 +187,19 @@ def _is_new(db: sqlite3.Connection, path: str) -> bool:
     return False
 
 
-def _refusal(error: sqlite3.Error) -> str:
-    if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return (
-            "another process has this ledger open: a SQLite ledger belongs to one process, use"
-            " PostgreSQL for several"
+def _is_busy(error: sqlite3.Error) -> bool:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def file_error(path: str, error: sqlite3.Error | OSError) -> LedgerFileError:
+    """The error for a file that cannot be used."""
+    if isinstance(error, OSError):
+        return LedgerFileError(path, error.strerror or str(error))
+    if _is_busy(error):
+        why = (
+            "another process has locked it: wait for it, or stop it if it hangs, is paused,"
+            " or is an older version of toolwire, which does not share its ledger"
         )
-    return str(error)
+        return LedgerFileError(path, why)
+    return LedgerFileError(path, str(error))

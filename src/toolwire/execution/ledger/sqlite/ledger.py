@@ -1,17 +1,18 @@
-"""A ledger in a SQLite file, for one process.
+"""A ledger in a SQLite file, for the processes of one machine.
 
 Every claim and every result is on disk before the caller gets it (WAL, `synchronous=FULL`), and
-concurrent ones share a commit. One process holds the file; its threads and event loops may share
-the ledger. Several processes need PostgreSQL.
+concurrent ones share a commit. Processes share the file, threads and event loops of one process the
+ledger. Several machines need PostgreSQL.
 """
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from asyncio import timeout as timeout_after
 from collections.abc import Callable
+from contextlib import ExitStack
 from os import PathLike, fspath
-from secrets import token_bytes
 from threading import Lock
 from typing import Literal, TypeVar
 
@@ -26,9 +27,18 @@ from toolwire.execution.ledger.base import (
     Sweep,
 )
 from toolwire.execution.ledger.outcome_codec import pack
-from toolwire.execution.ledger.sqlite.file import LedgerFileError, key_of, open_database
+from toolwire.execution.ledger.sqlite.file import (
+    LedgerFileError,
+    create_lock_folder,
+    create_tables,
+    file_error,
+    key_of,
+    open_database,
+)
+from toolwire.execution.ledger.sqlite.owners import OwnerFiles
 from toolwire.execution.ledger.sqlite.rows import SweepStep
 from toolwire.execution.ledger.sqlite.store import SqliteStore
+from toolwire.execution.ledger.sqlite.write_lock import WriteLock
 from toolwire.execution.ledger.store_thread import Job, StoreThread, Waiter
 from toolwire.tools.runnable import OnCrash
 
@@ -52,7 +62,7 @@ class SqliteLedger:
         tombstone_ttl: seconds that the id of a call is kept.
         key: the key of the fingerprints; by default a random one that is stored in the file.
         sweep_interval: seconds between two sweeps.
-        lock_timeout: seconds to wait for another process to release the file.
+        lock_timeout: seconds to wait while another process writes.
         clock: milliseconds since 1970. It decides when records expire, never who owns a call.
         timer: seconds that never jump. Ids are forgotten only if the clock agrees with it.
     """
@@ -65,7 +75,7 @@ class SqliteLedger:
         tombstone_ttl: float = 30 * 24 * 3600.0,
         key: bytes | None = None,
         sweep_interval: float = 60.0,
-        lock_timeout: float = 2.0,
+        lock_timeout: float = 10.0,
         clock: Callable[[], int] = _now,
         timer: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -95,7 +105,7 @@ class SqliteLedger:
         return self._open_key
 
     async def open(self) -> None:
-        """Open and lock the file. A second call does nothing.
+        """Open the file. A second call does nothing.
 
         Raises LedgerFileError if the file cannot be used.
         """
@@ -201,21 +211,37 @@ class SqliteLedger:
 
     def _open(self) -> SqliteStore:
         """Open the store, in its thread."""
-        db = open_database(self.path, self._lock_timeout)
-        try:
-            return SqliteStore(
-                db,
-                owner=token_bytes(16),
-                key=key_of(db, self.path, self._key),
-                clock=self._clock,
-                timer=self._timer,
-                result_ms=self._result_ms,
-                tombstone_ms=self._tombstone_ms,
-                sweep_interval=self._sweep_interval,
-            )
-        except BaseException:
-            db.close()
-            raise
+        with ExitStack() as undo:
+            try:
+                db = open_database(self.path, self._lock_timeout)
+                undo.callback(db.close)
+                folder = create_lock_folder(self.path)
+                write_lock = WriteLock(
+                    None if folder is None else folder / "write", self._lock_timeout
+                )
+                undo.callback(write_lock.close)
+                owners = OwnerFiles(folder)
+                undo.callback(owners.leave)
+                owners.enter()
+                write_lock.acquire()
+                create_tables(db, self.path, self._lock_timeout)
+                key = key_of(db, self.path, self._key)
+                write_lock.release()
+                store = SqliteStore(
+                    db,
+                    owners=owners,
+                    write_lock=write_lock,
+                    key=key,
+                    clock=self._clock,
+                    timer=self._timer,
+                    result_ms=self._result_ms,
+                    tombstone_ms=self._tombstone_ms,
+                    sweep_interval=self._sweep_interval,
+                )
+            except (OSError, sqlite3.Error) as error:
+                raise file_error(self.path, error) from error
+            undo.pop_all()
+            return store
 
 
 # --- jobs of the thread ---------------------------------------------------------------------------

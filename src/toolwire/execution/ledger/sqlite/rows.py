@@ -13,6 +13,8 @@ from typing import Final, Literal, NamedTuple
 from toolwire.execution.ledger.base import CallKey, Claim, Record, State, Sweep
 from toolwire.execution.ledger.outcome_codec import unpack
 from toolwire.execution.ledger.sqlite.file import LARGE
+from toolwire.execution.ledger.sqlite.owners import OwnerFiles
+from toolwire.execution.ledger.sqlite.write_lock import WriteLock
 from toolwire.execution.ledger.trusted_clock import TrustedTime, read_time, write_time
 from toolwire.execution.ledger.uuid7_expiry import TOLERANCE, forget_time
 from toolwire.tools.runnable import OnCrash
@@ -38,7 +40,7 @@ INSERT = (
     " created_at) VALUES(?, ?, ?, ?, 'running', 1, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 )
 SELECT = (
-    "SELECT id, tool, fp, state, attempt, token, on_crash, created_at, ended_at, expires_at,"
+    "SELECT id, tool, fp, state, attempt, owner, token, on_crash, created_at, ended_at, expires_at,"
     " outcome FROM call WHERE tenant=? AND call_id=?"
 )
 TAKE_OVER = (
@@ -61,12 +63,15 @@ class CallRow(NamedTuple):
     fp: bytes
     state: StoredState
     attempt: int
+    owner: bytes
     token: bytes
     on_crash: OnCrash
     created_at: int
     ended_at: int | None
     expires_at: int | None
     outcome: bytes | None
+    runs_elsewhere: bool = False
+    """True if another living process runs the call."""
 
 
 class SweepStep(NamedTuple):
@@ -83,7 +88,8 @@ class CallTable:
         self,
         db: sqlite3.Connection,
         *,
-        owner: bytes,
+        owners: OwnerFiles,
+        write_lock: WriteLock,
         clock: Callable[[], int],
         timer: Callable[[], float],
         result_ms: int,
@@ -94,7 +100,8 @@ class CallTable:
         """Why nothing is written any more; None while the file is usable."""
         self.commits = 0
         self._execute = db.cursor().execute
-        self._owner = owner
+        self._owners = owners
+        self._write_lock = write_lock
         self._clock = clock
         self._result_ms = result_ms
         self._tombstone_ms = tombstone_ms
@@ -107,38 +114,54 @@ class CallTable:
 
     # --- the transaction --------------------------------------------------------------------------
 
-    def _write(self, sql: str, values: Sequence[object]) -> sqlite3.Cursor:
+    def _begin(self) -> None:
+        """Begin to write: from here on, no other process changes what is read."""
         if self.broken:
             raise sqlite3.OperationalError(self.broken)
         if not self._writing:
-            self._execute("BEGIN IMMEDIATE")
+            self._write_lock.acquire()
             self._writing = True
+            self._execute("BEGIN IMMEDIATE")
+
+    def _write(self, sql: str, values: Sequence[object]) -> sqlite3.Cursor:
+        self._begin()
         return self._execute(sql, values)
 
     def _commit(self) -> None:
         if self._writing:
             self._execute("COMMIT")
-            self._writing = False
+            self._end_writing()
             self.commits += 1
 
     def _roll_back(self, error: BaseException) -> None:
         """Roll back after an error, and decide whether the file is still usable. Raises
         nothing."""
-        self._writing = False
         try:
             if self.db.in_transaction:
                 self._execute("ROLLBACK")
         except sqlite3.Error as second:
             self.broken = str(second)
+        self._end_writing()
         code = getattr(error, "sqlite_errorcode", 0)
         if code in FATAL or code & 0xFF in FATAL:
             self.broken = str(error)
 
+    def _end_writing(self) -> None:
+        if self._writing:
+            self._writing = False
+            self._write_lock.release()
+
     # --- rows -------------------------------------------------------------------------------------
 
     def _row(self, key: CallKey) -> CallRow | None:
-        row = self._execute(SELECT, (key.tenant, key.call_id)).fetchone()
-        return None if row is None else CallRow._make(row)
+        values = self._execute(SELECT, (key.tenant, key.call_id)).fetchone()
+        if values is None:
+            return None
+        row = CallRow(*values)
+        return row._replace(runs_elsewhere=self._runs_elsewhere(row.state, row.owner))
+
+    def _runs_elsewhere(self, state: StoredState, owner: bytes) -> bool:
+        return state == "running" and owner != self._owners.id and self._owners.is_alive(owner)
 
     def _record(
         self, id: int, attempt: int, token: bytes, state: State, packed: bytes, now: int
@@ -155,10 +178,12 @@ class CallTable:
         self._write(FREE, (fp, self._clock() + self._tombstone_ms + 2 * TOLERANCE, id))
 
     def _record_of(self, key: CallKey, row: CallRow) -> Record | None:
-        """The record of a row that is not in progress, as after a sweep."""
-        if row.state == "free" or (row.state == "running" and row.on_crash in RERUNNABLE):
+        """The record of a row that is not in progress here, as after a sweep."""
+        if row.state == "free" or is_free(row):
             return None
-        state: State = "lost" if row.state == "running" else row.state
+        state: State = row.state
+        if state == "running" and not row.runs_elsewhere:
+            state = "lost"
         if state != "gone" and row.expires_at is not None and row.expires_at <= self._clock():
             state = "gone"
         outcome = None
@@ -182,12 +207,17 @@ class CallTable:
         )
 
     def _sweep(self, in_progress: Container[CallKey]) -> SweepStep:
-        """Do one step of a sweep. A running call that is not in progress here has a dead owner."""
+        """Do one step of a sweep. A running call that is in progress neither here nor elsewhere has
+        a dead owner."""
+        self._begin()
         now = self._clock()
         lost = 0
-        running = "SELECT id, tenant, call_id, on_crash, fp FROM call WHERE state='running'"
-        for id, tenant, call_id, on_crash, fp in self._execute(running).fetchall():
-            if CallKey(tenant, call_id) not in in_progress:
+        running = "SELECT id, tenant, call_id, on_crash, fp, owner FROM call WHERE state='running'"
+        elsewhere: dict[bytes, bool] = {}
+        for id, tenant, call_id, on_crash, fp, owner in self._execute(running).fetchall():
+            if owner not in elsewhere:
+                elsewhere[owner] = self._runs_elsewhere("running", owner)
+            if not elsewhere[owner] and CallKey(tenant, call_id) not in in_progress:
                 lost += 1
                 if on_crash in RERUNNABLE:
                     self._free(id, fp)
@@ -233,6 +263,13 @@ class CallTable:
             )
             self._stored, self._is_stored = self._trusted, True
         return self._trusted.time
+
+
+def is_free(row: CallRow) -> bool:
+    """True if the next claim may run the call: it was released, or a dead owner may be repeated."""
+    if row.state == "running" and not row.runs_elsewhere:
+        return row.on_crash in RERUNNABLE
+    return row.state == "free"
 
 
 def owns(claim: Claim, row: CallRow) -> bool:

@@ -1,15 +1,16 @@
 """The operations of a SQLite ledger: claim, finish, release, read, sweep. Runs in its thread.
 
-`claimed` has the calls in progress. This process owns the file alone, so a row that is `running`
-and not in `claimed` has a dead owner. Ends of calls that could not be written are in `unwritten`
-and are retried; until then, reads are answered from memory and new claims are rejected. Changes in
-memory during a batch are undone if the batch is rolled back.
+`claimed` has the calls in progress in this process. A row that is `running` and not in `claimed`
+belongs to another process, or has a dead owner. Ends of calls that could not be written are in
+`unwritten` and are retried; until then, reads are answered from memory and new claims are rejected.
+Changes in memory during a batch are undone if the batch is rolled back.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from time import monotonic
 from typing import Literal, NamedTuple
 
@@ -26,17 +27,20 @@ from toolwire.execution.ledger.base import (
 )
 from toolwire.execution.ledger.sqlite.batch_writes import BatchWrites
 from toolwire.execution.ledger.sqlite.file import LARGE
+from toolwire.execution.ledger.sqlite.owners import OwnerFiles
 from toolwire.execution.ledger.sqlite.rows import (
     FINAL,
     INSERT,
     LOSE,
-    RERUNNABLE,
     TAKE_OVER,
     CallRow,
     CallTable,
     SweepStep,
+    is_free,
     owns,
 )
+from toolwire.execution.ledger.sqlite.waiting import CallsElsewhere
+from toolwire.execution.ledger.sqlite.write_lock import WriteLock
 from toolwire.execution.ledger.store_thread import Waiter
 from toolwire.execution.ledger.uuid7_expiry import is_too_old
 from toolwire.tools.runnable import OnCrash
@@ -80,7 +84,8 @@ class SqliteStore(CallTable):
         self,
         db: sqlite3.Connection,
         *,
-        owner: bytes,
+        owners: OwnerFiles,
+        write_lock: WriteLock,
         key: bytes,
         clock: Callable[[], int],
         timer: Callable[[], float],
@@ -90,7 +95,8 @@ class SqliteStore(CallTable):
     ) -> None:
         super().__init__(
             db,
-            owner=owner,
+            owners=owners,
+            write_lock=write_lock,
             clock=clock,
             timer=timer,
             result_ms=result_ms,
@@ -99,6 +105,7 @@ class SqliteStore(CallTable):
         self.key = key
         self.claimed: dict[CallKey, ClaimedCall] = {}
         self.unwritten: dict[CallKey, UnwrittenEnd] = {}
+        self._elsewhere = CallsElsewhere()
         self._batch_writes = BatchWrites()
         self._changes: list[tuple[CallKey, ClaimedCall | None]] = []
         self._notified: list[Waiter] = []
@@ -113,6 +120,9 @@ class SqliteStore(CallTable):
         now = monotonic()
         if self.unwritten and now >= self._retry_at:
             self.retry_writes()
+        if self._elsewhere.is_due(now):
+            with suppress(sqlite3.Error):  # the next look succeeds
+                self._elsewhere.look(now, self._version(), self.get)
         if now >= self._sweep_at and not self.broken and not self.unwritten:
             try:
                 more = self.sweep().more
@@ -123,11 +133,10 @@ class SqliteStore(CallTable):
             self._sweep_at = now if more else now + self._sweep_interval
 
     def idle_timeout(self) -> float | None:
-        if self.broken:
-            return None
-        return min(
-            max(0.0, (self._retry_at if self.unwritten else self._sweep_at) - monotonic()), 3600.0
-        )
+        times = [] if self.broken else [self._retry_at if self.unwritten else self._sweep_at]
+        if (look_at := self._elsewhere.due_at()) is not None:
+            times.append(look_at)
+        return min(max(0.0, min(times) - monotonic()), 3600.0) if times else None
 
     def write_prepared(self) -> None:
         self._batch_writes.write(None if self.broken or self.unwritten else self._write)
@@ -148,19 +157,23 @@ class SqliteStore(CallTable):
         self._changes.clear()
 
     def take_waiters(self) -> Sequence[Waiter]:
-        take_waiters, self._notified = self._notified, []
-        return take_waiters
+        notified, self._notified = self._notified, []
+        return [*notified, *self._elsewhere.take_ended()]
 
     def close(self) -> Exception | None:
         if self.unwritten:
             self.retry_writes()
         for call in self.claimed.values():
             self._wake(call, None)
+        self._elsewhere.end_all()
         lost = len(self.unwritten)
         try:
             self.db.close()
         except sqlite3.Error as error:
             return LedgerUnavailable(f"the ledger could not be closed: {error}")
+        finally:
+            self._owners.leave()
+            self._write_lock.close()
         return (
             LedgerUnavailable(f"{lost} results could not be written and are lost") if lost else None
         )
@@ -174,7 +187,7 @@ class SqliteStore(CallTable):
         is_new = key not in self.claimed and not is_too_old(key.call_id, now, self._tombstone_ms)
         self._batch_writes.claim(
             key,
-            (key.tenant, key.call_id, tool, fp, self._owner, token, on_crash, now)
+            (key.tenant, key.call_id, tool, fp, self._owners.id, token, on_crash, now)
             if is_new
             else None,
         )
@@ -196,7 +209,7 @@ class SqliteStore(CallTable):
         if is_too_old(key.call_id, now, self._tombstone_ms) and self._row(key) is None:
             raise CallIdTooOld(f"{key.call_id} is older than the retention of this ledger")
         written = self._write(
-            INSERT, (key.tenant, key.call_id, tool, fp, self._owner, token, on_crash, now)
+            INSERT, (key.tenant, key.call_id, tool, fp, self._owners.id, token, on_crash, now)
         )
         if written.rowcount == 1 and (id := written.lastrowid) is not None:
             return self._start_call(
@@ -206,13 +219,13 @@ class SqliteStore(CallTable):
         assert row is not None, "a conflicting row exists"
         if row.fp and row.fp != fp:
             return Claim("mismatch", key, token)
-        if row.state == "free" or (row.state == "running" and row.on_crash in RERUNNABLE):
-            self._write(TAKE_OVER, (tool, fp, self._owner, token, on_crash, now, row.id))
+        if is_free(row):
+            self._write(TAKE_OVER, (tool, fp, self._owners.id, token, on_crash, now, row.id))
             return self._start_call(
                 key,
                 ClaimedCall(row.id, fp, token, Record(key, tool, "running", row.attempt + 1, now)),
             )
-        if row.state == "running":
+        if row.state == "running" and not row.runs_elsewhere:
             self._write(LOSE, (now, now + self._result_ms, row.id))
         return self._claim_of_row(key, row, token)
 
@@ -224,11 +237,7 @@ class SqliteStore(CallTable):
         row = self._row(key)
         if row is not None and row.fp and row.fp != fp:
             return Claim("mismatch", key, token)
-        if (
-            row is None
-            or row.state == "free"
-            or (row.state == "running" and row.on_crash in RERUNNABLE)
-        ):
+        if row is None or is_free(row):
             raise LedgerUnavailable(f"the ledger accepts no new calls: {why}")
         return self._claim_of_row(key, row, token)
 
@@ -261,6 +270,7 @@ class SqliteStore(CallTable):
             return "recorded"
         now = self._clock()
         if call is None:
+            self._begin()
             row = self._row(claim.key)
             if row is None or not owns(claim, row):
                 return "fenced"
@@ -280,6 +290,7 @@ class SqliteStore(CallTable):
     def release(self, claim: Claim) -> None:
         call = self._find_own(claim)
         if call is None:
+            self._begin()
             row = self._row(claim.key)
             if row is not None and owns(claim, row) and row.state in ("running", "lost"):
                 self._free(row.id, b"")
@@ -351,16 +362,23 @@ class SqliteStore(CallTable):
 
     def wait(self, key: CallKey, waiter: Waiter) -> Record | None:
         """The record of a call; if it is in progress, `waiter` gets its end."""
-        call = self.claimed.get(key)
+        call, record = self.claimed.get(key), self.get(key)
         if call is not None and key not in self.unwritten:
             call.add_waiter(waiter)
-        return self.get(key)
+        elif call is None and record is not None and record.state == "running":
+            self._elsewhere.add(key, waiter)
+        return record
 
     def sweep(self) -> SweepStep:
         """Do one step of a sweep."""
         return self._sweep(self.claimed)
 
     # --- inside -----------------------------------------------------------------------------------
+
+    def _version(self) -> int:
+        """A number that differs if another process has written."""
+        version: int = self._execute("PRAGMA data_version").fetchone()[0]
+        return version
 
     def _find_own(self, claim: Claim) -> ClaimedCall | None:
         call = self.claimed.get(claim.key)
@@ -404,9 +422,9 @@ class SqliteStore(CallTable):
         return Claim("running", key, token, call.record.attempt, call.record)
 
     def _claim_of_row(self, key: CallKey, row: CallRow, token: bytes) -> Claim:
-        """The result of a claim of a call that has ended, or whose owner is dead."""
+        """The result of a claim of a call that has ended, runs elsewhere, or has a dead owner."""
         record = self._record_of(key, row)
-        assert record is not None and record.state != "running", "a rerunnable call was taken over"
+        assert record is not None, "a rerunnable call was taken over"
         return Claim(record.state, key, token, row.attempt, record)
 
 
