@@ -448,8 +448,57 @@ def test_other_tools_can_be_loaded_with_the_ledger_that_is_open(
         file.write_text(tables + '["less.py"]\n')
         assert until(lambda: "gave: HI!" not in call("Text_Shout"))
         assert "gave: HI!" in call("Text_Whisper"), "the executor of the first tools is open"
-        several = run_program(tmp_path, "g.toml", "--workers", "2")
-        assert several.returncode == 2 and f"{ledger} belongs to one process" in several.stderr
+
+
+COUNT = """from pathlib import Path
+from time import sleep
+
+from toolwire.tools import tool
+
+
+@tool(id="Bell.Ring@1.0.0")
+def ring(door: str) -> str:
+    '''Ring a bell.
+
+    Args:
+        door: Where.
+    '''
+    with Path("rings").open("a") as file:
+        file.write(f"{door}\\n")
+    sleep(0.2)
+    return "ding"
+"""
+
+
+def test_workers_share_a_ledger_in_a_file_and_run_a_repeated_request_once(tmp_path: Path) -> None:
+    (tmp_path / "count.py").write_text(COUNT)
+    tools = '[tools]\nledger = "sqlite:///calls.db"\nsources = ["count.py"]\n'
+    (tmp_path / "g.toml").write_text(DEMO + tools)
+    with running(tmp_path, "g.toml", "--workers", "3") as gateway:
+        at = f"{gateway.url}/v1/chat/completions"
+
+        def ask(door: str) -> str:
+            words = f'[[call Bell_Ring {{"door": "{door}"}}]]'
+            return post(at, {**ASK, "messages": [{"role": "user", "content": words}]}).text
+
+        with ThreadPoolExecutor(12) as pool:
+            for door in ("front", "back"):
+                answers = list(pool.map(ask, [door] * 24))
+                assert all("gave: ding" in answer for answer in answers)
+                os.kill(gateway.children()[0], signal.SIGKILL)
+        assert "gave: ding" in ask("front")
+    assert (tmp_path / "rings").read_text().split() == ["front", "back"]
+
+
+@pytest.mark.parametrize("ledger", ["memory:", "sqlite:///:memory:"])
+def test_workers_cannot_share_a_ledger_in_memory(tmp_path: Path, ledger: str) -> None:
+    (tmp_path / "count.py").write_text(COUNT)
+    (tmp_path / "g.toml").write_text(
+        DEMO + f'[tools]\nledger = "{ledger}"\nsources = ["count.py"]\n'
+    )
+    ended = run_program(tmp_path, "g.toml", "--workers", "2")
+    assert ended.returncode == 2 and f"{ledger} belongs to one process" in ended.stderr
+    assert "sqlite:///FILE" in ended.stderr, "what to write instead"
 
 
 def test_tools_and_keys_can_be_added_while_it_runs(tmp_path: Path) -> None:

@@ -228,10 +228,10 @@ def _check_ledger(loaded: LoadedConfig, workers: int) -> None:
     if not row.sources:
         return
     open_ledger(row.ledger)
-    if workers > 1 and not row.ledger.startswith("postgres"):
+    if workers > 1 and row.ledger in ("memory:", "sqlite:///:memory:"):
         raise CommandError(
             f"[tools] ledger: {row.ledger} belongs to one process; with --workers write ledger ="
-            ' "postgresql://…", or leave out --workers'
+            ' "sqlite:///FILE" or "postgresql://…", or leave out --workers'
         )
 
 
