@@ -127,7 +127,7 @@ def wire_page(name: str) -> str:
     ]
     parts[-1:-1] = ["## Example", EXAMPLE_INTRO[name in ("oxp", "mcp")], example_body(name)]
     parts += [table(TYPE_HEAD, map(type_row, entries)).strip() if entries else "None.", LEGEND]
-    others = [row for row in found.rows if not row.direction and row.part is not Message]
+    others = [spec for spec in found.blocks if not spec.direction and spec.part is not Message]
     if others:
         parts += [
             "## Other blocks",
@@ -202,9 +202,9 @@ null; brackets name what an id refers to if that is not the call. Origin: `natur
 `borrowed` has only the id of its item, `absent` has none."""
 
 
-def other_row(row: Block) -> list[str]:
+def other_row(spec: Block) -> list[str]:
     """A block that is neither a call nor a result."""
-    return [code(row.name), row.part.__name__, ", ".join(code(key) for key in sorted(row.keys))]
+    return [code(spec.name), spec.part.__name__, ", ".join(code(key) for key in sorted(spec.keys))]
 
 
 # --- parts of pages -------------------------------------------------------------------------------

@@ -78,13 +78,13 @@ def assert_read_as_listed(entry: dict[str, object], name: str) -> None:
     executor = str(entry["executor"])
     assert {part.family for part in parts} == {entry["family"]}
     assert {part.executor for part in parts} <= EITHER.get(executor, {"client", "provider"})
-    row = next(row for row in wire(name).rows if row is parts[0].spec)
-    assert (row.direction, row.family, row.origin) == (
+    spec = next(spec for spec in wire(name).blocks if spec is parts[0].spec)
+    assert (spec.direction, spec.family, spec.origin) == (
         entry["direction"],
         entry["family"],
         entry["origin_class"],
     )
-    assert row.discriminator == entry["discriminator"]
+    assert spec.discriminator == entry["discriminator"]
     found = {(entry.wire, entry.direction, entry.family, entry.origin) for entry in catalogue()}
     assert (name, entry["direction"], entry["family"], entry["origin_class"]) in found
     assert encode(conversation, name, kind).body == body
@@ -194,7 +194,7 @@ def test_a_message_of_the_role_tool_is_the_result_it_is(name: str) -> None:
     (pair,) = conversation.pairs()
     assert pair.how == "id"
     assert pair.result is not None
-    assert (pair.result.text, pair.result.origin, pair.result.spec in wire(name).rows) == (
+    assert (pair.result.text, pair.result.origin, pair.result.spec in wire(name).blocks) == (
         "R",
         "wire",
         False,

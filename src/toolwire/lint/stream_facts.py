@@ -163,7 +163,7 @@ def stream_facts(stream: object, wire: str, profile: Profile) -> StreamFacts:
     parsed_events += ((max(len(chunks) - 1, 0), event) for event in reader.end())
     indexed = any(
         id_spec.name == "index" and id_spec.required
-        for spec in stream_wire.rows
+        for spec in stream_wire.blocks
         if spec.forms == ("stream",)
         for id_spec in spec.ids
     )

@@ -56,7 +56,7 @@ from toolwire.wires.engine.stream import StreamSpec, data_sse
 WIRE = Wire(
     name=NAME,
     title="Google ADK events",
-    rows=all_blocks(PARTS.blocks),
+    blocks=all_blocks(PARTS.blocks),
     read=read,
     write=write,
     match_score=match_score,

@@ -21,7 +21,7 @@ from toolwire.wires.engine.specs import Wire, all_blocks
 WIRE = Wire(
     name=NAME,
     title="Anthropic Messages",
-    rows=all_blocks(BLOCKS, TOOLSETS),
+    blocks=all_blocks(BLOCKS, TOOLSETS),
     read=read,
     write=write,
     match_score=match_score,

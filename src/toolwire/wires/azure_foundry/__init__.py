@@ -40,7 +40,7 @@ def match_score(body: JSON) -> int:
 WIRE = Wire(
     name=NAME,
     title="Azure AI Foundry",
-    rows=all_blocks(CONTENT, ITEMS, SERVICE_ITEMS, MEMORY_WITHOUT_ID),
+    blocks=all_blocks(CONTENT, ITEMS, SERVICE_ITEMS, MEMORY_WITHOUT_ID),
     read=BODIES.read,
     write=BODIES.write,
     match_score=match_score,

@@ -25,7 +25,7 @@ from toolwire.wires.engine.specs import Wire, all_blocks
 WIRE = Wire(
     name=NAME,
     title="Bedrock Converse",
-    rows=all_blocks(BLOCKS, (SERVER_RESULT,), STREAM_STARTS),
+    blocks=all_blocks(BLOCKS, (SERVER_RESULT,), STREAM_STARTS),
     read=read,
     write=write,
     match_score=match_score,

@@ -21,7 +21,7 @@ from toolwire.wires.engine.specs import Wire, all_blocks
 WIRE = Wire(
     name=NAME,
     title="Cohere Chat v2",
-    rows=all_blocks(CONTENT, CALLS, RESULTS),
+    blocks=all_blocks(CONTENT, CALLS, RESULTS),
     read=BODIES.read,
     write=BODIES.write,
     match_score=match_score,

@@ -368,7 +368,7 @@ class Wire(Struct, frozen=True, eq=False):
 
     name: str
     title: str
-    rows: tuple[Block, ...]
+    blocks: tuple[Block, ...]
     read: Callable[[JSON, Kind], Conversation]
     write: Callable[[Conversation, EncodeContext], JSON]
     match_score: Callable[[JSON], int]
@@ -430,6 +430,6 @@ def catalogue_entries(wire: Wire) -> list[CatalogueEntry]:
             spec.origin,
             spec.forms,
         )
-        for spec in wire.rows
+        for spec in wire.blocks
         if spec.direction
     ]

@@ -40,7 +40,7 @@ from toolwire.wires.gemini.stream import STREAM
 WIRE = Wire(
     name=NAME,
     title="Gemini generateContent",
-    rows=all_blocks(PARTS.blocks),
+    blocks=all_blocks(PARTS.blocks),
     read=read,
     write=write,
     match_score=match_score,

@@ -26,7 +26,7 @@ from toolwire.wires.gemini_interactions.stream import STREAM
 WIRE = Wire(
     name=NAME,
     title="Gemini Interactions",
-    rows=all_blocks(CONTENT, STEPS),
+    blocks=all_blocks(CONTENT, STEPS),
     read=read,
     write=write,
     match_score=match_score,

@@ -25,7 +25,7 @@ from toolwire.wires.genkit.stream_writer import STREAM
 WIRE = Wire(
     NAME,
     "Genkit",
-    rows=all_blocks(BLOCKS),
+    blocks=all_blocks(BLOCKS),
     read=read,
     write=write,
     match_score=match_score,

@@ -27,7 +27,7 @@ from toolwire.wires.mcp.messages import CALL, ERROR, INPUT_REQUIRED, RESULT
 WIRE = Wire(
     name=NAME,
     title="Model Context Protocol",
-    rows=all_blocks((CALL, RESULT, INPUT_REQUIRED, ERROR), BLOCKS),
+    blocks=all_blocks((CALL, RESULT, INPUT_REQUIRED, ERROR), BLOCKS),
     read=read,
     write=write,
     match_score=match_score,

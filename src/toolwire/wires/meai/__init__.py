@@ -27,7 +27,7 @@ from toolwire.wires.meai.stream import STREAM
 WIRE = Wire(
     NAME,
     "Microsoft.Extensions.AI",
-    rows=all_blocks(BLOCKS),
+    blocks=all_blocks(BLOCKS),
     read=read,
     write=write,
     match_score=match_score,

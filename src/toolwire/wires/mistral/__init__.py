@@ -27,7 +27,7 @@ _MEDIA = MediaSupport(image=DATA_OR_URL, audio=DATA_OR_URL, file=DATA_OR_URL)
 WIRE = Wire(
     name=NAME,
     title="Mistral chat completions",
-    rows=all_blocks(CONTENT, CALLS, RESULTS),
+    blocks=all_blocks(CONTENT, CALLS, RESULTS),
     read=BODIES.read,
     write=BODIES.write,
     match_score=match_score,

@@ -24,7 +24,7 @@ _IMAGES = MediaSupport(image=DATA_ONLY)
 WIRE = Wire(
     name=NAME,
     title="Ollama /api/chat",
-    rows=all_blocks((IMAGE,), CALLS, RESULTS),
+    blocks=all_blocks((IMAGE,), CALLS, RESULTS),
     read=BODIES.read,
     write=BODIES.write,
     match_score=match_score,

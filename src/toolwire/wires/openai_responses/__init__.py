@@ -50,7 +50,7 @@ def match_score(body: JSON) -> int:
 WIRE = Wire(
     name=NAME,
     title="OpenAI Responses",
-    rows=all_blocks(CONTENT, ITEMS),
+    blocks=all_blocks(CONTENT, ITEMS),
     read=BODIES.read,
     write=BODIES.write,
     match_score=match_score,

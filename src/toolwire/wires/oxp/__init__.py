@@ -26,7 +26,7 @@ from toolwire.wires.oxp.bodies import match_score, read, write
 WIRE = Wire(
     name=NAME,
     title="Open eXecution Protocol",
-    rows=(CALL, VALUE, ERROR, REFUSAL),
+    blocks=(CALL, VALUE, ERROR, REFUSAL),
     read=read,
     write=write,
     match_score=match_score,

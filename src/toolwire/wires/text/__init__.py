@@ -26,7 +26,7 @@ _IMAGES = MediaSupport(image=DATA_OR_URL)
 WIRE = Wire(
     name=NAME,
     title="Tools in plain text",
-    rows=all_blocks(CONTENT, CALLS, (RESULT,)),
+    blocks=all_blocks(CONTENT, CALLS, (RESULT,)),
     read=BODIES.read,
     write=BODIES.write,
     match_score=match_score,
