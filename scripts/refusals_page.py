@@ -15,7 +15,8 @@ def refusals_page() -> str:
         for pattern in patterns:
             links = ", ".join(f"[{name}](../reference/rules/{name}.md)" for name in pattern.rules)
             meaning = f"{pattern.meaning[:1].upper()}{pattern.meaning[1:]}"
-            parts.append(f"### {heading(pattern.example)}\n\n{meaning}. Rules: {links}.")
+            texts = "\n\n".join(f"### {heading(text)}" for text in pattern.examples)
+            parts.append(f"{texts}\n\n{meaning}. Rules: {links}.")
     kinds = ((f"`{error.kind}`", cell(error.meaning)) for error in UNRELATED_ERRORS)
     parts += ["## Errors that are not about tool calls", table(("kind", "what it is"), kinds)]
     return "\n\n".join(parts).rstrip() + "\n"

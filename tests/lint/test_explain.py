@@ -17,8 +17,6 @@ from toolwire.lint.examples.chat import tool_message as answer
 from toolwire.lint.explain import Explanation, explain
 from toolwire.lint.provider_errors import (
     ERROR_PATTERNS,
-    GENERAL_PATTERNS,
-    LAST_PATTERNS,
     PROVIDER_PATTERNS,
     match_error,
     read_references,
@@ -26,7 +24,6 @@ from toolwire.lint.provider_errors import (
 from toolwire.lint.rule import Rule
 from toolwire.profiles.table import PROFILES, Profile
 
-PATTERNS = (*ERROR_PATTERNS, *GENERAL_PATTERNS, *LAST_PATTERNS)
 REFUSALS = (
     (
         "Invalid 'messages[3].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length 41 instead.",
@@ -337,17 +334,23 @@ def test_an_error_text_in_capitals_or_inside_json_is_recognized(text: str) -> No
 
 
 def test_every_pattern_matches_its_example() -> None:
-    assert [row.example for row in PATTERNS if row not in match_error(row.example).patterns] == []
+    missed = [
+        text
+        for row in ERROR_PATTERNS
+        for text in row.examples
+        if row not in match_error(text).patterns
+    ]
+    assert missed == []
 
 
 def test_every_suggested_rule_exists() -> None:
     rules = {rule.name for rule in all_rules()}
-    assert {name for pattern in PATTERNS for name in pattern.rules} - rules == set()
+    assert {name for pattern in ERROR_PATTERNS for name in pattern.rules} - rules == set()
 
 
 def test_implied_profile_fields_and_provider_names_exist() -> None:
     known = {field.name for field in fields(Profile)}
-    assert {key for pattern in PATTERNS for key in pattern.implies} <= known
+    assert {key for pattern in ERROR_PATTERNS for key in pattern.implies} <= known
     assert {name for _, names in PROVIDER_PATTERNS for name in names} <= set(PROFILES)
 
 
@@ -830,7 +833,12 @@ def test_explanations_with_a_body_contain_every_finding_of_check(rule: Rule) -> 
 
 
 EXAMPLES = {
-    rule.name: [pattern.example for pattern in PATTERNS if rule.name in pattern.rules]
+    rule.name: [
+        text
+        for pattern in ERROR_PATTERNS
+        if rule.name in pattern.rules
+        for text in pattern.examples
+    ]
     for rule in all_rules()
 }
 

@@ -157,9 +157,7 @@ def _split_url(model: str) -> tuple[str, Provider, str]:
     name, _, named_model = rest.partition(":")
     provider = find_provider(name)
     if provider is None or not named_model:
-        raise UsageError(
-            f"{model}: name the API and the model, as in {base_url}#vllm:some-model"
-        )
+        raise UsageError(f"{model}: name the API and the model, as in {base_url}#vllm:some-model")
     return base_url, provider, named_model
 
 

@@ -17,8 +17,7 @@ def read_variable(name: str) -> str:
     """
     if not _VARIABLE.fullmatch(name):
         raise CommandError(
-            "expected the name of an environment variable with the secret or token, not its"
-            " value"
+            "expected the name of an environment variable with the secret or token, not its value"
         )
     value = os.environ.get(name)
     if not value:

@@ -1,26 +1,45 @@
-"""Texts of errors: the patterns to look for, their meaning, and the rules to suspect.
+"""Texts of errors: how to recognize them, their meaning, and the rules to suspect.
 
 The tables are by class of error, not by provider: gateways, agents and servers repeat the words of
-others. They are tried in order, and likelier rules come first. A text that none of them knows is
-read by the general patterns, which combine words of a vocabulary. An error also shows what its
-provider checks, whatever its profile says, so a pattern lists the profile fields that it implies.
-This package reads texts only, not bodies.
+others. A table of phrases knows texts that do not say what is wrong, or that reveal what a provider
+checks. A table of readings knows concepts: a text is turned into tokens, and a sequence of tokens
+says what is wrong in whatever words. An error also shows what its provider checks, whatever its
+profile says, so a row lists the profile fields that it implies. This package reads texts only, not
+bodies.
+
+To teach a new text, add its words to a row of `concepts.py`; or, if it does not say in words what
+is wrong, add a phrase to the table of its class.
 """
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from toolwire.lint.provider_errors.content import CONTENT_PATTERNS
-from toolwire.lint.provider_errors.definitions import DEFINITION_PATTERNS
-from toolwire.lint.provider_errors.general import GENERAL_PATTERNS, LAST_PATTERNS
-from toolwire.lint.provider_errors.ids import ID_PATTERNS
-from toolwire.lint.provider_errors.order import ORDER_PATTERNS
-from toolwire.lint.provider_errors.pairs import PAIR_PATTERNS
+from toolwire.lint.provider_errors.arguments import ARGUMENT_PHRASES, ARGUMENT_READINGS
+from toolwire.lint.provider_errors.concepts import read_concepts
+from toolwire.lint.provider_errors.content import (
+    CONTENT_PHRASES,
+    CONTENT_READINGS,
+    EMPTY_CONTENT_READINGS,
+)
+from toolwire.lint.provider_errors.definitions import (
+    DEFINITION_PHRASES,
+    DEFINITION_READINGS,
+    NAME_READINGS,
+)
+from toolwire.lint.provider_errors.ids import ID_PHRASES, ID_READINGS, MISSING_ID_READINGS
+from toolwire.lint.provider_errors.order import ORDER_PHRASES, ORDER_READINGS
+from toolwire.lint.provider_errors.pairs import PAIR_PHRASES, PAIR_READINGS
 from toolwire.lint.provider_errors.pattern import ErrorPattern, matches
 from toolwire.lint.provider_errors.providers import PROVIDER_PATTERNS
-from toolwire.lint.provider_errors.reasoning import REASONING_PATTERNS
-from toolwire.lint.provider_errors.text import References, read_references, searchable_forms
+from toolwire.lint.provider_errors.reasoning import REASONING_PHRASES, REASONING_READINGS
+from toolwire.lint.provider_errors.subjects import SUBJECT_READINGS
+from toolwire.lint.provider_errors.text import (
+    References,
+    read_references,
+    searchable_forms,
+    split_compounds,
+)
 from toolwire.lint.provider_errors.unrelated import (
     OTHER_ERROR,
     UNRELATED_ERRORS,
@@ -32,8 +51,6 @@ from toolwire.lint.provider_errors.unrelated import (
 __all__ = (
     "ERROR_CLASSES",
     "ERROR_PATTERNS",
-    "GENERAL_PATTERNS",
-    "LAST_PATTERNS",
     "OTHER_ERROR",
     "PROVIDER_PATTERNS",
     "UNRELATED_ERRORS",
@@ -48,14 +65,36 @@ __all__ = (
 )
 
 ERROR_CLASSES: dict[str, tuple[ErrorPattern, ...]] = {
-    "Calls and results": PAIR_PATTERNS,
-    "Roles and order": ORDER_PATTERNS,
-    "Ids": ID_PATTERNS,
-    "Reasoning and signatures": REASONING_PATTERNS,
-    "Arguments and content": CONTENT_PATTERNS,
-    "Tool definitions": DEFINITION_PATTERNS,
+    "Calls and results": (*PAIR_PHRASES, *PAIR_READINGS),
+    "Roles and order": (*ORDER_PHRASES, *ORDER_READINGS),
+    "Ids": (*ID_PHRASES, *ID_READINGS, *MISSING_ID_READINGS),
+    "Reasoning and signatures": (*REASONING_PHRASES, *REASONING_READINGS),
+    "Arguments": (*ARGUMENT_PHRASES, *ARGUMENT_READINGS),
+    "Content": (*CONTENT_PHRASES, *EMPTY_CONTENT_READINGS, *CONTENT_READINGS),
+    "Tool definitions": (*DEFINITION_PHRASES, *NAME_READINGS, *DEFINITION_READINGS),
 }
-ERROR_PATTERNS = tuple(pattern for group in ERROR_CLASSES.values() for pattern in group)
+PHRASES = (
+    *PAIR_PHRASES,
+    *ORDER_PHRASES,
+    *ID_PHRASES,
+    *REASONING_PHRASES,
+    *ARGUMENT_PHRASES,
+    *CONTENT_PHRASES,
+    *DEFINITION_PHRASES,
+)
+READINGS = (
+    *NAME_READINGS,
+    *ID_READINGS,
+    *ARGUMENT_READINGS,
+    *PAIR_READINGS,
+    *MISSING_ID_READINGS,
+    *REASONING_READINGS,
+)
+"""Rows in order: one about a smaller thing, a name or an id, comes before one about a larger thing.
+No other kind of error combines these concepts."""
+WEAK_READINGS = (*EMPTY_CONTENT_READINGS, *ORDER_READINGS, *DEFINITION_READINGS, *CONTENT_READINGS)
+"""Rows whose concepts other kinds of errors use too."""
+ERROR_PATTERNS = (*PHRASES, *READINGS, *WEAK_READINGS, *SUBJECT_READINGS)
 
 
 class ErrorMatch(Struct, frozen=True):
@@ -66,12 +105,18 @@ class ErrorMatch(Struct, frozen=True):
 
 
 def match_error(text: str) -> ErrorMatch:
-    """The patterns that a text matches, in order; else its kind, if it is not about tool calls."""
+    """The rows that a text matches, in order; else its kind, if it is not about tool calls."""
     forms = searchable_forms(text)
-    patterns = _match_patterns(ERROR_PATTERNS, forms)
+    concepts = read_concepts(searchable_forms(split_compounds(text))[0])
+
+    def match(*tables: tuple[ErrorPattern, ...]) -> tuple[ErrorPattern, ...]:
+        """The rows of the first table that has any."""
+        found = (tuple(row for row in table if row.matches(forms, concepts)) for table in tables)
+        return next(filter(None, found), ())
+
+    patterns = match(PHRASES, READINGS)
     if not patterns and match_certain(forms) is None:
-        general = _match_patterns(GENERAL_PATTERNS, forms)
-        patterns = general or _match_patterns(LAST_PATTERNS, forms)
+        patterns = match(WEAK_READINGS, SUBJECT_READINGS)
     return ErrorMatch(patterns) if patterns else ErrorMatch(unrelated=match_unrelated(forms))
 
 
@@ -79,14 +124,5 @@ def match_providers(text: str) -> tuple[str, ...]:
     """The profiles whose providers use the words of a text, the likeliest first."""
     forms = searchable_forms(text)
     return tuple(
-        name
-        for pattern, names in PROVIDER_PATTERNS
-        if any(matches(pattern, form) for form in forms)
-        for name in names
+        name for pattern, names in PROVIDER_PATTERNS if matches(pattern, forms) for name in names
     )
-
-
-def _match_patterns(
-    patterns: tuple[ErrorPattern, ...], forms: tuple[str, ...]
-) -> tuple[ErrorPattern, ...]:
-    return tuple(pattern for pattern in patterns if any(pattern.matches(form) for form in forms))

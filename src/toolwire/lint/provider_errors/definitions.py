@@ -5,116 +5,185 @@ from __future__ import annotations
 from toolwire.lint.provider_errors.pattern import ErrorPattern
 
 _NAME_RULES = ("name-bad-charset", "name-too-long")
+_REFUSED = (
+    "(UNSUPPORTED|VALUES|INVALID|UNKNOWN|UNEXPECTED|NOT_FOUND|MATCH|FORMAT|TYPE|BROKEN|ONLY|MISSING"
+    "|REQUIRED|HAVE|EMPTY|LONG)"
+)
 
-DEFINITION_PATTERNS = (
+DEFINITION_PHRASES = (
     ErrorPattern(
-        r"toolConfig field must be defined|tool calling without tools= param|expects the tools="
-        r" param",
+        words="tool calling without tools= param|expects the tools= param",
         rules=("tools-undefined",),
         meaning="the history has calls, but the request defines no tools",
         implies={"calls_need_tool_definitions": True},
-        example=(
-            "The toolConfig field must be defined when using toolUse and toolResult content blocks."
-        ),
+        examples=("Anthropic doesn't support tool calling without `tools=` param specified",),
     ),
     ErrorPattern(
-        r"(?:does not|doesnt) match(?: the)? pattern|match(?:es)? the pattern",
-        rules=_NAME_RULES,
-        meaning="the name of a tool is too long, or has characters that are not accepted",
-        also=r"tools\W{0,2}\[|custom\.name|\.name\b",
-        implies={"accepted_names": None},
-        example=(
-            "Invalid 'tools[0].function.name': string does not match pattern. Expected a string"
-            " that matches the pattern '^[a-zA-Z0-9_-]+$'."
-        ),
-    ),
-    ErrorPattern(
-        r"tools\.\d+\.[\w.]{0,80}name: string should ?match ?pattern|invalid function name"
-        r"|tools? names may only contain|invalid tools structure: .{0,200}does not match",
-        rules=_NAME_RULES,
-        meaning="the name of a tool is too long, or has characters that are not accepted",
-        implies={"accepted_names": None},
-        example=(
-            "GenerateContentRequest.tools[0].function_declarations[0].name: Invalid function name."
-            " Must start with a letter or an underscore. Must be alphameric (a-z, A-Z, 0-9),"
-            " underscores (_), dots (.) or dashes (-), with a maximum length of 64."
-        ),
-    ),
-    ErrorPattern(
-        r"length of the (?:tool|function) name cannot exceed|(?:tool|function) name (?:is )?(?:too"
-        r" long|longer than|exceeds)",
-        rules=("name-too-long",),
-        meaning="the name of a tool is longer than this provider accepts",
-        implies={"accepted_names": None},
-        example="The length of the tool name cannot exceed 64.",
-    ),
-    ErrorPattern(
-        r"failed to satisfy constraint: member must",
-        rules=("name-empty", "name-missing", "name-bad-charset", "name-too-long"),
-        meaning="the name of a tool is missing, or not in the accepted format",
-        also=r"tool(?:Use|Spec)?\.name\b",
-        example=(
-            "Value '' at 'messages.1.member.content.0.member.toolUse.name' failed to satisfy"
-            " constraint: Member must have length greater than or equal to 1"
-        ),
-    ),
-    ErrorPattern(
-        r"tool_use\.name: string should have at least 1|function_call\.name: name cannot be empty"
-        r"|\.name: expected a string, but got|tool_use\.name: field required"
-        r"|expected function\.name to be a string",
-        rules=("name-empty", "name-missing"),
-        meaning="a call has no name",
-        example="messages.1.content.0.tool_use.name: Field required",
-    ),
-    ErrorPattern(
-        r"tool response dicts require a name",
+        words="tool response dicts require a name",
         rules=("name-missing", "result-name-mismatch"),
         meaning="a result does not name its tool",
         implies={"results_need_tool_name": True},
-        example="Tool response dicts require a 'name' key with the name of the called function!",
+        examples=(
+            "Tool response dicts require a 'name' key with the name of the called function!",
+        ),
     ),
     ErrorPattern(
-        r"tool names must be unique|duplicate function declaration",
-        rules=("name-collision",),
-        meaning="two tool definitions have the same name",
-        implies={"rejects_duplicate_tool_names": True},
-        example="tools: Tool names must be unique.",
-    ),
-    ErrorPattern(
-        r"tool choice .{0,200} not found in|not found in provided tools|not in request\.tools"
-        r"|requested tool does not exist|parameter tool_choice specified in the request"
-        r"|unavailable tool|no ?such ?tool|unknown tool(?![ _-]?(?:calls?|uses?)\b)"
-        r"|unexpected_tool_call",
+        words=(
+            "tool choice .{0,200} not found in|parameter tool_choice specified in the request"
+            "|unexpected_tool_call"
+        ),
         rules=("name-unknown", "tools-undefined"),
         meaning="the tool choice, or the model, names a tool that is not defined",
         implies={"tool_choice_must_exist": True},
-        example="Tool choice 'get_weather' not found in 'tools' parameter.",
+        examples=("Tool choice 'get_weather' not found in 'tools' parameter.",),
     ),
     ErrorPattern(
-        r"tool_choice is only allowed when tools",
+        words="tool_choice is only allowed when tools",
         rules=("name-unknown", "tools-undefined"),
         meaning="the request has a tool choice and defines no tools",
         implies={"tool_choice_must_exist": True},
-        example=(
-            "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools' are"
-            " specified."
+        examples=(
+            (
+                "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools'"
+                " are specified."
+            ),
         ),
     ),
     ErrorPattern(
-        r"invalid schema for function|input_schema\b|schema must have type object|array schema"
-        r" missing items|function (?:name or )?parameters is empty|invalid tool type"
-        r"|function_declarations\[\d+\]\.parameters|invalid_function_parameters"
-        r"|\.tools\.function\.parameters|inputSchema\.json\b"
-        r"|tools\W{0,2}\[\d+\]\.(?:function\.)?(?:description|parameters|\w{3,40}: )"
-        r"|field: tools\[\d+\]|missing required parameter: tools\[|unknown name \S{1,60} at"
-        r" (?:request\.)?tools|functiondeclaration\b.{0,40}schema"
-        r"|json ?schema (?:is )?not supported|json schema definition at|failed to parse tools"
-        r"|unsupported .{0,20}schema keyword|regex from schema|invalid reference path",
+        words=(r"invalid schema for function|invalid_function_parameters|input_schema\b"),
         rules=("schema-refused",),
         meaning="the provider does not accept the definition of a tool",
-        example=(
-            "tools.106.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at"
-            " the top level"
+        examples=(
+            (
+                "tools.106.custom.input_schema: input_schema does not support oneOf, allOf, or"
+                " anyOf at the top level"
+            ),
         ),
+    ),
+)
+
+NAME_READINGS = (
+    ErrorPattern(
+        concepts=(
+            "(TOOL|TOOLS|DEFINITION) NAME & DUPLICATE",
+            "DUPLICATE (TOOL|TOOLS|SCHEMA)",
+            "DUPLICATE ~ TOOL NAME",
+            "(TOOL|TOOLS) DUPLICATE",
+        ),
+        rules=("name-collision",),
+        meaning="two tool definitions seem to have the same name",
+        implies={"rejects_duplicate_tool_names": True},
+        examples=("tools: Tool names must be unique.",),
+    ),
+    ErrorPattern(
+        concepts=("(TOOL|DEFINITION|CALL|SCHEMA) ~ NAME & LONG",),
+        rules=("name-too-long", "name-bad-charset"),
+        meaning="the name of a tool seems to be longer than accepted",
+        implies={"accepted_names": None},
+        examples=(
+            (
+                "Invalid 'tools[0].function.name': string too long. Expected a string with"
+                " maximum length 64, but got a string with length 70 instead."
+            ),
+            "The length of the tool name cannot exceed 64.",
+        ),
+    ),
+    ErrorPattern(
+        concepts=("(TOOL|TOOLS|DEFINITION|CALL|SCHEMA|PLACE) ~ NAME & (FORMAT|PREFIX)",),
+        rules=_NAME_RULES,
+        meaning="the name of a tool seems to have characters that are not accepted",
+        implies={"accepted_names": None},
+        examples=(
+            (
+                "Invalid 'tools[0].function.name': string does not match pattern. Expected a"
+                " string that matches the pattern '^[a-zA-Z0-9_-]+$'."
+            ),
+        ),
+    ),
+    ErrorPattern(
+        concepts=("UNKNOWN TOOL",),
+        rules=("name-unknown", "tools-undefined"),
+        meaning="a call seems to name a tool that is not defined",
+        implies={"tool_choice_must_exist": True},
+        examples=("Model tried to call unavailable tool 'f'",),
+    ),
+    ErrorPattern(
+        concepts=(
+            "(TOOL|TOOLS|CALL) NAME ~ (EMPTY|MISSING|REQUIRED|TYPE)",
+            "DEFINITION ~ NAME ~ (EMPTY|MISSING|REQUIRED|TYPE)",
+            "(MISSING|REQUIRED|HAVE|EMPTY|EXPECTED) TOOL NAME",
+            "(RESULT|CALL|TOOL|DEFINITION) HAVE NAME",
+            "MISSING NAME",
+        ),
+        rules=("name-empty", "name-missing", "result-name-mismatch"),
+        meaning="a call, a result or a tool definition seems to have no name",
+        implies={"results_need_tool_name": True},
+        examples=(
+            (
+                "Invalid 'messages[1].tool_calls[0].function.name': empty string. Expected a"
+                " string with minimum length 1, but got an empty string instead."
+            ),
+            (
+                "Value '' at 'messages.1.member.content.0.member.toolUse.name' failed to"
+                " satisfy constraint: Member must have length greater than or equal to 1"
+            ),
+            "messages.1.content.0.tool_use.name: Field required",
+        ),
+    ),
+    ErrorPattern(
+        concepts=("TOOL NAME & (UNSUPPORTED|INVALID)", "DEFINITION ~ NAME & INVALID"),
+        rules=("name-bad-charset", "name-too-long", "name-collision", "name-unknown"),
+        meaning="the name of a tool seems not to be accepted",
+        implies={"accepted_names": None},
+        examples=(
+            (
+                "GenerateContentRequest.tools[0].function_declarations[0].name: Invalid"
+                " function name. Must start with a letter or an underscore. Must be alphameric"
+                " (a-z, A-Z, 0-9), underscores (_), dots (.) or dashes (-), with a maximum"
+                " length of 64."
+            ),
+        ),
+    ),
+)
+
+DEFINITION_READINGS = (
+    ErrorPattern(
+        concepts=(
+            "TOOL NOT_FOUND",
+            "TOOL (NAME|UNKNOWN|INVALID) NOT_FOUND",
+            "NO TOOL",
+            "CHOICE & (TOOLS|NOT_FOUND)",
+        ),
+        rules=("name-unknown", "tools-undefined"),
+        meaning="a call or the tool choice seems to name a tool that is not defined",
+        implies={"tool_choice_must_exist": True},
+        examples=("Tool get_weather not found in agent Assistant",),
+    ),
+    ErrorPattern(
+        concepts=(
+            "(CALL|RESULT) & (HAVE|NO|REQUIRED) TOOLS",
+            "(CALL|RESULT) & TOOLS (REQUIRED|MISSING|EMPTY)",
+        ),
+        rules=("tools-undefined", "name-unknown"),
+        meaning="the history seems to have calls, and the request to define no tools",
+        implies={"calls_need_tool_definitions": True},
+        examples=(
+            (
+                "The toolConfig field must be defined when using toolUse and toolResult content"
+                " blocks."
+            ),
+        ),
+    ),
+    ErrorPattern(
+        concepts=(
+            f"SCHEMA & {_REFUSED}",
+            f"DEFINITION & {_REFUSED}",
+            "TOOLS (UNSUPPORTED|INVALID|TYPE)",
+            "(UNSUPPORTED|BROKEN|INVALID|TYPE) TOOLS",
+            "(TOOL|TOOLS) ~ SCHEMA",
+        ),
+        rules=("schema-refused",),
+        meaning="the provider seems not to accept the definition of a tool",
+        examples=("API Error: 400 unsupported tool field: max_uses",),
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from itertools import permutations
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -14,41 +15,66 @@ from toolwire.conversation.id_rules import IdRule
 ProfileFields: TypeAlias = "Mapping[str, bool | str | IdRule | None]"
 
 
-class ErrorPattern(Struct, frozen=True):
-    """A pattern for the text of an error, its meaning, and the names of the rules to suspect.
+class ErrorPattern(Struct, frozen=True, kw_only=True):
+    """A class of errors: how to recognize them, their meaning, and the rules to suspect.
 
-    The pattern is a regular expression for a text without quotes, escapes and line breaks, as
-    `text.searchable_forms` makes it. Case does not matter.
+    A row has `words`, a regular expression for a text without quotes, escapes and line breaks, as
+    `text.searchable_forms` makes it; or `concepts`, patterns of the tokens that
+    `concepts.read_concepts` makes of it.
+
+    A pattern of concepts is a sequence of tokens of one sentence: in `CALL RESULT` they are
+    neighbours, in `CALL ~ RESULT` at most four other tokens stand between them, in `NAME & LONG`
+    they come in any order with at most six others between them. `(NO|MISSING)` is one of several.
     """
 
-    pattern: str
     rules: tuple[str, ...]
     """Names of rules, the likeliest first."""
     meaning: str
-    example: str
-    """An error of this class in the words of a provider, an agent or a framework."""
+    examples: tuple[str, ...]
+    """Errors of this class in the words of providers, agents or frameworks."""
+    words: str = ""
     also: str = ""
     """A second regular expression that must match too."""
+    concepts: tuple[str, ...] = ()
     implies: ProfileFields = {}
     """Fields of the provider's profile that the error reveals."""
     refuses_reasoning: bool = False
     """True if the provider cannot read reasoning of the request, which may look valid: it is of
     another account, region, deployment or model."""
 
-    def matches(self, form: str) -> bool:
-        """True if a searchable form of a text matches the pattern."""
-        return matches(self.pattern, form) and (not self.also or matches(self.also, form))
+    def matches(self, forms: tuple[str, ...], concepts: str) -> bool:
+        """True if the searchable forms of a text, and its concepts, match the row."""
+        return (
+            (not self.words or matches(self.words, forms))
+            and (not self.also or matches(self.also, forms))
+            and (not self.concepts or bool(_compile_concepts(self.concepts).search(concepts)))
+        )
 
 
-def matches(pattern: str, form: str) -> bool:
+def matches(pattern: str, forms: tuple[str, ...]) -> bool:
     """True if a searchable form of a text contains a match of a regular expression."""
-    return _compile(pattern).search(form) is not None
+    search = _compile(pattern).search
+    return any(search(form) for form in forms)
 
 
 @cache
 def _compile(pattern: str) -> re.Pattern[str]:
-    """A pattern for forms in lower case, which are searched faster than by ignoring case."""
+    """A pattern for texts in lower case, which are searched faster than by ignoring case."""
     lower = re.sub(
         r"\\.|[A-Z]", lambda match: match[0] if match[0][0] == "\\" else match[0].lower(), pattern
     )
     return re.compile(lower, re.DOTALL)
+
+
+_FEW = " (?:[A-Z_]+ ){0,4}?"
+_SOME = " (?:[A-Z_]+ ){0,6}?"
+
+
+@cache
+def _compile_concepts(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """Patterns of concepts as one regular expression for tokens between spaces."""
+    alternatives = []
+    for pattern in patterns:
+        parts = pattern.replace("(", "(?:").replace(" ~ ", _FEW).split(" & ")
+        alternatives += [_SOME.join(order) for order in permutations(parts)]
+    return re.compile(f"(?<![A-Z_])(?:{'|'.join(alternatives)})(?![A-Z_])")

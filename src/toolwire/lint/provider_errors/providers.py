@@ -29,4 +29,4 @@ PROVIDER_PATTERNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"toolu_vrtx_", ("vertex-anthropic",)),
     (r"messages\.\[\d+\]", ("azure-openai",)),
 )
-"""Patterns for searchable forms, with the names of the profiles on each wire."""
+"""Patterns for the searchable forms of a text, with the names of the profiles on each wire."""

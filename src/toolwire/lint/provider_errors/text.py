@@ -13,6 +13,7 @@ from unicodedata import normalize
 from msgspec import Struct
 
 from toolwire.conversation.json import JsonPath
+from toolwire.lint.provider_errors.concepts import rate_words
 
 
 class References(Struct, frozen=True):
@@ -30,6 +31,9 @@ class References(Struct, frozen=True):
 _MAX_TEXT = 50_000
 """Only this many characters are read: a longer text is a log. The patterns are bounded too, so that
 no text takes long."""
+_MAX_BREAKS = 500
+_MAX_WORDS = 80
+"""Characters on each side of a line break that show if it divides a word."""
 _ESCAPED_QUOTE = re.compile(r"\\{1,8}([\"'/`_\[\]*])")
 _ESCAPED_BREAK = re.compile(r"\\{1,8}[nrt](?![a-z])|\\{1,8}[nr]")
 _ESCAPED_CODE = re.compile(r"\\{1,8}u00([0-9a-f]{2})", re.IGNORECASE)
@@ -48,6 +52,16 @@ _CONTRACTION = re.compile(
     r"\b(do|does|did|is|are|was|were|has|have|had|could|should|would|must)n[^\w\s]?t\b",
     re.IGNORECASE,
 )
+_ADDRESS = re.compile(
+    r"https?://[^\s,;)}\]\"']*|/(?:data|users?|home|usr|tmp|var|opt|root|app|library)/[^\s\"']*"
+    r"|\b[a-z]:\\[^\s\"']*",
+    re.IGNORECASE,
+)
+_COMPOUND = re.compile(
+    r"(?<=[a-z])(?=[A-Z])|(?<=[a-z])(?=tool_[a-z])|(?<=tool_use)(?=[a-rt-z])"
+    r"|(?<=tool_result)(?=[a-rt-z])"
+)
+"""Where one word ends inside a name in code, or where marks around a name were lost."""
 _SPACES = re.compile(r"\s+")
 _QUOTES = re.compile("[\"'`´‘’“”]")
 _STEP = r"\.?\[[0-9]{1,9}\]|\.[0-9]{1,9}\b"
@@ -81,20 +95,40 @@ def unescape(text: str) -> str:
 
 
 def searchable_forms(text: str) -> tuple[str, ...]:
-    """A text on one line in lower case without quotes and escapes, for lines that were broken
-    between words, and for lines that were broken inside words.
+    """A text on one line in lower case without quotes, escapes and the frames of a traceback.
+
+    Lines may be broken between words or inside words: the first form is the likeliest one, the
+    others treat all breaks alike.
     """
     text = text[:_MAX_TEXT]
     text = _BLANKS.sub(" ", _STACK_FRAME.sub("", text).strip() or text)
-    forms = tuple(_one_line(_LINE_BREAK.sub(space, text)).lower() for space in (" ", r"\1"))
-    return forms[: len(set(forms))]
+    lines = (_join_lines(text), _LINE_BREAK.sub(" ", text), _LINE_BREAK.sub(r"\1", text))
+    return tuple(dict.fromkeys(map(_to_line, lines)))
 
 
-def _one_line(text: str) -> str:
-    """A text without quotes, escapes, line breaks and the statements of a template."""
+def _join_lines(text: str) -> str:
+    """A text without line breaks. A space replaces each break, unless it divides a known word."""
+    first, *rest = _LINE_BREAK.split(text, _MAX_BREAKS)
+    parts = [first]
+    for space, line in zip(rest[::2], rest[1::2], strict=True):
+        words = (f"{parts[-1][-_MAX_WORDS:]}{glue}{line[:_MAX_WORDS]}" for glue in (" ", space))
+        apart, together = (rate_words(_to_line(form)) for form in words)
+        parts += [space if together > apart else " ", line]
+    return _LINE_BREAK.sub(" ", "".join(parts))
+
+
+def split_compounds(text: str) -> str:
+    """A text with a space between words that are written as one, as in `MissingToolResultsError`,
+    and without URLs and paths of files, whose words say nothing about the error.
+    """
+    return _COMPOUND.sub(" ", _ADDRESS.sub(" ", text[:_MAX_TEXT]))
+
+
+def _to_line(text: str) -> str:
+    """A text in lower case without quotes, escapes, line breaks and statements of a template."""
     text = _CONTRACTION.sub(r"\1 not", unescape(text))
     text = _SPACES.sub(" ", _QUOTES.sub("", text))
-    return _TEMPLATE_STATEMENT.sub(" ", text)
+    return _TEMPLATE_STATEMENT.sub(" ", text).lower()
 
 
 def read_references(text: str) -> References:

@@ -29,12 +29,14 @@ UNRELATED_ERRORS = (
         "the request is longer than the context of the model; `toolwire cut` shortens a history"
         " without splitting a pair",
         pattern=(
-            r"maximum context length|context[ _](?:length|window)|prompt is too long|too many"
+            r"maximum context length|context[ _]?(?:length|window|size)|prompt is too long|too many"
             r" tokens"
             r"|input (?:is too long|token count)|exceed(?:s|ed)? .{0,40}(?:context"
             r"|token limit|window)"
             r"|reduce the length of the (?:messages|prompt)|context overflow|maximum prompt length"
-            r"|上下文(?:长度|过长)|(?:prompt|input|request body) (?:is )?too large"
+            r"|上下文(?:长度|过长)|(?:prompt|input|request body|payload|entity) (?:is )?too large"
+            r"|request_too_large"
+            r"|exceeds? (?:the )?maximum (?:allowed )?(?:size|tokens)"
         ),
         command="toolwire cut FILE --tokens N",
     ),
@@ -78,7 +80,7 @@ UNRELATED_ERRORS = (
             r"|filters?)"
             r"|prohibited_content|usage policies|responsibleai|flagged|high risk|blocked (?:by|due"
             r" to|for)"
-            r"|data_inspection"
+            r"|data_inspection|violates? (?:our|the) (?:\w+ )?(?:policy|policies)"
         ),
     ),
     UnrelatedError(
@@ -159,7 +161,7 @@ UNRELATED_ERRORS = (
             r"|(?:maximum|more than|limit of) \d+ (?:tools|functions)|--enable-auto-tool-choice"
             r"|--jinja"
             r"|tools? cannot be used with|while providing tools|set without function_declarations"
-            r"|blocks with cache_control|cache_control|parameter combination|budget_tokens"
+            r"|cache_control|parameter combination|budget_tokens"
             r"|anthropic-beta"
             r"|multiple tools are supported|tool use with function calling|parallel_tool_calls"
             r"|only \w+ tools are supported|multipart/form-data|cannot be mixed with"
@@ -168,16 +170,14 @@ UNRELATED_ERRORS = (
             r"unsupported ?(?:param|value|parameter)|does not support (?:the )?param|unknown"
             r" parameter"
             r"|(?:argument|parameter|option|feature|setting)s? (?:is |are )?not supported"
-            r"|invalid tool_choice|supported (?:string )?values|unused parameters?\b"
+            r"|supported (?:string )?values|unused parameters?\b"
             r"|unrecognized request argument|temperature|top_p|max_(?:completion_|output_)?tokens"
             r"|invalid (?:chat setting|api parameter|thinking)|api 调用参数有误|参数非法"
-            r"|response_format|--enable-auto-tool-choice|tool_choice forces|tools: array too long"
-            r"|too many tools|invalid messages: empty array|invalid message role: system"
-            r"|extra inputs are not permitted|cannot find field|is not a valid field"
+            r"|invalid messages: empty array|invalid message role: system"
+            r"|extra (?:inputs|fields) (?:are )?not permitted|cannot find field"
+            r"|is not a valid field"
             r"|unknown field|missing (?:\w+ ){0,3}required parameters|missing x-|messages must be"
-            r" defined|invalid tools: empty array|only allowed when tools are|while providing tools"
-            r"|set without function_declarations|blocks with cache_control"
-            r"|function_response\.parts is not supported|does not match any of the expected tags"
+            r" defined|invalid tools: empty array|does not match any of the expected tags"
             r"|invalid (?:type|value)\b|input should be|field required|missing[ _]"
             r"(?:required[ _])?(?:\w+ )?parameter"
             r"|failed to satisfy constraint|can ?not be converted|cannot unmarshal|is unsupported"
@@ -248,4 +248,4 @@ def match_unrelated(forms: tuple[str, ...]) -> UnrelatedError | None:
 
 
 def _has(pattern: str, forms: tuple[str, ...]) -> bool:
-    return bool(pattern) and any(matches(pattern, form) for form in forms)
+    return bool(pattern) and matches(pattern, forms)

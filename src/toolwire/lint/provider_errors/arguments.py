@@ -1,0 +1,117 @@
+"""Errors about the arguments of calls, and about calls that nobody could read."""
+
+from __future__ import annotations
+
+from toolwire.lint.provider_errors.pattern import ErrorPattern
+
+BROKEN_ARGUMENT_RULES = (
+    "args-invalid-json",
+    "args-empty-string",
+    "args-wrong-type",
+    "args-double-encoded",
+    "args-merged",
+)
+_ARGUMENT_TYPE_RULES = (
+    "args-wrong-type",
+    "args-invalid-json",
+    "args-empty-string",
+    "args-double-encoded",
+    "args-merged",
+)
+
+ARGUMENT_PHRASES = (
+    ErrorPattern(
+        words=r"item pairs from a mapping|function_call\.args \(",
+        rules=_ARGUMENT_TYPE_RULES,
+        meaning="the arguments of a call do not have the required type",
+        implies={"arguments_format": "object"},
+        examples=("TypeError: Can only get item pairs from a mapping.",),
+    ),
+    ErrorPattern(
+        words="EOF while parsing a value at line 1 column 0",
+        also="arguments|tool[ _]call",
+        rules=("args-empty-string", "args-invalid-json"),
+        meaning="the arguments of a call are empty",
+        implies={"arguments_format": "json"},
+        examples=(
+            (
+                "Tool call 'f' is invalid: arguments must be in valid JSON format: EOF while"
+                " parsing a value at line 1 column 0"
+            ),
+        ),
+    ),
+    ErrorPattern(
+        words="parameters for tool .{0,80}did not match schema",
+        rules=("args-wrong-type", "args-invalid-json", "text-tool-call"),
+        meaning=(
+            "the model wrote arguments that the schema of the tool does not allow; send the"
+            " request again, or simplify the schema"
+        ),
+        examples=(
+            (
+                "tool call validation failed: parameters for tool f did not match schema:"
+                " errors: [missing properties: 'city']"
+            ),
+        ),
+    ),
+)
+
+ARGUMENT_READINGS = (
+    ErrorPattern(
+        concepts=("ARGUMENTS & EMPTY",),
+        rules=("args-empty-string", "args-invalid-json"),
+        meaning="the arguments of a call seem to be empty",
+        implies={"arguments_format": "json"},
+        examples=("tool call function arguments is empty",),
+    ),
+    ErrorPattern(
+        concepts=("ARGUMENTS & TYPE",),
+        rules=("args-wrong-type", "args-invalid-json", "args-double-encoded", "args-empty-string"),
+        meaning="the arguments of a call seem to have the wrong type",
+        implies={"arguments_format": "object"},
+        examples=("messages.1.content.0.tool_use.input: Input should be a valid dictionary",),
+    ),
+    ErrorPattern(
+        concepts=("ARGUMENTS & (BROKEN|INVALID|MATCH|SCHEMA)", "BROKEN CALL", "CALL ~ BROKEN"),
+        rules=BROKEN_ARGUMENT_RULES,
+        meaning="the arguments of a call seem to be broken",
+        implies={"arguments_format": "json"},
+        examples=(
+            (
+                "Failed to parse tool call arguments as JSON: [json.exception.parse_error.101]"
+                " parse error at line 1, column 131: syntax error while parsing value"
+            ),
+        ),
+    ),
+    ErrorPattern(
+        concepts=(
+            "UNREADABLE",
+            "GENERATED & (INVALID|BROKEN|NO|EXPECTED|NOT_FOUND|UNEXPECTED|MATCH) & CALL",
+            "EXPECTED CALL ~ NO",
+        ),
+        rules=("text-tool-call", *BROKEN_ARGUMENT_RULES),
+        meaning=(
+            "the model wrote a call that could not be read; nothing is wrong with the request,"
+            " so send it again, or simplify the schema of the tool"
+        ),
+        examples=(
+            (
+                "Failed to call a function. Please adjust your prompt. See 'failed_generation'"
+                " for more details."
+            ),
+        ),
+    ),
+    ErrorPattern(
+        concepts=("STREAMED",),
+        rules=(
+            "stream-multi-call-chunk",
+            "stream-aborted-call",
+            "stream-index-missing",
+            "stream-id-null",
+            "stream-id-late",
+            "stream-index-dup",
+        ),
+        meaning="the events of a streamed call seem to be incomplete or in the wrong order",
+        examples=("Cannot send 'TOOL_CALL_START' event: A tool call is already in progress.",),
+    ),
+)

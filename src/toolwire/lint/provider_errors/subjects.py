@@ -1,0 +1,60 @@
+"""Errors that name what they speak of, and not what is wrong with it."""
+
+from __future__ import annotations
+
+from toolwire.lint.provider_errors.arguments import BROKEN_ARGUMENT_RULES
+from toolwire.lint.provider_errors.pattern import ErrorPattern
+
+SUBJECT_READINGS = (
+    ErrorPattern(
+        concepts=("CALL & RESULT",),
+        rules=("missing-result", "orphan-result", "count-mismatch", "result-separated"),
+        meaning="calls and results seem not to match",
+        implies={"rejects_missing_results": True, "rejects_orphan_results": True},
+        examples=("please check the tool calls and the tool responses",),
+    ),
+    ErrorPattern(
+        concepts=("CALL & ARGUMENTS",),
+        rules=BROKEN_ARGUMENT_RULES,
+        meaning="the error names the arguments of a call, and does not say what is wrong with them",
+        examples=("Tool call 'f' has parameter issues",),
+    ),
+    ErrorPattern(
+        also=r"tool|function|\bcall|arg|request",
+        concepts=("DECODER",),
+        rules=BROKEN_ARGUMENT_RULES,
+        meaning="the decoder of a server refused the JSON of some arguments",
+        implies={"arguments_format": "json"},
+        examples=("request failed: Expecting ',' delimiter: line 1 column 45",),
+    ),
+    ErrorPattern(
+        concepts=("ROLE",),
+        rules=("wrong-role", "wrong-vocabulary", "same-role-twice"),
+        meaning="the error names a role, and does not say what is wrong with it",
+        examples=("check the role of each message",),
+    ),
+    ErrorPattern(
+        concepts=("PLACE", "(INVALID|BROKEN) MESSAGE", "MESSAGE INVALID"),
+        rules=("content-shape", "wrong-vocabulary", "missing-result", "orphan-result"),
+        meaning="the error names a message, and does not say what is wrong with it",
+        examples=("Invalid input: messages.12.content",),
+    ),
+    ErrorPattern(
+        concepts=("SIGNATURE", "THINKING"),
+        rules=("signature-foreign", "thinking-missing", "signature-missing"),
+        meaning="the error names a signature or reasoning, and does not say what is wrong with it",
+        examples=("problem with the signature of a thinking block",),
+    ),
+    ErrorPattern(
+        concepts=("DEFINITION", "SCHEMA"),
+        rules=("schema-refused",),
+        meaning="the error names the definition of a tool, and does not say what is wrong with it",
+        examples=("problem with the schema of f",),
+    ),
+    ErrorPattern(
+        concepts=("CALL_ID",),
+        rules=("orphan-result", "id-missing", "missing-result", "id-dup-in-turn"),
+        meaning="the error names the id of a call, and does not say what is wrong with it",
+        examples=("problem with tool_call_id call_1",),
+    ),
+)
