@@ -96,9 +96,9 @@ def texts(conversation: Conversation) -> Counter[str]:
     return Counter(filter(None, found))
 
 
-MARKS = (MARK, "<system>", "From tool call ", "[image ")
+MARKS = (MARK, "<system>", "From tool call ", "[image")
 """How a text says that it was made: by repair, of a system message, as the label of a medium that
-was moved, or in its place."""
+was moved, or in its place; and how `Result.text` describes an image that is there."""
 
 
 def texts_without_mark(before: Conversation, after: Conversation) -> list[str]:

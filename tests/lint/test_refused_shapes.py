@@ -151,10 +151,17 @@ def test_an_output_item_without_an_id_gets_that_of_its_call(call_id: str | None)
 
 
 def test_a_block_that_a_server_of_text_cannot_take_is_quoted_and_marked() -> None:
-    image: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
+    image: JSON = {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}
     body = _chat([{"type": "text", "text": "see"}, image])
     text = get(repair(body, "ollama").body, ("messages", 2, "content"))
-    assert isinstance(text, str) and text.startswith("see\n[toolwire] ") and "image_url" in text
+    assert isinstance(text, str) and text.startswith("see\n[toolwire] ") and "a.png" in text
+
+
+def test_an_image_of_another_wire_becomes_one_of_the_own() -> None:
+    image: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
+    repaired = repair(_chat([{"type": "text", "text": "see"}, image]), "ollama").body
+    assert get(repaired, ("messages", 2, "content")) == "see"
+    assert get(repaired, ("messages", 2, "images")) == ["QUJD"]
 
 
 @pytest.mark.parametrize(

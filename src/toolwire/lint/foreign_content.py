@@ -1,72 +1,133 @@
-"""Content that a client wrote in the format of another wire: texts and images as blocks of a type
-that the wire does not know, calls in a field that it does not have, and roles.
+"""Messages that a client wrote in the format of another wire: blocks of a type that the wire does
+not know, calls in a field that it does not have, and roles.
 
 This module knows no rule and no wire.
 """
 
 from __future__ import annotations
 
-from msgspec import UnsetType
+from functools import partial
+from operator import is_
 
-from toolwire.conversation.json import JSON, Object
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.part_map import PartMap
-from toolwire.conversation.parts import Call, Media, Message, Opaque, Part, Text
+from toolwire.conversation.parts import Call, Media, Message, Opaque, Part, Result, Role
 from toolwire.lint.facts import Facts
+from toolwire.lint.foreign_blocks import read_foreign_block
 from toolwire.lint.items import input_items
 from toolwire.lint.memo import once_per_history
-from toolwire.wires.engine.media import split_data_url
+from toolwire.wires import wire
+from toolwire.wires.engine.capabilities import NO_MEDIA, Capabilities, Place
 
-_TEXT_TYPES = ("text", "input_text", "output_text", None)
-_IMAGE_TYPES = ("image_url", "input_image", "image")
+_ROLE_MEANINGS: dict[str, Role] = {
+    "human": "user",
+    "ai": "assistant",
+    "assistant": "assistant",
+    "bot": "assistant",
+    "model": "assistant",
+    "developer": "system",
+    "system": "system",
+    "function": "tool",
+    "tool": "tool",
+}
+"""What roles mean that only some wires know; any other is a user's."""
+_ROLES_WITHOUT_ID = ("user", "function")
+"""Roles of messages that name no call."""
 
 
 @once_per_history
 def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
     """The messages with content of another wire, each with all parts that it means."""
     found: PartMap[Message, tuple[Part, ...]] = PartMap()
+    known_part = partial(_known_part, wire(facts.profile.wire).capabilities)
     if not facts.own_wire or facts.conversation.kind != "request":
         return found
     for message in facts.messages:
+        if _unread_messages(message):
+            continue  # their role is the first to change
         calls = foreign_calls(message)
-        if is_unread(message):
-            content = _read_content(message.raw) if calls else None
-            if content is not None:
-                found[message] = (*content, *calls)
-        elif has_foreign_role(facts, message):
-            found[message] = (*message.parts, *calls)
-        elif calls or any(part.__class__ is Opaque for part in message.parts):
-            parts = tuple([_known_part(part) or part for part in message.parts])
-            if calls or any(new is not old for new, old in zip(parts, message.parts, strict=True)):
-                found[message] = (*parts, *calls)
+        parts = [known_part(part, message.role) for part in message.parts]
+        parts = parts or _content_field(message)
+        is_same = len(parts) == len(message.parts) and all(map(is_, parts, message.parts))
+        if calls or not is_same or has_foreign_role(facts, message):
+            found[message] = (*parts, *calls)
     return found
 
 
-def is_unread(message: Message) -> bool:
-    """True if the wire read nothing of a message, because it does not know the role."""
-    only = message.parts[0] if len(message.parts) == 1 else None
-    return isinstance(only, Opaque) and only.path == message.path
+def _unread_messages(message: Message) -> list[Opaque]:
+    """The messages that the wire did not read, because it does not know their role: this one, or
+    items in it.
+    """
+    return [
+        part
+        for part in message.parts
+        if isinstance(part, Opaque)
+        and len(part.path) == len(message.path)
+        and isinstance(part.value, dict)
+        and "role" in part.value
+    ]
 
 
-def _read_content(message: JSON | UnsetType) -> tuple[Part, ...] | None:
-    """The texts of a message; None if it also holds something else."""
-    content = message.get("content") if isinstance(message, dict) else None
-    if content is None or isinstance(content, str):
-        return (Text(content),) if content else ()
-    texts: list[Part] = []
-    for block in content if isinstance(content, list) else [content]:
-        text = block.get("text") if isinstance(block, dict) else block
-        if not isinstance(text, str):
-            return None
-        texts.append(Text(text))
-    return tuple(texts)
+@once_per_history
+def foreign_roles(facts: Facts) -> list[tuple[JsonPath, str]]:
+    """The paths of the messages whose role their wire does not know, and of those that answer a
+    call by its id under a role that names none, each with the role that it means there.
+    """
+    if not facts.own_wire or facts.conversation.kind != "request":
+        return []
+    call_ids = {call.id for call in facts.calls}
+    found: list[tuple[JsonPath, str]] = []
+    for message in facts.messages:
+        unread = _unread_messages(message)
+        found += [(part.path, role) for part in unread if (role := _meant_role(facts, part.value))]
+        raw = message.source.raw
+        if unread or not isinstance(raw, dict) or raw.get("role") not in _ROLES_WITHOUT_ID:
+            continue
+        call_id = raw.get("tool_call_id")
+        if isinstance(call_id, str) and call_id in call_ids:
+            found.append((message.path, "tool"))
+    return found
+
+
+def _meant_role(facts: Facts, message: JSON) -> str:
+    """The word of the wire for the role of a message that it does not know; empty if the message
+    has that role.
+    """
+    assert isinstance(message, dict)
+    role = _ROLE_MEANINGS.get(str(message.get("role")).lower(), "user")
+    if isinstance(message.get("tool_calls"), list):
+        role = "assistant"
+    elif isinstance(message.get("tool_call_id"), str):
+        role = "tool"
+    elif role == "tool" and facts.profile.results_share_one_message:
+        role = "user"
+    word = "model" if role == "assistant" and "model" in facts.profile.accepted_roles else role
+    return "" if word == message.get("role") else word
+
+
+def _content_field(message: Message) -> list[Part]:
+    """The parts in the field `content` of a message whose wire has them in another one."""
+    raw = message.raw
+    content = raw.get("content") if isinstance(raw, dict) and message.role != "system" else None
+    blocks = [content] if isinstance(content, str) and content else content
+    path = (*message.path, "content")
+    if not isinstance(blocks, list):
+        return []
+    parts = [read_foreign_block(block, path) for block in blocks]
+    known = [part for part in parts if part is not None]
+    return known if len(known) == len(parts) else []
 
 
 def has_foreign_role(facts: Facts, message: Message) -> bool:
-    """True if a message has a role that its provider does not know."""
+    """True if a message without results has a role that its provider does not know."""
     accepted, raw = facts.profile.accepted_roles, message.raw
     role = raw.get("role") if accepted and isinstance(raw, dict) else None
-    return isinstance(role, str) and role not in accepted
+    if not isinstance(role, str) or role in accepted:
+        return False
+    return not any(part.__class__ is Result for part in message.parts)
 
 
 @once_per_history
@@ -102,27 +163,24 @@ def _read_call(entry: JSON) -> Call | None:
     return Call(call_id, name, LazyJson(arguments if arguments is not None else "{}"))
 
 
-def _known_part(part: Part) -> Part | None:
-    """What a block of an unknown type means; None if it is not known."""
-    value = part.raw if part.__class__ is Opaque else None
-    if not isinstance(value, dict):
-        return None
-    kind, text = value.get("type"), value.get("text")
-    if kind in _TEXT_TYPES and isinstance(text, str) and value.keys() <= {"type", "text"}:
-        return Text(text)
-    return _read_image(value) if kind in _IMAGE_TYPES else None
+def _known_part(capabilities: Capabilities, part: Part, place: Role | Place) -> Part:
+    """What a block of an unknown type means, also in a result; the same part if that is not known,
+    or is a medium that the wire cannot hold there.
+    """
+    if isinstance(part, Opaque):
+        known = read_foreign_block(part.value, part.path)
+        is_refused = isinstance(known, Media) and not _holds(capabilities, known, place)
+        return part if known is None or is_refused else known
+    if isinstance(part, Result) and isinstance(part.output, tuple):
+        output = tuple([_known_part(capabilities, each, "result") for each in part.output])
+        if not all(map(is_, output, part.output)):
+            return replace(part, output=output)
+    return part
 
 
-def _read_image(block: Object) -> Media | None:
-    """An image that is given by a URL, or by base64 data with a type."""
-    place = block.get("image_url")
-    url = place.get("url") if isinstance(place, dict) else place
-    source = block.get("source")
-    if isinstance(source, dict):
-        url, data, mime = source.get("url"), source.get("data"), source.get("media_type")
-        if isinstance(data, str) and isinstance(mime, str):
-            return Media("image", mime, data)
-    if not isinstance(url, str) or not url:
-        return None
-    mime_and_data = split_data_url(url)
-    return Media("image", url=url) if mime_and_data is None else Media("image", *mime_and_data)
+def _holds(capabilities: Capabilities, media: Media, place: Role | Place) -> bool:
+    """True if a wire can hold a medium in a message of a role, or in a result."""
+    if place == "tool" or (place == "result" and capabilities.result_media == "after"):
+        place = "user"
+    support = capabilities.media
+    return support is None or support.get(place, NO_MEDIA).holds(media)

@@ -45,6 +45,9 @@ _GEMINI_ROLES = ("user", "model", "function", "tool", "system")
 """openagent#1666, dify-official-plugins#566: "Please use a valid role: user, model"; others come
 from older clients and are left alone."""
 
+_ANTHROPIC_ROLES = ("user", "assistant", "system")
+"""The roles of `MessageParam` in Anthropic's SDK."""
+
 _GEMINI_BEFORE_3 = r"gemini-[12][.-]"
 """gemini-cli#19436: "`function_response.parts` is not supported for this model"; bifrost#4202,
 hermes-agent#96466. A part beside the responses of a turn is refused too: gemini-cli#16137."""
@@ -425,6 +428,7 @@ _PROFILES = (
     Profile(
         "anthropic",
         "anthropic",
+        accepted_roles=_ANTHROPIC_ROLES,
         web_search_models="",
         sometimes_accepted=("id-reused-across-turns",),
         no_prefill_models=_NO_PREFILL,
@@ -457,6 +461,7 @@ _PROFILES = (
     Profile(
         "vertex-anthropic",
         "anthropic",
+        accepted_roles=_ANTHROPIC_ROLES,
         web_search_models="",
         sometimes_accepted=("id-reused-across-turns",),
         no_prefill_models=_NO_PREFILL,

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, Object, text_of
+from toolwire.conversation.json import JSON, Object, put, text_of
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
+from toolwire.conversation.parts import Call, Message, Part, Result, Source
 from toolwire.lint.examples.blocks import (
     HI,
     assistant_blocks,
@@ -44,8 +44,8 @@ from toolwire.lint.fixes.transforms import with_messages
 from toolwire.lint.foreign_content import (
     foreign_calls,
     foreign_content,
+    foreign_roles,
     has_foreign_role,
-    is_unread,
 )
 from toolwire.lint.items import input_items, with_items
 from toolwire.lint.orphans import reported_orphans
@@ -140,6 +140,8 @@ def _check(facts: Facts) -> Iterable[Problem]:
             if message.role == "tool" and isinstance(part, Result):
                 text = f"the result for {call_id} is in a message with the role `tool`"
             yield part.path, text, "safe"
+    for path, role in foreign_roles(facts):
+        yield (*path, "role"), f"{facts.profile.name} expects the role `{role}` here", "safe"
     for message, new_parts in foreign_content(facts).items():
         text = f"the {message.role} message has content as it is written on another wire"
         if len(new_parts) > len(message.parts):
@@ -183,13 +185,21 @@ def _write_anew(facts: Facts) -> FixedConversation | None:
 
 
 def _with_parts(message: Message, parts: tuple[Part, ...]) -> Message:
-    """The message with other parts; calls in a message of an unknown role are the model's."""
-    role: Role = "assistant" if is_unread(message) else message.role
-    return Message(role, parts, source=Source(path=message.path))
+    """The message with other parts."""
+    return Message(message.role, parts, source=Source(path=message.path))
+
+
+def _with_known_roles(facts: Facts) -> FixedBody | None:
+    """The body with the roles of the wire."""
+    body, changes = facts.body, []
+    for path, role in foreign_roles(facts):
+        body = put(body, (*path, "role"), role)
+        changes.append(((*path, "role"), f"the role is `{role}` now"))
+    return FixedBody(body, tuple(changes)) if changes else None
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | FixedConversation | None:
-    rewritten = _write_anew(facts)
+    rewritten = _with_known_roles(facts) or _write_anew(facts)
     if rewritten is not None:
         return rewritten
     messages = _messages_among_items(facts)

@@ -46,6 +46,7 @@ from toolwire.wires.engine.specs import (
     read_result_id,
     single_text,
     types_in,
+    unread_message,
 )
 from toolwire.wires.families.blocks.bodies import read_tools
 from toolwire.wires.families.blocks.history import BlockHistory
@@ -77,10 +78,10 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
         raise_unexpected(NAME, path, "an object", message)
     name = message.get("role", UNSET)
     role = _ROLES.get(name) or _FOREIGN_ROLES.get(name) if isinstance(name, str) else None
-    if role is None:
+    if name is UNSET:
         raise_unexpected(NAME, path + ("role",), "user, assistant or system", name)
-    if "content" not in message and "tool_calls" not in message:
-        raise_unexpected(NAME, path + ("content",), "a string or a list", UNSET)
+    if role is None:
+        return unread_message(NAME, name, message, path)
     if role == "tool" and "tool_call_id" in message:
         return Message(role, (_read_tool_message(message, path),), None, NAME, source=source)
     parts = _read_content(message.get("content"), path + ("content",))

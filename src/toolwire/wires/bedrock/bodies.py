@@ -39,9 +39,11 @@ from toolwire.wires.engine.specs import (
     keys,
     list_at,
     object_at,
+    opaque,
     patch_message,
     raise_unexpected,
     read_block_by_field,
+    unread_message,
 )
 from toolwire.wires.families.blocks.history import BlockHistory
 
@@ -53,6 +55,10 @@ _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "
 def _read_content(
     content: JSON | UnsetType, path: JsonPath, specs: Mapping[str, Block]
 ) -> tuple[Part, ...]:
+    if isinstance(content, str):  # refused by the API, which `check` says
+        return (opaque("text", content, path),) if content else ()
+    if content is None:
+        return ()
     if not isinstance(content, list):
         raise_unexpected(NAME, path, "a list", content)
     return tuple(
@@ -69,10 +75,12 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
         raise_unexpected(NAME, path, "an object", message)
     name = message.get("role", UNSET)
     role = _ROLES.get(name) if isinstance(name, str) else None
-    if role is None:
+    if name is UNSET:
         raise_unexpected(NAME, path + ("role",), "user, assistant or system", name)
+    if role is None:
+        return unread_message(NAME, name, message, path)
     specs = ASSISTANT_BLOCKS if role == "assistant" else BLOCKS
-    parts = _read_content(message.get("content", UNSET), path + ("content",), specs)
+    parts = _read_content(message.get("content"), path + ("content",), specs)
     if role == "assistant" and path[0] == "messages":
         for part in parts:
             if part.source.spec is SERVER_RESULT:

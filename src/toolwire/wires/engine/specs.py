@@ -128,6 +128,12 @@ def opaque(name: JSON, block: JSON, path: JsonPath) -> Opaque:
     )
 
 
+def unread_message(wire: str, role: JSON, message: JSON, path: JsonPath) -> Message:
+    """Return a message whose role its wire does not know: one part that keeps it verbatim."""
+    source = Source(message, path)
+    return Message("user", (opaque(role, message, path),), None, wire, source=source)
+
+
 def read_block(
     wire: str, specs: Mapping[str, Block], block: JSON, path: JsonPath, *, field: str = "type"
 ) -> Part:

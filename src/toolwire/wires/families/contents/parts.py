@@ -42,6 +42,7 @@ from toolwire.wires.engine.specs import (
     require_object,
     require_string,
     text_or_none,
+    unread_message,
 )
 from toolwire.wires.families.contents.responses import is_wrapper, read_response, write_response
 from toolwire.wires.families.contents.spelling import get_field, spellings
@@ -304,9 +305,9 @@ class ContentParts:
             raise_unexpected(name, path, "an object", content)
         if role is None:
             wire_role = content.get("role") or "user"
-            if not isinstance(wire_role, str) or wire_role not in _ROLES:
-                raise_unexpected(name, (*path, "role"), "user, model or function", wire_role)
-            role = _ROLES[wire_role]
+            role = _ROLES.get(wire_role) if isinstance(wire_role, str) else None
+            if role is None:
+                return unread_message(name, wire_role, content, path)
         parts = content.get("parts")
         if parts is not None and not isinstance(parts, list):
             raise_unexpected(name, (*path, "parts"), "a list", parts)

@@ -19,10 +19,10 @@ from toolwire.conversation.parts import Call, Message, Part, Result, Role, Sourc
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
     Block,
-    opaque,
     patch_message,
     raise_unexpected,
     require_object,
+    unread_message,
 )
 from toolwire.wires.families.blocks.history import PartWriter, record_call
 
@@ -47,8 +47,7 @@ class MessageShape(Struct, frozen=True, eq=False):
         name = message.get("role", self.default_role)
         role = self.role_from_wire.get(str(name))
         if role is None:
-            source = Source(raw=message, path=path)
-            return Message("user", (opaque(name, message, path),), None, self.wire, source=source)
+            return unread_message(self.wire, name, message, path)
         content = message.get(self.content)
         if content is not None and not isinstance(content, list):
             raise_unexpected(self.wire, (*path, self.content), "a list", content)

@@ -1,0 +1,113 @@
+"""Blocks that a client wrote in the format of another wire: texts, images, calls and results.
+
+Each wire reads its own blocks; a client that switched its API leaves others in a history. This
+module reads the usual forms of all wires. It knows no rule, and no wire by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.parts import Call, Media, Output, Part, Result, Source, Text
+from toolwire.wires.engine.media import split_data_url
+
+_TEXT_TYPES = ("text", "input_text", "output_text", None)
+_IMAGE_TYPES = ("image_url", "input_image", "image")
+
+
+class _CallForm(Struct, frozen=True):
+    """How a wire writes a call, or a result: the names of its fields, the usual one first."""
+
+    ids: tuple[str, ...]
+    names: tuple[str, ...]
+    values: tuple[str, ...]
+    """The fields of the arguments, or of the output."""
+    is_result: bool = False
+
+
+_BY_TYPE = {
+    "tool_use": _CallForm(("id",), ("name",), ("input",)),
+    "tool_result": _CallForm(("tool_use_id",), (), ("content",), is_result=True),
+    "function_call": _CallForm(("call_id", "id"), ("name",), ("arguments",)),
+    "function_call_output": _CallForm(("call_id",), (), ("output",), is_result=True),
+    "tool-call": _CallForm(("toolCallId",), ("toolName",), ("input", "args")),
+    "tool-result": _CallForm(("toolCallId",), ("toolName",), ("output", "result"), is_result=True),
+}
+"""The forms that the type of a block names."""
+_BY_FIELD = {
+    "functionCall": _CallForm(("id",), ("name",), ("args",)),
+    "functionResponse": _CallForm(("id",), ("name",), ("response",), is_result=True),
+    "toolUse": _CallForm(("toolUseId",), ("name",), ("input",)),
+    "toolResult": _CallForm(("toolUseId",), (), ("content",), is_result=True),
+}
+"""The forms that are the only field of a block."""
+
+
+def read_foreign_block(block: JSON, path: JsonPath) -> Part | None:
+    """What a block of an unknown type means; None if that is not known."""
+    if isinstance(block, str):
+        return Text(block)
+    if not isinstance(block, dict):
+        return None
+    kind, text = block.get("type"), block.get("text")
+    if kind in _TEXT_TYPES and isinstance(text, str) and block.keys() <= {"type", "text"}:
+        return Text(text)
+    if kind in _IMAGE_TYPES:
+        return _read_image(block)
+    if isinstance(kind, str) and kind in _BY_TYPE:
+        return _read_half(_BY_TYPE[kind], block, path)
+    name = next((name for name in _BY_FIELD if isinstance(block.get(name), dict)), "")
+    fields = block.get(name)
+    return _read_half(_BY_FIELD[name], fields, path) if isinstance(fields, dict) else None
+
+
+def _read_half(form: _CallForm, fields: Object, path: JsonPath) -> Call | Result | None:
+    """A call or a result; None without an id, which is all that joins the two for certain."""
+    call_id, name = _first_text(fields, form.ids), _first_text(fields, form.names)
+    if not call_id:
+        return None
+    source = Source(path=path)
+    value = next((fields[key] for key in form.values if fields.get(key) is not None), None)
+    if form.is_result:
+        is_error = fields.get("is_error") is True or fields.get("status") == "error"
+        output = _read_output(value, path)
+        return Result(call_id, output, is_error, name or None, source=source)
+    arguments = LazyJson({} if value is None else value)
+    return Call(call_id, name, arguments, source=source) if name else None
+
+
+def _first_text(fields: Object, names: Sequence[str]) -> str:
+    """The first of some fields that is a text; empty if none is."""
+    values = (fields.get(name) for name in names)
+    return next((value for value in values if isinstance(value, str) and value.strip()), "")
+
+
+def _read_output(value: JSON, path: JsonPath) -> Output:
+    """The output of a result: parts if every block is known, else the JSON itself."""
+    if value is None:
+        return ""
+    if not isinstance(value, list):
+        return value
+    parts = [read_foreign_block(block, path) for block in value]
+    known = [part for part in parts if isinstance(part, Text | Media)]
+    return tuple(known) if known and len(known) == len(value) else value
+
+
+def _read_image(block: Object) -> Media | None:
+    """An image that is given by a URL, or by base64 data with a type."""
+    place = block.get("image_url")
+    url = place.get("url") if isinstance(place, dict) else place
+    source = block.get("source")
+    fields = source if isinstance(source, dict) else block
+    data, mime = fields.get("data"), fields.get("media_type", fields.get("mimeType"))
+    if isinstance(data, str) and isinstance(mime, str):
+        return Media("image", mime, data)
+    url = url or fields.get("url")
+    if not isinstance(url, str) or not url:
+        return None
+    mime_and_data = split_data_url(url)
+    return Media("image", url=url) if mime_and_data is None else Media("image", *mime_and_data)

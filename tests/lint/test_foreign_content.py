@@ -1,0 +1,112 @@
+"""Messages of another wire in a history: each is found, repaired, and not lost in a translation."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolwire import Text, check, decode, repair, translate
+from toolwire.conversation.json import JSON
+
+HISTORIES: dict[str, str] = {
+    "anthropic": '{"model": "m", "max_tokens": 9, "messages": [%s]}',
+    "bedrock": '{"messages": [%s]}',
+    "gemini": '{"contents": [%s]}',
+    "openai-chat": '{"model": "m", "messages": [%s]}',
+    "openai-responses": '{"model": "m", "input": [%s]}',
+}
+CALLS: dict[str, str] = {
+    "anthropic": '{"type": "tool_use", "id": "aaaaaaaa1", "name": "f", "input": {"q": 1}}',
+    "bedrock": '{"toolUse": {"toolUseId": "aaaaaaaa1", "name": "f", "input": {"q": 1}}}',
+    "gemini": '{"functionCall": {"id": "aaaaaaaa1", "name": "f", "args": {"q": 1}}}',
+}
+RESULTS: dict[str, str] = {
+    "anthropic": '{"type": "tool_result", "tool_use_id": "aaaaaaaa1", "content": "sunny"}',
+    "bedrock": '{"toolResult": {"toolUseId": "aaaaaaaa1", "content": [{"text": "sunny"}]}}',
+    "gemini": (
+        '{"functionResponse": {"id": "aaaaaaaa1", "name": "f", "response": {"result": "sunny"}}}'
+    ),
+}
+MODEL = {"gemini": "model"}
+
+
+def _message(wire: str, role: str, block: str) -> str:
+    field = "parts" if wire == "gemini" else "content"
+    return json.dumps({"role": role, field: [json.loads(block)]})
+
+
+def _text(wire: str, text: str) -> str:
+    typed = {"anthropic": {"type": "text"}, "openai-chat": {"type": "text"}}
+    typed["openai-responses"] = {"type": "input_text"}
+    return json.dumps({**typed.get(wire, {}), "text": text})
+
+
+def _body(wire: str, *messages: str) -> JSON:
+    opening = _message(wire, "user", _text(wire, "hi"))
+    body: JSON = json.loads(HISTORIES[wire] % ", ".join([opening, *messages]))
+    return body
+
+
+def _errors(body: JSON, wire: str) -> list[str]:
+    return [finding.name for finding in check(body, wire) if finding.severity == "error"]
+
+
+@pytest.mark.parametrize("role", ["human", "ai", "AI", "bot", "planner", ""])
+@pytest.mark.parametrize("wire", HISTORIES)
+def test_a_message_of_an_unknown_role_gets_one_that_the_wire_knows(wire: str, role: str) -> None:
+    body = _body(wire, _message(wire, role, _text(wire, "sunny")))
+    assert "wrong-vocabulary" in _errors(body, wire)
+    repaired = repair(body, wire).body
+    assert _errors(repaired, wire) == []
+    is_model = role in ("ai", "AI", "bot")
+    assert decode(repaired, wire).messages[-1].role == ("assistant" if is_model else "user")
+    for target in HISTORIES:
+        assert "sunny" in json.dumps(translate(body, wire, target).body), target
+
+
+@pytest.mark.parametrize("foreign", CALLS)
+@pytest.mark.parametrize("halves", ["calls", "results", "calls and results"])
+@pytest.mark.parametrize("wire", CALLS)
+def test_calls_and_results_in_blocks_of_another_wire_stay_a_pair(
+    wire: str, halves: str, foreign: str
+) -> None:
+    call = CALLS[foreign if "calls" in halves else wire]
+    result = RESULTS[foreign if "results" in halves else wire]
+    body = _body(
+        wire, _message(wire, MODEL.get(wire, "assistant"), call), _message(wire, "user", result)
+    )
+    assert ("wrong-vocabulary" in _errors(body, wire)) == (wire != foreign)
+    bodies = {wire: repair(body, wire).body}
+    bodies |= {target: translate(body, wire, target).body for target in HISTORIES if target != wire}
+    for target, made in bodies.items():
+        assert _errors(made, target) == [], target
+        (pair,) = decode(made, target).pairs()
+        assert pair.call is not None and pair.call.input == {"q": 1}, target
+        assert pair.result is not None and "sunny" in pair.result.text, target
+
+
+@pytest.mark.parametrize("wire", ["bedrock", "gemini"])
+def test_content_that_is_plain_text_is_converted(wire: str) -> None:
+    body = _body(wire, json.dumps({"role": MODEL.get(wire, "assistant"), "content": "sunny"}))
+    assert "wrong-vocabulary" in _errors(body, wire)
+    repaired = repair(body, wire).body
+    assert _errors(repaired, wire) == []
+    (part,) = decode(repaired, wire).messages[-1].parts
+    assert isinstance(part, Text) and part.text == "sunny"
+    assert "sunny" in json.dumps(translate(body, wire, "openai-chat").body)
+
+
+def test_an_answer_under_the_role_of_the_user_that_names_a_call_is_its_result() -> None:
+    call: JSON = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    for role in ("user", "function"):
+        body: JSON = {
+            "model": "m",
+            "messages": [
+                {"role": "user", "content": "hi"},
+                {"role": "assistant", "content": None, "tool_calls": [call]},
+                {"role": role, "tool_call_id": "c1", "content": "sunny"},
+            ],
+        }
+        (pair,) = decode(repair(body, "openai-chat").body, "openai-chat").pairs()
+        assert pair.result is not None and pair.result.text == "sunny"
