@@ -60,9 +60,11 @@ def read_foreign_block(block: JSON, path: JsonPath) -> Part | None:
         return _read_image(block)
     if isinstance(kind, str) and kind in _BY_TYPE:
         return _read_half(_BY_TYPE[kind], block, path)
-    name = next((name for name in _BY_FIELD if isinstance(block.get(name), dict)), "")
-    fields = block.get(name)
-    return _read_half(_BY_FIELD[name], fields, path) if isinstance(fields, dict) else None
+    for name, form in _BY_FIELD.items():
+        fields = block.get(name)
+        if isinstance(fields, dict):
+            return _read_half(form, fields, path)
+    return None
 
 
 def _read_half(form: _CallForm, fields: Object, path: JsonPath) -> Call | Result | None:

@@ -6,15 +6,18 @@ This module knows no rule and no wire.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from operator import is_
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath
+from toolwire.codec import read_body
+from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Media, Message, Opaque, Part, Result, Role
+from toolwire.errors import DecodeError
 from toolwire.lint.facts import Facts
 from toolwire.lint.foreign_blocks import read_foreign_block
 from toolwire.lint.items import input_items
@@ -89,7 +92,20 @@ def foreign_roles(facts: Facts) -> list[tuple[JsonPath, str]]:
         call_id = raw.get("tool_call_id")
         if isinstance(call_id, str) and call_id in call_ids:
             found.append((message.path, "tool"))
+    if not found:
+        return found
+    try:
+        read_body(with_roles(facts.body, found), facts.conversation.wire, "request")
+    except DecodeError:
+        return []  # more is wrong with a message than its role
     return found
+
+
+def with_roles(body: JSON, roles: Iterable[tuple[JsonPath, str]]) -> JSON:
+    """The body with other roles of the messages at some paths."""
+    for path, role in roles:
+        body = put(body, (*path, "role"), role)
+    return body
 
 
 def _meant_role(facts: Facts, message: JSON) -> str:

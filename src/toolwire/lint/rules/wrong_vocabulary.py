@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, Object, put, text_of
+from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Part, Result, Source
 from toolwire.lint.examples.blocks import (
@@ -46,6 +46,7 @@ from toolwire.lint.foreign_content import (
     foreign_content,
     foreign_roles,
     has_foreign_role,
+    with_roles,
 )
 from toolwire.lint.items import input_items, with_items
 from toolwire.lint.orphans import reported_orphans
@@ -191,11 +192,9 @@ def _with_parts(message: Message, parts: tuple[Part, ...]) -> Message:
 
 def _with_known_roles(facts: Facts) -> FixedBody | None:
     """The body with the roles of the wire."""
-    body, changes = facts.body, []
-    for path, role in foreign_roles(facts):
-        body = put(body, (*path, "role"), role)
-        changes.append(((*path, "role"), f"the role is `{role}` now"))
-    return FixedBody(body, tuple(changes)) if changes else None
+    roles = foreign_roles(facts)
+    changes = [((*path, "role"), f"the role is `{role}` now") for path, role in roles]
+    return FixedBody(with_roles(facts.body, roles), tuple(changes)) if changes else None
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | FixedConversation | None:
