@@ -50,13 +50,15 @@ def needs_minted_ids(
         call_of.get(result) is not call for call, result in pairs_with_ids
     ):
         return True
-    # Without its id, a result whose call is not here could belong to any open call.
-    return any(pair.result is None for pair in every) and any(
-        pair.call is None
-        and pair.result is not None
-        and identified.original_of[pair.result].origin == "wire"
-        and _is_left_out(pair.result.call_id, hidden_prefix)
+    # A result whose call is not here could belong to any open call, if one of them has no id.
+    open_calls = [pair.call.id for pair in every if pair.call and not pair.result]
+    orphans = [
+        pair.result.call_id
         for pair in every
+        if pair.result and not pair.call and identified.original_of[pair.result].origin == "wire"
+    ]
+    return bool(open_calls and orphans) and any(
+        _is_left_out(call_id, hidden_prefix) for call_id in (*open_calls, *orphans)
     )
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartSet
-from toolwire.conversation.parts import Message
+from toolwire.conversation.parts import Call, Message
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import with_messages
@@ -42,16 +42,20 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     late = PartSet(_late_messages(facts))
     if not late:
         return None
-    messages = [
-        Message("user", tuple(map(mark_system_text, message.parts))) if message in late else message
-        for message in facts.messages
-    ]
+    messages = [_rewrite(message) if message in late else message for message in facts.messages]
     changes = tuple(
         (message.path, "rewrote the system message as a user message marked with <system>")
         for message in facts.messages
         if message in late
     )
     return FixedConversation(with_messages(facts.conversation, messages), changes)
+
+
+def _rewrite(message: Message) -> Message:
+    """The message under another role: calls belong to the assistant, whoever wrote them."""
+    has_calls = any(isinstance(part, Call) for part in message.parts)
+    parts = tuple(map(mark_system_text, message.parts))
+    return Message("assistant" if has_calls else "user", parts)
 
 
 _SYSTEM: JSON = {"role": "system", "content": "be brief"}

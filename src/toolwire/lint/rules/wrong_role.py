@@ -16,6 +16,7 @@ from itertools import groupby
 from msgspec.structs import replace
 
 from toolwire.conversation.observations import Observation
+from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import Call, Message, Opaque, Part, Reasoning, Result, Role
 from toolwire.lint.examples.blocks import (
     assistant_blocks,
@@ -102,8 +103,10 @@ def _split(message: Message, misplaced: list[Call | Result], facts: Facts) -> li
         role: Role = "user" if message.role == "assistant" else "assistant"
         return [replace(message, role=role)]
 
-    def is_misplaced(part: Part) -> bool:
-        return any(part is other for other in misplaced)
+    is_misplaced = PartSet[Part](misplaced).__contains__
+    if _answers_other_calls(message, misplaced, facts):
+        results = tuple([part for part in message.parts if not is_misplaced(part)])
+        return [replace(message, parts=results), Message("assistant", tuple(misplaced), None, wire)]
 
     messages: list[Message] = []
     original: Message | None = message
@@ -121,6 +124,18 @@ def _split(message: Message, misplaced: list[Call | Result], facts: Facts) -> li
         else:
             messages += [Message("tool", (part,), None, wire) for part in parts]
     return messages
+
+
+def _answers_other_calls(message: Message, misplaced: list[Call | Result], facts: Facts) -> bool:
+    """True if a message has results, and none of them belongs to a call in it.
+
+    Such a call is moved behind them: before them, it could take a result under the same id.
+    """
+    if message.role == "assistant":
+        return False
+    moved: PartSet[Part] = PartSet(misplaced)
+    owners = [facts.call_of.get(part) for part in message.parts if isinstance(part, Result)]
+    return bool(owners) and not any(owner in moved for owner in owners if owner is not None)
 
 
 RULE = Rule(
