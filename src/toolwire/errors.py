@@ -64,12 +64,12 @@ class ToolwireError(Exception):
 
 
 class InputError(ToolwireError):
-    """Something that toolwire was given cannot be used.
+    """An input or an argument cannot be used.
 
     Attributes:
         why: The reason, and what to do.
         wire: The wire of the body; empty if the error is not about a body.
-        path: The place in the body; empty for the whole of it.
+        path: The path in the body; empty for the whole body.
     """
 
     def __init__(self, why: str, wire: str = "", path: tuple[str | int, ...] = ()) -> None:
@@ -89,7 +89,7 @@ class InputError(ToolwireError):
 
 
 class DecodeError(InputError):
-    """The input is invalid: the body is not JSON, or not of the wire that it is read as."""
+    """The body is not JSON, or not a body of the given wire."""
 
 
 class UsageError(InputError):

@@ -47,7 +47,7 @@ def pending(body: Body, wire: str, kind: Kind = "request") -> list[Call]:
 def abandon(body: Body, wire: str, reason: str | None = None) -> Encoded:
     """Add an error result to every pending call, which says that the call was not run, and why.
 
-    The result is marked as added by toolwire, so that it is not taken for output of the tool. A
+    The result is marked as added by toolwire, so that it is not mistaken for tool output. A
     call that a result without an id, or a result of a call with the same id, may belong to gets
     none; this is reported as a loss.
     """

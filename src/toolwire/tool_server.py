@@ -85,7 +85,7 @@ class ToolServer:
             any.
         allowed_origins: browser origins that may use MCP, in addition to the server's own.
         drain_timeout: seconds that calls in progress have when the server stops.
-        repeat_list_as_tools: list the tools under `tools`, too, as the first documentation of OXP
+        repeat_list_as_tools: also list the tools under `tools`, as the first documentation of OXP
             did.
 
     Raises:

@@ -51,7 +51,7 @@ def translate(
     Args:
         body: JSON as bytes or text, a dict or list, or an official SDK object. It is not modified.
         source: The wire, profile or provider that the body belongs to.
-        target: The wire, profile or provider that it goes to.
+        target: The wire, profile or provider to translate to.
         kind: `request` or `response`.
         ids: The id map of an earlier translation, to restore ids and names on the way back.
         server_tools: How to write calls of provider-executed tools: as `text`, as a `call` of the
@@ -63,8 +63,8 @@ def translate(
         abandon_pending: Let the repair add an error result to the calls at the end that wait for
             their results. By default they stay: see `pending` and `resume`.
         request: Facts about the request that a response answers: its body in the target wire, and
-            the time. They fill the fields that every response of the target has and the source
-            lacks.
+            the time. They fill in fields that every response of the target needs and the source
+            does not have.
 
     Returns:
         The body, its losses, the changes made by repair, the findings without a safe fix, and the

@@ -33,8 +33,8 @@ class Agent:
 
         Agent("anthropic:claude-opus-5", [weather]).run_sync("Is it raining in Oslo?").text
 
-    `run` returns how a run ended, `watch` everything as it happens. With a store, the thread is
-    saved after every step; `resume` loads it. `model` may be replaced between two runs.
+    `run` returns the end of a run, `watch` yields every event. With a store, the thread is saved
+    after every step, and `resume` loads it. You can replace `model` between two runs.
 
     Args:
         model: A model, or the name of one as `HttpModel` takes it.
@@ -102,7 +102,7 @@ class Agent:
         )
 
     async def run(self, question: str | Message | None = None) -> RunResult:
-        """Ask, and go on until the model has answered. Without a question, continue the thread.
+        """Ask the model and run its calls until it answers. Without a question, continue.
 
         Raises:
             AgentError: The model gave no answer, or a limit was reached.
@@ -134,7 +134,7 @@ class Agent:
         return self.thread
 
     async def watch(self, question: str | Message | None = None) -> AsyncGenerator[AgentEvent]:
-        """Yield everything as it happens; the last event is the RunResult.
+        """Yield every event of a run; the last one is the RunResult.
 
         If the generator is closed early, the run stops and the thread is kept.
 
@@ -194,7 +194,7 @@ class Agent:
     ) -> AsyncIterator[bytes]:
         """Yield a run as a stream of a wire, for a front end.
 
-        `AgentStream(target).headers` are the header fields of such a response.
+        `AgentStream(target).headers` are the headers of the HTTP response.
         """
         stream: AgentStream[bytes] = AgentStream(target, version=version)
         async with aclosing(self.watch(question)) as watched:

@@ -34,9 +34,9 @@ class ModelError(ToolwireError):
     Attributes:
         message: What the server said.
         status: The HTTP status, if there was one.
-        defect: Whether the server refuses this history; sent again, it is refused again.
+        defect: Whether the server refuses this history, and would refuse it again.
         transient: Whether the same request may succeed later.
-        retry_after: Seconds to wait first, if the server says so.
+        retry_after: Seconds to wait first, if the server names a time.
         meaning: What `explain` finds in the message.
     """
 
@@ -146,7 +146,7 @@ class RunResult(Struct, frozen=True):
 
     @property
     def error(self) -> str | None:
-        """Why there is no answer of the model, and what to do; None if there is one."""
+        """Why the model gave no answer, and what to do about it; None if it gave one."""
         if self.phase is Phase.FAILED:
             return self.stop or "the model gave no response"
         if self.phase is Phase.STOPPED:
@@ -163,7 +163,7 @@ AgentEvent: TypeAlias = (
 
 
 class AgentError(ToolwireError):
-    """A run ended without an answer of the model.
+    """A run ended without an answer from the model.
 
     The conversation so far is kept: `run()` without a question continues it.
 

@@ -75,9 +75,9 @@ class HttpModel:
     """A model of some provider, over HTTP.
 
     Args:
-        model: `PROVIDER:MODEL`, as in `anthropic:claude-opus-5`; `URL#PROVIDER:MODEL` for a server
-            of your own; `demo:` for the offline model. With `provider`, only the model's name.
-        api_key: The key; by default that of the environment.
+        model: `PROVIDER:MODEL`, as in `anthropic:claude-opus-5`; `URL#PROVIDER:MODEL` for your own
+            server; `demo:` for the offline model. With `provider`, only the model's name.
+        api_key: The key; by default from the environment.
         base_url: The address; by default that of the provider.
         provider: A provider that toolwire does not know.
         env: Environment variables, instead of those of the process.
@@ -88,7 +88,7 @@ class HttpModel:
         headers: Further header fields of every request.
 
     Raises:
-        UsageError: There is no such provider, or no key; it says which variable to set.
+        UsageError: There is no such provider, or no key; the message names the variable to set.
     """
 
     def __init__(

@@ -64,7 +64,7 @@ def _open_private(path: str, flags: int) -> int:
 
 
 class FileStore(_OrderedWriter):
-    """A thread in a JSON file. A history of any wire in its place starts a new thread.
+    """A thread in a JSON file. If the file is a history of any wire, it starts a new thread.
 
     Only its owner can read a new file; a file that exists keeps its mode.
     """

@@ -71,7 +71,7 @@ _RESOLVED: dict[str, tuple[Wire, Profile]] = {}
 
 
 def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
-    """Read a body as a conversation. Unknown blocks, missing ids and broken arguments are data.
+    """Read a body as a conversation. Unknown blocks, missing ids and broken arguments are kept.
 
     Args:
         body: JSON as bytes or text, a dict or list, or an official SDK object. It is not modified.
@@ -172,8 +172,8 @@ def encode(
         ids: The id map of an earlier encoding, to restore ids and names.
         server_tools: How to write calls of provider-executed tools: as `text`, as a `call` of the
             client, not at all (`drop`), or `auto`: `text` in a request, `drop` in a response.
-        request: Facts about the request that a response answers. They fill the fields that every
-            response of the wire has and this conversation lacks.
+        request: Facts about the request that a response answers. They fill in fields that every
+            response of the wire needs and this conversation does not have.
 
     Raises:
         UsageError: The wire does not exist, or a value is not JSON.

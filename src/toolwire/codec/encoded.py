@@ -14,7 +14,7 @@ from toolwire.wires.engine.specs import Wire
 
 
 class Encoded:
-    """A body of a wire, what was lost or changed on the way, and the map that restores ids."""
+    """A body of a wire, with its losses, the changes of repair, and the map that restores ids."""
 
     __slots__ = (
         "_bytes",
@@ -56,14 +56,16 @@ class Encoded:
 
     @property
     def paired_by_order(self) -> list[Pair]:
-        """The calls whose results have neither an id nor a name that shows the call, each with the
-        result that its position assigns to it. Pointers lead into the source body."""
+        """The pairs that are based on order alone, because no id or name identifies the call.
+
+        Pointers lead into the source body.
+        """
         if self.conversation is None:
             return []
         return pairs_by_order(self.conversation.messages, ordered=self.conversation.ordered)
 
     def json(self) -> bytes:
-        """The body as JSON; the bytes that were decoded, verbatim, if nothing changed."""
+        """The body as JSON. If nothing changed, these are the bytes that were decoded."""
         if self._bytes is None:
             self._bytes = dump(self.body)
         return self._bytes

@@ -114,10 +114,10 @@ def position(line: int | None, path: JsonPath) -> str:
 
 
 class Loss(Struct, frozen=True):
-    """Something that a target cannot hold: its path in the source, and the reason.
+    """Content that a target cannot express: its path in the source, and the reason.
 
-    Its severity is `info` if the meaning stays the same: a time stamp, an id of a response, a flag
-    that has its default value.
+    Its severity is `info` if the meaning stays the same, as for a time stamp, the id of a response,
+    or a flag that has its default value.
     """
 
     path: JsonPath
@@ -141,7 +141,7 @@ def real_losses(losses: Iterable[Loss]) -> list[Loss]:
 
 
 class Finding(Struct, frozen=True):
-    """Something that a provider would reject: the rule, the path, and whether it can be fixed."""
+    """A violation that a provider would refuse: the rule, the path, and whether it can be fixed."""
 
     code: str
     name: str

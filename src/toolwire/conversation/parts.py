@@ -134,7 +134,7 @@ class Text(Part, frozen=True, eq=False, gc=False):
 class Media(Part, frozen=True, eq=False, gc=False):
     """An image, audio, video or file.
 
-    Exactly one of `data` (base64), `url`, `file` (a provider's file id) and `text` holds it.
+    Exactly one of `data` (base64), `url`, `file` (a provider's file id) and `text` is set.
     """
 
     kind: Literal["image", "audio", "video", "file"]
@@ -147,7 +147,7 @@ class Media(Part, frozen=True, eq=False, gc=False):
 
 
 class Reasoning(Part, frozen=True, eq=False, gc=False):
-    """Reasoning of a model. `hidden` holds it where the provider sends only an encrypted form."""
+    """Reasoning of a model. `hidden` is its encrypted form, if the provider sends only that."""
 
     text: str
     hidden: str | None = None
@@ -214,12 +214,12 @@ class Call(Part, frozen=True, eq=False, gc=False):
 
     @property
     def runs_on_client(self) -> bool:
-        """True if the client has to run the call: a provider does not, and it is no approval."""
+        """True if the client has to run the call: no provider runs it, and it is no approval."""
         return self.executor == "client" and self.family != APPROVAL
 
     @property
     def arguments(self) -> str:
-        """The arguments as JSON text: verbatim where the wire sends text."""
+        """The arguments as JSON text: verbatim if the wire sends text."""
         return self.args.text
 
     @property
@@ -269,7 +269,7 @@ class _NeedsSource(Part, frozen=True, eq=False, gc=False, kw_only=True):
 
 
 class Result(_NeedsSource, frozen=True, eq=False, gc=False):
-    """The result of a call: text, parts, or any JSON value. `name` is the tool's, where known.
+    """The result of a call: text, parts, or any JSON value. `name` is the tool's name, if known.
 
     Make one with `call.result(...)`.
     """
@@ -291,7 +291,7 @@ class Result(_NeedsSource, frozen=True, eq=False, gc=False):
 
 
 class Opaque(Part, frozen=True, eq=False, gc=False):
-    """A block of unknown type, kept verbatim: its own wire gets it back as it was."""
+    """A block of unknown type, kept verbatim and written back unchanged to its own wire."""
 
     type: str
     value: JSON
@@ -442,7 +442,7 @@ def _as_parts(given: object) -> tuple[Part, ...]:
 
 
 class Pair(Struct, frozen=True, eq=False, gc=False):
-    """A call and its result and how they were joined; None where one side is missing."""
+    """A call, its result, and how they were paired; a missing half is None."""
 
     call: Call | None
     result: Result | None

@@ -55,7 +55,7 @@ class ToolExecutor:
 
     Args:
         ledger: where calls are recorded. By default, calls are recorded in memory, for a while.
-            With a ledger, calls without an id are recorded, too: they get a generated id.
+            With a ledger, calls without an id are also recorded, under a generated id.
         tools: tools that `run` finds by name.
         wait: seconds that a repetition waits for the call in progress.
         runner: where tools run; by default in this process.
@@ -194,7 +194,7 @@ class ToolExecutor:
             tokens: tokens by authorization id; the tool gets those that it declares.
             secrets: secrets by id; the tool gets those that it declares.
             trace_id: the caller's trace id.
-            wait: seconds to wait if the call is in progress already.
+            wait: seconds to wait if the call is already in progress.
 
         Raises:
             UnknownTool: `tools` has no tool of this name.
@@ -249,7 +249,8 @@ class ToolExecutor:
         If the caller is cancelled, a call with an id continues; a call without one is stopped.
 
         Raises:
-            MissingRequirements: the tool needs more than the call brings. Nothing was recorded.
+            MissingRequirements: the tool needs a token, a secret or a user id that the call
+                does not have. Nothing was recorded.
             InvalidInput: the input does not match the input schema. Nothing was recorded.
             ExecutorClosed: the executor was closed.
         """

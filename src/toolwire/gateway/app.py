@@ -165,7 +165,7 @@ class Gateway:
         services: Sequence[Service] = (),
         observer: Observer | None = None,
     ) -> Self:
-        """A gateway of a configuration file, to serve or to mount in another ASGI application.
+        """Make a gateway from a configuration file, to serve or to mount in an ASGI application.
 
         Args:
             file: the TOML file.
@@ -175,7 +175,7 @@ class Gateway:
             observer: counts, logs, traces and records requests.
 
         Raises:
-            ConfigError: lists everything that is wrong, with lines.
+            ConfigError: the configuration has mistakes; the exception lists them with lines.
         """
         mock = MockUpstream()
 
@@ -242,14 +242,14 @@ class Gateway:
         self._state.models = models
 
     def use_keys(self, keys: Sequence[KeyConfig]) -> None:
-        """Accept other keys. Keys that stay keep what they have used of their limits."""
+        """Accept other keys. Keys that stay keep their used limits."""
         if isinstance(self._state.auth, Keys):
             self._state.auth.use(keys)
         else:
             self._state.auth = Keys(keys)
 
     def use_tools(self, tools: GatewayTools | None) -> GatewayTools | None:
-        """Use other tools, which are open; return those that were in use."""
+        """Use other tools, which must be open; return the previous ones."""
         previous, self._state.tools = self._state.tools, tools
         return previous
 

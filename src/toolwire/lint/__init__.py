@@ -31,7 +31,7 @@ Input: TypeAlias = "Body | Iterable[object]"
 
 
 class Repaired(Struct, frozen=True, eq=False):
-    """A repaired body, what was done to it, and what is left.
+    """A repaired body, with the changes that were made and the findings that remain.
 
     `ids` maps the ids and names in the body back to those before the repair.
     """
@@ -43,7 +43,7 @@ class Repaired(Struct, frozen=True, eq=False):
     ids: IdMap = field(default_factory=IdMap)
 
     def json(self) -> bytes:
-        """The body as JSON; the bytes that were given, verbatim, if nothing changed."""
+        """The body as JSON. If nothing changed, these are the bytes that were passed in."""
         return self.raw if self.raw is not None else dump(self.body)
 
 

@@ -87,8 +87,8 @@ def explain(
 
     Args:
         error_text: The error as text: clipped, wrapped in JSON, or with the lines around it.
-        body: The request that was refused. With it, explanations have the paths of what is wrong,
-            and all that `check` finds is among them.
+        body: The refused request. With it, explanations have paths into the body and include
+            everything that `check` finds.
         wire: The wire, profile or provider of the body; detected if not given.
 
     Returns:

@@ -24,7 +24,7 @@ _MOST_REPAIRS = 5
 
 
 def open_session(path: str | Path, wire: str | None = None, *, line: int | None = None) -> Session:
-    """Open a file with a history: of a coding agent, of this library, a list of messages, a log.
+    """Open a file with a history: a session of a coding agent or of toolwire, messages, or a log.
 
     Args:
         path: The file.
@@ -33,7 +33,7 @@ def open_session(path: str | Path, wire: str | None = None, *, line: int | None 
 
     Raises:
         DecodeError: The file is not JSON or JSONL.
-        UsageError: The file cannot be read, or holds no history of a known wire, or several.
+        UsageError: The file cannot be read, or contains no history of a known wire, or several.
     """
     try:
         data = Path(path).read_bytes()
@@ -46,7 +46,7 @@ class Session:
     """The history of a file.
 
     Edits stay in memory until `save`. Only lines whose messages changed are rewritten; all
-    others, and whatever else the file holds, stay verbatim.
+    other content of the file stays verbatim.
     """
 
     def __init__(

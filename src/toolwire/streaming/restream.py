@@ -46,7 +46,7 @@ def fold(stream: Source, wire: str) -> JSON:
         wire: the name of the stream's wire, profile or provider.
 
     Returns:
-        The body. If the stream broke off, the body has what arrived, and an `error`.
+        The body. If the stream broke off, it has everything that arrived, and an `error`.
 
     Raises:
         DecodeError: if this is not a stream of the wire.
@@ -295,9 +295,9 @@ def restream(
         target: the wire, profile or provider to translate to.
         framed: True for bytes in the framing of the target, False for events as dicts.
         ids: the id map of an earlier translation, to restore the original ids and names.
-        server_tools: how to write calls of provider-executed tools that the target cannot hold:
-            as `text`, or not at all (`drop`). A stream cannot hold them as a call of the client,
-            so `call` means `text`.
+        server_tools: how to write calls of provider-executed tools that the target does not have:
+            as `text`, or not at all (`drop`). A stream cannot contain them as a call of the
+            client, so `call` means `text`.
         version: the version of the target wire, for wires that have several.
         request: facts about the request: its body in the target wire, and the time. They fill the
             fields that every response of the target has and the source lacks.

@@ -123,12 +123,12 @@ class ToolContext(Struct, frozen=True):
     async def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Report progress to the client. Nothing happens if it did not ask for it."""
+        """Report progress to the client. Nothing happens if the client did not ask for it."""
         if self.client is not None:
             await self.client.report_progress(progress, total, message)
 
     async def log(self, level: LogLevel, data: JSON, *, logger: str | None = None) -> None:
-        """Send a log message to the client. Nothing happens if it wants none of this level."""
+        """Send a log message to the client, unless the client wants no messages of this level."""
         if self.client is not None:
             await self.client.log(level, data, logger)
 

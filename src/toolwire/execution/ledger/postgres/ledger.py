@@ -150,7 +150,7 @@ class PostgresLedger:
     async def open(self) -> None:
         """Create missing tables and take a lease. A second call does nothing.
 
-        Raises LedgerUnavailable if the database cannot be reached or cannot hold a ledger.
+        Raises LedgerUnavailable if the database cannot be reached or is unsuitable for a ledger.
         """
         if self._open is not None:
             self._require_open()
