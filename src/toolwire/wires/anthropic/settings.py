@@ -153,13 +153,14 @@ def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return UNSET if value.schema is None else {"type": "json_schema", "schema": value.schema}
 
 
+_CLAUDE = "claude-"
 _MAX_TOKENS = {
     "claude-instant": 4096,
     "claude-2": 4096,
     "claude-3-7": 64000,
     "claude-3-5": 8192,
     "claude-3": 4096,
-    "claude-": 32000,
+    _CLAUDE: 32000,
 }
 """The `max_tokens` that every model whose name contains the key accepts; the first match counts."""
 _MAX_TOKENS_UNKNOWN = 4096
@@ -169,10 +170,9 @@ _MAX_TOKENS_UNKNOWN = 4096
 def default_max_tokens(body: Object) -> int:
     """The `max_tokens` of a request whose source has none; it must exceed the thinking budget."""
     model, thinking = body.get("model"), body.get("thinking")
-    name = model if isinstance(model, str) else ""
-    limit = next(
-        (tokens for prefix, tokens in _MAX_TOKENS.items() if prefix in name), _MAX_TOKENS_UNKNOWN
-    )
+    limit = _MAX_TOKENS_UNKNOWN
+    if isinstance(model, str) and _CLAUDE in model:
+        limit = next(tokens for words, tokens in _MAX_TOKENS.items() if words in model)
     budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
     return max(limit, budget + _MAX_TOKENS_UNKNOWN) if isinstance(budget, int) else limit
 

@@ -19,10 +19,6 @@ from toolwire.wires.engine.encode_context import BREAKPOINT_FIELDS, EncodeContex
 from toolwire.wires.engine.incidental import setting_matters
 
 
-def _read_unchanged(value: JSON) -> Setting | UnsetType:
-    return value
-
-
 def _write_unchanged(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return list(value) if isinstance(value, tuple) else value  # type: ignore[return-value]
 
@@ -34,13 +30,13 @@ WriteSetting: TypeAlias = "Callable[[Setting, EncodeContext], JSON | UnsetType]"
 class SettingSpec(Struct, frozen=True, eq=False):
     """One setting of a wire.
 
-    `read` returns UNSET if the value has no neutral form, and None if it says nothing; `write`
-    returns UNSET if the wire cannot hold the value.
+    `read` returns UNSET if the value has no neutral form, and None if it says nothing; without it,
+    the value is neutral as it is. `write` returns UNSET if the wire cannot hold the value.
     """
 
     name: str
     path: tuple[str, ...]
-    read: ReadSetting = _read_unchanged
+    read: ReadSetting | None = None
     write: WriteSetting | None = _write_unchanged
     knows: frozenset[str] = frozenset()
     """The known fields of an object with all that they hold, as dotted paths, and an empty path if
@@ -130,32 +126,43 @@ def read_settings(
     places: dict[str, JsonPath] = {}
     unknown: list[JsonPath] = []
     index = _index(fields)
-    single, readers = index.single, index.readers
+    single = index.single
     for key, item in body.items():
-        if key in known or item is None or key in BREAKPOINT_FIELDS:
+        if item is None or key in known:
             continue
         spec = single.get(key)
-        if not item and item.__class__ in _CONTAINERS and not (spec and spec.reads_empty):
-            continue
-        if spec is not None:
-            try:
-                value = spec.read(item)
-            except UNREADABLE:
-                value = UNSET
-            if value is None:
-                continue
-            if value is UNSET:
+        if spec is None:
+            if not _says_nothing(key, item) and not _read_field(
+                index.readers.get(key), key, item, values=values, places=places, unknown=unknown
+            ):
                 unknown.append((key,))
-                continue
+            continue
+        if not item and item.__class__ in _CONTAINERS and not spec.reads_empty:
+            continue
+        value = item if spec.read is None else _read_value(spec, item)
+        if value is UNSET:
+            unknown.append((key,))
+        elif value is not None:
             values[spec.name] = value
             places[spec.name] = spec.path
             if spec.knows:
                 _collect_unknown(item, spec.path, "", spec.knows, unknown)
-        elif (specs := readers.get(key)) is None or not _read_field(
-            specs, key, item, values, places, unknown
-        ):
-            unknown.append((key,))
     return SettingsRead(values, places, tuple(unknown))
+
+
+def _says_nothing(key: str, item: JSON) -> bool:
+    """True for an empty object or list, and for a mark of the cache."""
+    return (not item and item.__class__ in _CONTAINERS) or key in BREAKPOINT_FIELDS
+
+
+def _read_value(spec: SettingSpec, item: JSON) -> Setting | UnsetType:
+    """The neutral form of a value; UNSET if it has none, None if it says nothing."""
+    if spec.read is None:
+        return item
+    try:
+        return spec.read(item)
+    except UNREADABLE:
+        return UNSET
 
 
 def read_usage(fields: tuple[SettingSpec, ...], body: Object) -> Usage | None:
@@ -164,31 +171,28 @@ def read_usage(fields: tuple[SettingSpec, ...], body: Object) -> Usage | None:
     item = get(body, spec.path)
     if not item or isinstance(item, UnsetType):
         return None
-    try:
-        usage = spec.read(item)
-    except UNREADABLE:
-        return None
+    usage = _read_value(spec, item)
     return usage if isinstance(usage, Usage) else None
 
 
 def _read_field(
-    specs: _FieldSpecs,
+    specs: _FieldSpecs | None,
     key: str,
     item: JSON,
+    *,
     values: dict[str, Setting],
     places: dict[str, JsonPath],
     unknown: list[JsonPath],
 ) -> bool:
     """Read the settings of one top-level field; return False if none of it is known."""
+    if specs is None:
+        return False
     read: set[JsonPath] = set()
     for spec in specs.present_in(item):
         raw = item if len(spec.path) == 1 else get(item, spec.path[1:])
         if raw is None or isinstance(raw, UnsetType):
             continue
-        try:
-            value = spec.read(raw)
-        except UNREADABLE:
-            continue
+        value = _read_value(spec, raw)
         if not isinstance(value, UnsetType):
             read.add(spec.path)
             if value is None:
@@ -244,24 +248,26 @@ def write_settings(
     On the wire that the conversation was read from, it is a copy of the source body with the
     changed settings.
     """
-    same_wire = context.native and isinstance(conversation.source.body, dict)
-    body: Object = dict(conversation.source.body) if same_wire else {}  # type: ignore[arg-type]
-    source_settings = conversation.source.settings if same_wire else None
-    writers = _index(fields).writers
-    paths = conversation.source.setting_paths
+    source = conversation.source
+    body: Object = {}
+    unchanged: Mapping[str, Setting] = {}
+    same_wire = context.native and isinstance(source.body, dict)
+    if same_wire:
+        body = dict(source.body)  # type: ignore[arg-type]
+        unchanged = source.settings or {}
+    writers, paths, losses = _index(fields).writers, source.setting_paths, context.losses
     for name, value in conversation.settings.items():
-        if (
-            source_settings.__class__ is dict
-            and name in source_settings
-            and source_settings[name] == value
-        ):
+        if name in unchanged and unchanged[name] == value:
             continue
         path = context.setting_path = paths.get(name) or (name,)
         spec = writers.get(name)
-        loss_count = len(context.losses)
-        written = UNSET if spec is None or spec.write is None else spec.write(value, context)
+        loss_count = len(losses)
+        if spec is None or spec.write is None:
+            written: JSON | UnsetType = UNSET
+        else:
+            written = spec.write(value, context)
         if spec is None or written is UNSET:
-            if len(context.losses) == loss_count:  # else the writer has reported the reason
+            if len(losses) == loss_count:  # else the writer has reported the reason
                 matters = setting_matters(name, value)
                 report = context.report_loss if matters else context.report_info
                 report(path, f"this wire has no such setting: {name}")
@@ -271,8 +277,8 @@ def write_settings(
             field = spec.path[0]
             body[field] = put(body.get(field), spec.path[1:], written)
     if not same_wire:
-        for path in conversation.source.unknown_fields:
-            context.report_unknown_field(path, get(conversation.source.body, path))
+        for path in source.unknown_fields:
+            context.report_unknown_field(path, get(source.body, path))
     return body
 
 
