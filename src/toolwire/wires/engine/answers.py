@@ -30,19 +30,19 @@ ID_PREFIXES = ("chatcmpl-", "resp_", "msg_", "v1_")
 UNKNOWN_MODEL = "unknown"
 """The model of a response if neither its source nor its request names one."""
 _LENGTH = len(MINTED) + 16
+_CONTAINERS = (dict, list)
 
 
 def complete_answer(body: Object, fields: AnswerFields, context: EncodeContext) -> Object:
     """Return a response with all fields of the table; fields that it has keep their values."""
-    out: Object = {}
+    out: Object = {**dict.fromkeys(fields), **body}
     for key, value in fields.items():
-        if key in body:
-            out[key] = body[key]
-        elif callable(value):
+        if value is None or key in body:
+            continue
+        if callable(value):
             out[key] = value(context)
         else:
-            out[key] = copy_json(value) if isinstance(value, dict | list) else value
-    out.update(body)
+            out[key] = copy_json(value) if value.__class__ in _CONTAINERS else value
     return out
 
 
@@ -107,9 +107,10 @@ def id_setting(field: str = "id", prefix: str = "") -> SettingSpec:
             return UNSET
         if value.startswith(prefix):
             return value
-        return prefix + next(
-            (value.removeprefix(other) for other in ID_PREFIXES if value.startswith(other)), value
-        )
+        for other in ID_PREFIXES:
+            if value.startswith(other):
+                return prefix + value.removeprefix(other)
+        return prefix + value
 
     return SettingSpec("id", (field,), read=read, write=write)
 
@@ -193,7 +194,7 @@ def repeat(field: str, default: JSON) -> MakeField:
     def make(context: EncodeContext) -> JSON:
         value = context.request.body.get(field)
         if value is None:
-            return copy_json(default)
+            return copy_json(default) if default.__class__ in _CONTAINERS else default
         if isinstance(value, dict) and isinstance(default, dict):
             return {**default, **value}
         return value

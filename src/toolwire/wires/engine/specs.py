@@ -191,8 +191,11 @@ def flag_or_none(value: JSON) -> bool | None:
 
 def count_at(value: JSON, *path: str) -> int | None:
     """Return the integer at a path, or None."""
-    number = value.get(path[0]) if len(path) == 1 and value.__class__ is dict else get(value, path)
-    return number if isinstance(number, int) else None
+    for step in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(step)
+    return value if isinstance(value, int) else None
 
 
 _TEXT_TYPES = ("text", "input_text", "output_text")
@@ -233,8 +236,8 @@ def read_id(value: JSON) -> tuple[str, Origin]:
     Null, blank text and the placeholder "null" count as absent; a number becomes its digits.
     """
     if isinstance(value, str):
-        # The first comparison only avoids `strip` in the common case.
-        if value != "null" and (value[:1] > " " or value.strip()):
+        # The second comparison only avoids `strip` in the common case.
+        if value != "null" and (value >= "!" or value.strip()):
             return value, "wire"
         return "", "minted"
     if isinstance(value, int) and not isinstance(value, bool):

@@ -415,7 +415,14 @@ def merge(old: JSON, new: JSON) -> JSON:
 def copy_json(value: JSON) -> JSON:
     """Copy a value, so that its containers may be changed."""
     if isinstance(value, dict):
-        return {key: copy_json(item) for key, item in value.items()}
+        copy = value.copy()
+        for key, item in value.items():
+            if item.__class__ in _CONTAINERS:
+                copy[key] = copy_json(item)
+        return copy
     if isinstance(value, list):
-        return [copy_json(item) for item in value]
+        return [copy_json(item) if item.__class__ in _CONTAINERS else item for item in value]
     return value
+
+
+_CONTAINERS = (dict, list)

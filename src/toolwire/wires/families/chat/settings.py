@@ -17,7 +17,6 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.engine.specs import (
     Block,
-    count_at,
     flag_or_none,
     read_definition,
     require_object,
@@ -121,10 +120,17 @@ def usage_setting(*details: UsageDetail) -> SettingSpec:
     paths = {name: _USAGE_DETAILS[name] for name in details}
 
     def read(value: JSON) -> Setting | UnsetType:
+        usage = value if isinstance(value, dict) else {}
+        counts: dict[str, int] = {}
+        for name, (field, inner_field) in paths.items():
+            inner = usage.get(field)
+            if isinstance(inner, dict) and isinstance(count := inner.get(inner_field), int):
+                counts[name] = count
+        prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
         return Usage(
-            count_at(value, "prompt_tokens"),
-            count_at(value, "completion_tokens"),
-            **{name: count_at(value, *path) for name, path in paths.items()},
+            prompt if isinstance(prompt, int) else None,
+            completion if isinstance(completion, int) else None,
+            **counts,
         )
 
     def write(value: Setting, context: EncodeContext) -> JSON | UnsetType:
