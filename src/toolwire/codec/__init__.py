@@ -11,7 +11,7 @@ from collections.abc import Container, Mapping
 from typing import TypeAlias
 
 from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from toolwire.codec.body_shape import (
     full_body,
@@ -28,7 +28,7 @@ from toolwire.codec.plain_answer import plain_answer
 from toolwire.conversation.id_map import NO_MAP, IdMap
 from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, Body, load
-from toolwire.conversation.model import Conversation, Kind
+from toolwire.conversation.model import NO_BODY, BodySource, Conversation, Kind
 from toolwire.conversation.observations import observe
 from toolwire.conversation.parts import Call, Message
 from toolwire.errors import DecodeError, UsageError
@@ -136,22 +136,36 @@ def _read(body: JSON, wire: Wire, kind: Kind, raw: bytes | None) -> Conversation
         read = wire.read(body, kind)
     except RecursionError:
         raise DecodeError("nested too deeply", wire=wire.name) from None
-    messages = read.messages
-    if kind == "response":
-        messages = tuple([_with_tool_stop(message) for message in messages])
-    source = replace(
-        read.source, raw=raw, messages=messages, tools=read.tools, settings=read.settings
+    if kind == "response" and any(map(_stops_for_calls, read.messages)):
+        messages = tuple([_with_tool_stop(message) for message in read.messages])
+        read = replace(read, messages=messages)
+    return _mark_as_read(read, raw)
+
+
+def _mark_as_read(conversation: Conversation, raw: bytes | None) -> Conversation:
+    """Complete the source of a conversation that a wire has just built, so that edits show: the
+    bytes of the body, and the messages, tools and settings that they hold."""
+    source = conversation.source
+    if source is NO_BODY:
+        source = BodySource()
+        conversation = replace(conversation, source=source)
+    force_setattr(source, "raw", raw)
+    force_setattr(source, "messages", conversation.messages)
+    force_setattr(source, "tools", conversation.tools)
+    force_setattr(source, "settings", conversation.settings)
+    return conversation
+
+
+def _stops_for_calls(message: Message) -> bool:
+    """True for an answer with calls of the client, which it waits for, whatever reason its server
+    gives."""
+    return message.stop == "stop" and any(
+        part.__class__ is Call and part.runs_on_client for part in message.parts
     )
-    return replace(read, messages=messages, source=source)
 
 
 def _with_tool_stop(message: Message) -> Message:
-    """An answer with calls of the client stopped for them, whatever reason its server gives."""
-    if message.stop != "stop" or not any(
-        part.__class__ is Call and part.runs_on_client for part in message.parts
-    ):
-        return message
-    return replace(message, stop="tool")
+    return replace(message, stop="tool") if _stops_for_calls(message) else message
 
 
 def encode(

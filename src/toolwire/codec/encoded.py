@@ -80,21 +80,17 @@ def write(conversation: Conversation, target: Wire, context: EncodeContext) -> E
     Raises:
         UsageError: A value is nested too deeply.
     """
-    context.native = conversation.wire == target.name and conversation.kind == context.kind
-    if context.native and conversation.source.messages is not None:
-        context.unedited = PartSet(conversation.source.messages)
+    if conversation.wire == target.name and conversation.kind == context.kind:
+        context.native = True
+        if conversation.source.messages is not None:
+            context.unedited = PartSet(conversation.source.messages)
     if context.kind == "response":
         context.messages = conversation.messages
     try:
         body = target.write(conversation, context)
     except RecursionError:
         raise UsageError("nested too deeply", wire=target.name) from None
-    ids = IdMap()
-    forms = context.call_forms or context.result_forms
-    if context.sent_ids or context.names or forms or context.defaults:
-        names = {new: old for old, new in context.names.items()}
-        ids = IdMap(
-            context.sent_ids, names, context.call_forms, context.result_forms, context.defaults
-        )
+    names = {new: old for old, new in context.names.items()} if context.names else {}
+    ids = IdMap(context.sent_ids, names, context.call_forms, context.result_forms, context.defaults)
     losses = list(dict.fromkeys(context.losses)) if context.losses else []
     return Encoded(body, losses, ids)

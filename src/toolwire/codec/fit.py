@@ -61,10 +61,17 @@ def fit(
     names: dict[str, str] = {}
     if conversation.wire != target.name or reverse_map.names:
         names = _fit_tool_names(conversation, seen, profile, rules, reverse_map)
-    context = EncodeContext(target.name, kind, ids=ids, names=names, reverse_map=reverse_map)
-    context.results = seen.results
-    context.assistant_content = profile.assistant_content
-    context.extra_settings = profile.takes_extra_settings
+    context = EncodeContext(
+        target.name,
+        kind,
+        ids=ids,
+        names=names,
+        reverse_map=reverse_map,
+        results=seen.results,
+        assistant_content=profile.assistant_content,
+        extra_settings=profile.takes_extra_settings,
+        losses=lowering.losses,
+    )
     if profile.has_id_field:
         context.needs_minted_ids = partial(
             needs_minted_ids,
@@ -86,7 +93,6 @@ def fit(
             wire=target.name,
             policy=cache_breakpoints if kind == "request" else "keep",
         )
-    context.losses = lowering.losses
     if ids is not None and reverse_map.ids:
         for call in seen.calls:
             if call.id in reverse_map.ids and ids.get(call) != reverse_map.ids[call.id]:
