@@ -8,6 +8,8 @@ a well-formed history pays for this pass only. This module knows no rule and no 
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from toolwire.conversation.json import SurrogateBytes
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartSet
@@ -97,32 +99,21 @@ SERVER_TOOL_IDS = ("srvtoolu_", "mcptoolu_")
 REASONING_SETTINGS = ("effort", "budget")
 
 
-class Observations:
+class Observations(Struct, eq=False):
     """What one pass over a conversation saw."""
 
-    __slots__ = (
-        "call_ids",
-        "calls",
-        "flags",
-        "leftovers",
-        "names",
-        "native_server_calls",
-        "results",
-    )
-
-    def __init__(self) -> None:
-        self.flags = ALL
-        self.calls: list[Call] = []
-        """Every call whose id may have to be fitted to the target."""
-        self.call_ids: list[str] = []
-        """The ids of these calls, in order."""
-        self.names: set[str] = set()
-        """The names of the tools that these calls use."""
-        self.native_server_calls: list[Call] = []
-        """Calls that the target's own provider ran: they are written back as they are."""
-        self.results: list[Result] = []
-        self.leftovers: list[Traceable] = []
-        """What has a signature, or fields that only its own wire knows."""
+    flags: int
+    calls: list[Call]
+    """Every call whose id may have to be fitted to the target."""
+    results: list[Result]
+    leftovers: list[Traceable]
+    """What has a signature, or fields that only its own wire knows."""
+    call_ids: list[str] = []
+    """The ids of these calls, in order."""
+    names: set[str] = set()
+    """The names of the tools that these calls use."""
+    native_server_calls: list[Call] = []
+    """Calls that the target's own provider ran: they are written back as they are."""
 
     def holds(self, flags: int) -> bool:
         """True if all of these properties hold."""
@@ -136,8 +127,9 @@ class Observations:
 
 def observe(conversation: Conversation, target: str) -> Observations:
     """Look at every part of a conversation that goes to the wire `target`."""
-    observations = Observations()
-    calls, results, leftovers = observations.calls, observations.results, observations.leftovers
+    calls: list[Call] = []
+    results: list[Result] = []
+    leftovers: list[Traceable] = []
     texts: list[str] = []
     missing = 0
     """The properties that do not hold."""
@@ -148,11 +140,8 @@ def observe(conversation: Conversation, target: str) -> Observations:
     for message in conversation.messages:
         role, parts, source = message.role, message.parts, message.source
         raw = source.raw
-        if message.wire == target:
-            is_foreign = False
-            missing |= Observation.OTHER_WIRE
-        else:
-            is_foreign = True
+        is_foreign = message.wire != target
+        if is_foreign:
             spec = source.spec
             if (
                 type(raw) is dict
@@ -161,6 +150,8 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 and not spec.clean(raw)
             ):
                 leftovers.append(message)
+        else:
+            missing |= Observation.OTHER_WIRE
         if role == "system":
             if not is_start:
                 missing |= Observation.PLAIN
@@ -200,12 +191,13 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 if pending:
                     missing |= Observation.RESULTS_IN_PLACE
             if is_foreign:
-                part_source = part.source
-                block = part_source.raw
                 if part.signature is not None:
                     leftovers.append(part)
-                elif type(block) is dict and block is not raw:
-                    spec = part_source.spec
+                    continue
+                source = part.source
+                block = source.raw
+                if type(block) is dict and block is not raw:
+                    spec = source.spec
                     if (
                         spec is not None
                         and (spec.inner or not spec.keys.issuperset(block))
@@ -235,6 +227,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
             missing |= Observation.NO_BLANK_TEXT
     if "" in texts or any(map(str.isspace, texts)):
         missing |= Observation.NO_BLANK_TEXT
+    observations = Observations(ALL, calls, results, leftovers)
     if calls or results:
         missing |= _observe_calls(conversation, target, observations)
     missing |= _observe_settings(conversation, target, observations)
@@ -261,31 +254,34 @@ def is_left_out(message: Message) -> bool:
     """True for a message without anything that another wire can hold: no parts, empty texts, blocks
     of an unknown type, hidden reasoning.
     """
-    return all(
-        isinstance(part, Opaque) or (isinstance(part, Text | Reasoning) and not part.text)
-        for part in message.parts
-    )
+    for part in message.parts:
+        if isinstance(part, (Text, Reasoning)):
+            if part.text:
+                return False
+        elif not isinstance(part, Opaque):
+            return False
+    return True
 
 
 def _observe_calls(conversation: Conversation, target: str, observations: Observations) -> int:
     """The properties of calls, and of who runs them, that do not hold."""
     missing = 0
     for call in observations.calls:
-        if call.executor != "client":
-            missing |= _BROKEN_BY_SERVER_CALLS
-        elif call.family == APPROVAL:
-            missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
-        if call.args.content.__class__ is str:
-            missing |= _observe_arguments(call.args.content)
+        arguments = call.args.content
+        if arguments.__class__ is str:
+            if arguments[:1] != "{":
+                missing |= Observation.OBJECT_ARGUMENTS
+            if "\\ud" in arguments or "\\uD" in arguments:
+                missing |= Observation.WHOLE_CHARACTERS
         if call.origin != "wire" or call.item is not None or call.id.isdecimal():
             missing |= Observation.WIRE_IDS
+        if call.executor != "client" or call.family == APPROVAL:
+            missing |= _broken_by_executor(call)
     for result in observations.results:
         if result.origin != "wire" or result.call_id.isdecimal():
             missing |= Observation.WIRE_IDS
-        if result.executor != "client":
-            missing |= _BROKEN_BY_SERVER_CALLS
-        elif result.family == APPROVAL:
-            missing |= Observation.NO_SERVER_TOOLS | Observation.PLAIN
+        if result.executor != "client" or result.family == APPROVAL:
+            missing |= _broken_by_executor(result)
     if missing & Observation.NO_SERVER_TOOLS:
         messages = conversation.messages
         observations.native_server_calls = native_calls(messages, target, executor="provider")
@@ -304,14 +300,11 @@ def _observe_calls(conversation: Conversation, target: str, observations: Observ
     return missing
 
 
-def _observe_arguments(text: str) -> int:
-    """The properties that arguments sent as text do not have."""
-    missing = 0
-    if text[:1] != "{":
-        missing |= Observation.OBJECT_ARGUMENTS
-    if "\\ud" in text or "\\uD" in text:
-        missing |= Observation.WHOLE_CHARACTERS
-    return missing
+def _broken_by_executor(part: Call | Result) -> int:
+    """The properties that do not hold if a provider runs a tool, or waits for an approval to."""
+    if part.executor != "client":
+        return _BROKEN_BY_SERVER_CALLS
+    return Observation.NO_SERVER_TOOLS | Observation.PLAIN
 
 
 _BROKEN_BY_SERVER_CALLS = (

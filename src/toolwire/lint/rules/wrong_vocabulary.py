@@ -193,7 +193,7 @@ def _with_parts(message: Message, parts: tuple[Part, ...]) -> Message:
 def _with_known_roles(facts: Facts) -> FixedBody | None:
     """The body with the roles of the wire."""
     roles = foreign_roles(facts)
-    changes = [((*path, "role"), f"the role is `{role}` now") for path, role in roles]
+    changes = [((*path, "role"), f"changed the role to `{role}`") for path, role in roles]
     return FixedBody(with_roles(facts.body, roles), tuple(changes)) if changes else None
 
 
