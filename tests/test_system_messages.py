@@ -78,8 +78,8 @@ def test_a_late_system_message_keeps_its_role_or_is_marked(source: str, target: 
         assert not [loss for loss in encoded.losses if "system message" in loss.reason]
     else:
         assert found == ("user", MARKED)
-        told = [*(loss.reason for loss in encoded.losses), *(c.message for c in encoded.changes)]
-        assert [text for text in told if "system message in mid-conversation" in text]
+        reports = [*(loss.reason for loss in encoded.losses), *(c.message for c in encoded.changes)]
+        assert [text for text in reports if "system message" in text]
     assert check(encoded.body, wire, target=target) == []
 
 
