@@ -38,6 +38,16 @@ def test_a_request_and_its_answer_pass_byte_for_byte(wire: str) -> None:
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic"])
+def test_a_question_about_tokens_and_signatures_passes_byte_for_byte(wire: str) -> None:
+    path, body = ASKED[wire]
+    text = 'What is tw1.abc? And {"signature": ""}, or "redacted_thinking"?'
+    raw = odd({**body, "messages": [{"role": "user", "content": text}]})
+    with scripted_gateway(wire, answers(WHOLE[wire])) as gw:
+        httpx.post(gw.url + path, content=raw, headers={"content-type": "application/json"})
+        assert gw.up.got[0].body == raw
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "anthropic"])
 def test_a_stream_passes_byte_for_byte_wherever_it_is_cut(wire: str) -> None:
     path, body = ASKED[wire]
     whole = b": a comment\r\n\r\n" + b"".join(

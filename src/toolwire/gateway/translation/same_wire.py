@@ -8,7 +8,8 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from toolwire.codec import decode_in_full, resolve
-from toolwire.conversation.json import JSON, Object, dump, load, put
+from toolwire.conversation.json import Object, dump, load, put
+from toolwire.conversation.model import Conversation
 from toolwire.errors import DecodeError
 from toolwire.gateway.translation.call_ids import StrippedRequest
 from toolwire.gateway.translation.upstream_request import UpstreamRequest, replaces_functions
@@ -42,36 +43,36 @@ def read_routing_fields(raw: bytes, wire: str) -> Object:
 
 
 def forward_unchanged(
-    request: StrippedRequest, wire: str, target: str, *, model: str, model_decides_repair: bool
+    request: StrippedRequest,
+    conversation: Conversation,
+    target: str,
+    *,
+    model: str,
+    model_decides_repair: bool,
 ) -> UpstreamRequest:
     """A request to a model of the client's own wire: the bytes of the client if possible, under the
     name that the provider has for the model.
 
     Args:
         request: the request of the client.
-        wire: the wire of both sides.
+        conversation: what it says.
         target: the profile of the provider.
         model: the provider's name of the model.
         model_decides_repair: True if the rules of the profile depend on the name of the model.
     """
-    raw = request.raw
-    client_body, _ = load(raw, wire) if model_decides_repair else (None, raw)
-    given: JSON | bytes = raw
-    renames = isinstance(client_body, dict) and client_body.get("model") != model
+    raw, wire = request.raw, conversation.wire
+    client_body = conversation.source.body
+    assert isinstance(client_body, dict)
+    renames = model_decides_repair and client_body.get("model") != model
     if renames:
-        given = put(client_body, ("model",), model)
-    conversation = decode_in_full(given, wire)
+        conversation = decode_in_full(put(client_body, ("model",), model), wire)
     profile = resolve(target)[1]
     repaired = repair_and_write(conversation, profile, abandon_pending=True, only_changes=True)
     paired_by_order = request.paired_by_order(conversation)
-    if isinstance(client_body, dict) and renames:
-        body = repaired.body if repaired.changes else client_body
-        assert isinstance(body, dict)
-        if "model" not in client_body:
-            body = {key: value for key, value in body.items() if key != "model"}
-    else:
-        body, client_body = repaired.body, conversation.source.body
-        assert isinstance(body, dict) and isinstance(client_body, dict)
+    body = client_body if renames and not repaired.changes else repaired.body
+    assert isinstance(body, dict)
+    if renames and "model" not in client_body:
+        body = {key: value for key, value in body.items() if key != "model"}
     if repaired.changes:
         return UpstreamRequest(
             body={**body, "model": model} if "model" in body else body,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 
 from msgspec import UNSET
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from toolwire.gateway.translation.continuation_tokens import PREFIX
 _BASE64_PREFIX = b64encode(PREFIX.encode()).decode()[:5]
 """The start of a token where the wire requires base64."""
 _PREFIX_BYTES, _BASE64_PREFIX_BYTES = PREFIX.encode(), _BASE64_PREFIX.encode()
+_PARTS_WITH_TOKEN = (Reasoning, Opaque)
 _TOKEN_AT_END = re.compile(rf"\s*({re.escape(PREFIX)}[\w=-]+)\s*\Z", re.ASCII)
 _EMPTY_SIGNATURE = re.compile(rb'"signature"\s*:\s*""')
 
@@ -28,7 +30,26 @@ def may_contain_token(raw: bytes) -> bool:
 
 def may_contain_unsigned_reasoning(raw: bytes) -> bool:
     """False if a request body certainly has no reasoning with an empty signature."""
-    return b'"signature"' in raw and _EMPTY_SIGNATURE.search(raw) is not None
+    return _EMPTY_SIGNATURE.search(raw) is not None
+
+
+def has_place_for_token(message: Message) -> bool:
+    """False if a message has neither a part nor a field that could hold a token."""
+    if message.role != "assistant":
+        return False
+    for part in message.parts:
+        if part.signature is not None or part.__class__ in _PARTS_WITH_TOKEN:
+            return True
+    return isinstance(message.raw, dict) and TOKEN_FIELD in message.raw
+
+
+def has_reasoning(messages: Sequence[Message]) -> bool:
+    """True if a message holds reasoning."""
+    for message in messages:
+        for part in message.parts:
+            if part.__class__ is Reasoning:
+                return True
+    return False
 
 
 def extract_tokens(message: Message) -> tuple[Message, list[tuple[int, str]]]:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire.codec import decode, encode, resolve
+from toolwire.codec import decode, decode_in_full, encode, resolve
 from toolwire.conversation.json import JSON, Object, dump, load, parse_body
 from toolwire.conversation.model import Conversation, Loss, Setting, Tool, Usage, real_losses
 from toolwire.conversation.parts import Message, Pair
@@ -39,6 +39,8 @@ from toolwire.gateway.translation.sampling import (
 from toolwire.gateway.translation.token_extraction import (
     disown_unsigned_reasoning,
     extract_tokens,
+    has_place_for_token,
+    has_reasoning,
     may_contain_token,
     may_contain_unsigned_reasoning,
 )
@@ -91,6 +93,7 @@ class Translator:
     may use it at once."""
 
     __slots__ = (
+        "_client_capabilities",
         "_limits",
         "_model_decides",
         "_reasoning_model",
@@ -125,6 +128,7 @@ class Translator:
         self.cache_breakpoints: BreakpointPolicy = cache_breakpoints
         self.sampling_fields = sampling_fields
         self.same_wire = api.wire == wire.name
+        self._client_capabilities = resolve(api.wire)[0].capabilities
         self._limits = limited_settings(profile)
         pattern = profile.reasoning_models
         self._reasoning_model = bool(pattern) and re.search(pattern, model) is not None
@@ -148,15 +152,17 @@ class Translator:
             DecodeError: the body is not one of the client's wire.
             UsageError: only the provider's own server could answer the request.
         """
-        if self._may_pass_unchanged(raw) and not tools:
+        stripped = self._strip(raw)
+        conversation = self._decode(stripped)
+        if not tools and self._may_pass_unchanged(raw, conversation):
             return forward_unchanged(
-                self._strip(raw),
-                self.wire,
+                stripped,
+                conversation,
                 self.target,
                 model=self.model,
-                model_decides_repair=self._model_decides or self._is_bound(raw),
+                model_decides_repair=self._model_decides or self._is_bound(conversation),
             )
-        request = self.read_request(raw)
+        request = self._complete(raw, stripped, conversation)
         conversation = request.conversation
         if tools:
             conversation = replace(conversation, tools=(*conversation.tools, *tools))
@@ -174,25 +180,37 @@ class Translator:
             return StrippedRequest(raw, losses=losses)
         return replace(remove_minted_ids(raw, self.wire), losses=losses)
 
-    def _is_bound(self, raw: bytes) -> bool:
-        """True if a request may hold reasoning that only the model that signed it accepts."""
-        if not self.profile.signing_models:
-            return False
-        return b'"signature"' in raw or b'"redacted_thinking"' in raw
+    def _decode(self, stripped: StrippedRequest) -> Conversation:
+        conversation = decode_in_full(stripped.raw, self.api.wire)
+        if not isinstance(conversation.source.body, dict):
+            raise DecodeError(NOT_AN_OBJECT, wire=self.api.wire)
+        return conversation
 
-    def _may_pass_unchanged(self, raw: bytes) -> bool:
-        if not self.same_wire or self.settings or may_contain_token(raw):
+    def _is_bound(self, conversation: Conversation) -> bool:
+        """True if a request may hold reasoning that only the model that signed it accepts."""
+        return bool(self.profile.signing_models) and has_reasoning(conversation.messages)
+
+    def _may_pass_unchanged(self, raw: bytes, conversation: Conversation) -> bool:
+        if not self.same_wire or self.settings or _may_hold_token(raw, conversation):
             return False
-        return not (self.api.signs_reasoning and may_contain_unsigned_reasoning(raw))
+        return not (
+            self.api.signs_reasoning
+            and has_reasoning(conversation.messages)
+            and may_contain_unsigned_reasoning(raw)
+        )
 
     def read_request(self, raw: bytes) -> ClientRequest:
         """A request as a conversation, with the turns of its continuation tokens. Raises as
         `request` does."""
         stripped = self._strip(raw)
-        conversation = decode(stripped.raw, self.api.wire)
+        return self._complete(raw, stripped, self._decode(stripped))
+
+    def _complete(
+        self, raw: bytes, stripped: StrippedRequest, conversation: Conversation
+    ) -> ClientRequest:
+        """A request with the turns of its continuation tokens and the settings of the model."""
         body = conversation.source.body
-        if not isinstance(body, dict):
-            raise DecodeError(NOT_AN_OBJECT, wire=self.api.wire)
+        assert isinstance(body, dict)
         reason = None if self.same_wire else self.api.provider_only(body)
         if reason is not None:
             raise UsageError(
@@ -201,7 +219,7 @@ class Translator:
         messages, restored = conversation.messages, 0
         if self.same_wire and self.api.signs_reasoning:
             messages = tuple(map(disown_unsigned_reasoning, messages))
-        if may_contain_token(raw):
+        if _may_hold_token(raw, conversation):
             messages, restored = self._restore(messages)
         settings = {**conversation.settings, **self.settings}
         if "model" in settings or not self.same_wire or self._model_decides:
@@ -246,7 +264,9 @@ class Translator:
             sampling = sampling_settings(settings, self.sampling_fields, body)
             if sampling:
                 losses = losses_without(losses, sampling, settings)
-            body = {**body, **self._reasoning_fields(body), **sampling}
+            added = {**self._reasoning_fields(body), **sampling}
+            if added:
+                body = {**body, **added}
             custom_tools = frozenset(
                 [tool.name for tool in original.tools if tool.kind == "custom"]
             )
@@ -355,8 +375,7 @@ class Translator:
         if self.same_wire:
             return False
         wants_reasoning = bool(self.profile.reasoning_to_return)
-        client = resolve(self.api.wire)[0].capabilities
-        return needs_token(turn, client, unsigned_reasoning=wants_reasoning)
+        return needs_token(turn, self._client_capabilities, unsigned_reasoning=wants_reasoning)
 
     def token(self, turn: Sequence[Message], request: UpstreamRequest) -> str:
         """The continuation token of a turn that was streamed. What the client assembles equals what
@@ -378,6 +397,11 @@ class Translator:
         """The media type of the model's streams."""
         stream = resolve(self.target)[0].stream
         return stream.media if stream is not None else ""
+
+
+def _may_hold_token(raw: bytes, conversation: Conversation) -> bool:
+    """False if no message of the model has a continuation token."""
+    return any(map(has_place_for_token, conversation.messages)) and may_contain_token(raw)
 
 
 def _without_source(response: Conversation) -> Conversation:
