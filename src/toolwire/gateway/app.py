@@ -69,7 +69,9 @@ from toolwire.server.cors import CorsPolicy
 from toolwire.tools.registry import ToolSource
 
 _log = logging.getLogger("toolwire.gateway")
-_WITHOUT_MODEL = ("list_models", "get_model", "show_model", "get_version", *OF_STORED_RESPONSES)
+_WITHOUT_MODEL = frozenset(
+    ("list_models", "get_model", "show_model", "get_version", *OF_STORED_RESPONSES)
+)
 """Operations that no model takes part in."""
 _CLOSED_MOCK_URL = "http://127.0.0.1:9"
 """Stands for the address of the mock before the gateway is open."""

@@ -12,7 +12,7 @@ from toolwire.gateway.translation.same_wire import read_routing_fields
 from toolwire.server.asgi import BodyError
 
 _MAX_LISTED_MODELS = 20
-_WITHOUT_BODY = ("list_models", "get_version", *OF_STORED_RESPONSES)
+_WITHOUT_BODY = frozenset(("list_models", "get_version", *OF_STORED_RESPONSES))
 _BODY_ERRORS: dict[BodyError, tuple[str, int]] = {
     "large": ("The request body is larger than [server] max_body_mb.", 413),
     "slow": ("The request body arrived too slowly.", 408),

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.streaming.events import Chunk
@@ -87,11 +88,12 @@ class ResponseIdentity(Struct, frozen=True, kw_only=True):
     """True if the time is a text, not seconds."""
     content: str = ""
     """The list that is empty in an event before the response, which may lack its id."""
+    names: tuple[str, ...] = ()
+    """The names of the fields that the API has."""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the fields that the API has."""
-        return tuple(name for name in (self.id, self.model, self.time) if name)
+    def __post_init__(self) -> None:
+        names = tuple(name for name in (self.id, self.model, self.time) if name)
+        force_setattr(self, "names", names)
 
 
 class ClientApi(Struct, frozen=True, kw_only=True):

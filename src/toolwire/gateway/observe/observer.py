@@ -181,6 +181,12 @@ class Observer:
             output_tokens[0] += record.usage.output or 0
         if not record.upstream and record.status >= 400:
             metrics.add("rejected_total", str(record.status))
+        if record.changes or record.losses or record.tools or record.client_disconnected:
+            self._count_events(record, upstream)
+
+    def _count_events(self, record: RequestRecord, upstream: str) -> None:
+        """Count what happens in few requests only."""
+        metrics = self.metrics
         for rule in dict.fromkeys(record.changes):
             metrics.add("repairs_total", rule, upstream)
         for loss in record.losses:
