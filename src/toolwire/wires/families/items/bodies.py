@@ -98,8 +98,9 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         entries = list_at(self.name, body, ("tools",)) if body.get("tools") is not None else []
         settings = read_settings(REQUEST, body, keys(*known))
         tools = read_tools(self.name, entries, ("tools",), index.unknown_fields)
-        if isinstance(history, list):
-            tools += read_added_tools(self.name, history, index.unknown_fields)
+        if isinstance(history, list) and index.tools_items:
+            positions = index.tools_items
+            tools += read_added_tools(self.name, history, positions, index.unknown_fields)
         messages = _qualify_repeated_names(messages, tools)
         values = settings.values
         if "choice" in values:

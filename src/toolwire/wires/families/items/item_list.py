@@ -77,13 +77,12 @@ class ItemListWriter:
 
     def write_message(self, message: Message) -> None:
         """Add the items of a message."""
-        native, parts = message.wire == self.context.wire, message.parts
-        if native and isinstance(message.raw, dict):
+        native, parts, raw = message.wire == self.context.wire, message.parts, message.source.raw
+        if native and isinstance(raw, dict):
             item = patch_message(message, self.context, self._read_message)
-            plain = all(isinstance(part, Text | Media | Opaque) for part in parts)
-            if isinstance(item, UnsetType) and plain:
+            if isinstance(item, UnsetType) and all(map(_is_content, parts)):
                 content = [block for part in parts for block in self.patch_blocks(part)]
-                item = {**message.raw, "content": content}
+                item = {**raw, "content": content}
             if not isinstance(item, UnsetType):
                 self.items.append(item)
                 return
@@ -95,13 +94,13 @@ class ItemListWriter:
         sources = [self._source_item(part) for part in parts]
         start = 0
         while start < len(parts):
-            source, path = sources[start], parts[start].path[:2]
+            source, path = sources[start], parts[start].source.path[:2]
             end = start + 1
             while (
-                source is not None
-                and end < len(parts)
+                end < len(parts)
+                and source is not None
                 and sources[end] is source
-                and parts[end].path[:2] == path
+                and parts[end].source.path[:2] == path
             ):
                 end += 1
             self.prepare_parts(path)
@@ -201,3 +200,7 @@ class ItemListWriter:
         if self.content:
             self.items.append(self.write_content(self.content))
             self.content = []
+
+
+def _is_content(part: Part) -> bool:
+    return isinstance(part, (Text, Media, Opaque))

@@ -129,10 +129,13 @@ class ItemWriter(ItemListWriter):
                 self.add_item(self.tools_items.pop(item_path))
 
     def finish_item(self, item: Object, parts: tuple[Part, ...]) -> None:
-        if not read_id(item.get("call_id"))[0]:
-            self.without_call_id |= {
-                part.id for part in parts if isinstance(part, Call) and part.origin != "wire"
-            }
+        for part in parts:
+            if (
+                part.__class__ is Call
+                and part.origin != "wire"
+                and not read_id(item.get("call_id"))[0]
+            ):
+                self.without_call_id.add(part.id)
 
     # --- new parts, and parts of other wires ---
 
@@ -181,10 +184,7 @@ class ItemWriter(ItemListWriter):
     # --- calls ---
 
     def write_call(self, call: Call) -> JSON:
-        if call.family == "custom" or self.context.call_form(call).family == "custom":
-            spec = CUSTOM
-        else:
-            spec = self._special_spec(call) or FUNCTION
+        spec = self.call_spec(call)
         assert spec.write is not None
         item = spec.write(call, self.context)
         assert isinstance(item, dict)
@@ -208,6 +208,12 @@ class ItemWriter(ItemListWriter):
             **needs.fields,
             "status": "completed",
         }
+
+    def call_spec(self, call: Call) -> Block:
+        """The spec of the item that a call becomes."""
+        if call.family == "custom" or self.context.call_form(call).family == "custom":
+            return CUSTOM
+        return self._special_spec(call) or FUNCTION
 
     def _special_spec(self, call: Call) -> Block | None:
         """The spec of a call that has a type of its own on wires of this shape, if its results can

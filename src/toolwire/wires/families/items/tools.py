@@ -135,13 +135,14 @@ def read_tools(
     ]
 
 
-def read_added_tools(wire: str, items: list[JSON], unknown: list[JsonPath]) -> list[Tool]:
-    """The tools that items of a history define."""
+def read_added_tools(
+    wire: str, items: list[JSON], positions: Iterable[int], unknown: list[JsonPath]
+) -> list[Tool]:
+    """The tools that items at some positions of a history define."""
     return [
         tool
-        for i, item in enumerate(items)
-        if isinstance(item, dict) and item.get("type") == TOOLS_ITEM.name
-        for tool in read_tools(wire, tools_in_item(item) or [], ("input", i, "tools"), unknown)
+        for i in positions
+        for tool in read_tools(wire, tools_in_item(items[i]) or [], ("input", i, "tools"), unknown)
     ]
 
 

@@ -52,7 +52,14 @@ EMPTY_MESSAGE = Block("message", part=Text, write=_write_empty)
 class CallIndex:
     """The calls read so far: results without an id, name or executor take it from their call."""
 
-    __slots__ = ("_by_id", "_by_item", "_in_namespaces", "_open_searches", "unknown_fields")
+    __slots__ = (
+        "_by_id",
+        "_by_item",
+        "_in_namespaces",
+        "_open_searches",
+        "tools_items",
+        "unknown_fields",
+    )
 
     def __init__(self) -> None:
         self._by_id: dict[str, Call] = {}
@@ -61,6 +68,8 @@ class CallIndex:
         """Tool searches without a call id that have no result yet."""
         self._in_namespaces: dict[str, set[str]] = {}
         """Qualified names of tools in namespaces, by the name without the namespace."""
+        self.tools_items: list[int] = []
+        """The positions of the items that define tools."""
         self.unknown_fields: list[JsonPath] = []
         """Paths of item fields that are part of no part, and that other wires cannot hold."""
 
@@ -142,6 +151,7 @@ class ItemReader(Struct, frozen=True, eq=False):
                     index.unknown_fields += _unknown_fields(item, path, self.message_spec(item))
             elif self.defines_tools(item, key):
                 index.unknown_fields += _unknown_fields(item, path, TOOLS_ITEM)
+                index.tools_items.append(i)
                 yield None, ()
                 continue
             else:
@@ -207,8 +217,9 @@ class ItemReader(Struct, frozen=True, eq=False):
                 source = Source(path=parts[0].path[:2])
                 messages.append(Message(role, tuple(parts), wire=self.name, source=source))
                 parts.clear()
-            messages.extend(tools_items)
-            tools_items.clear()
+            if tools_items:
+                messages.extend(tools_items)
+                tools_items.clear()
 
         for i, (item_role, item_parts) in enumerate(self.read_items(items, key, index)):
             if item_role in ("user", "system"):
