@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Part, Reasoning, Text
 from toolwire.streaming.events import Event, PartComplete, PartDelta, PartEnd, PartStart
-from toolwire.wires.engine.stream import StreamReader
+from toolwire.wires.engine.stream import StreamReader, copy_json
 
 
 class OpenText(Struct, eq=False):
@@ -67,7 +67,7 @@ class PartSequence:
         """Add a part that is complete."""
         out = self.close()
         if self.keep:
-            self.blocks.append(block)
+            self.blocks.append(copy_json(block))
         return [*out, PartComplete(self.reader.identify(part), self.choice)]
 
     def close(self, *, cut: bool = False, signature: str | None = None) -> list[Event]:

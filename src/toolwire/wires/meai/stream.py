@@ -171,7 +171,7 @@ class MeaiReader(TurnStreamReader):
         self.last_error = block if kind == "error" else None
         out = self.close_text()
         if not self.ignored:
-            return out + self.parts.add(part, copy_json(block))
+            return out + self.parts.add(part, block)
         self.parts.blocks.append(copy_json(block))
         return out
 

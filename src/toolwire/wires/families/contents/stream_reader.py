@@ -83,13 +83,15 @@ class PartStream(PartSequence):
                 kind = "thought" if block.get("thought") is True else "text"
                 return self.read_text(text, kind, block=block, path=path)
             call = get_field(block, "functionCall")
-            if isinstance(call, dict):
+            if isinstance(call, dict) and (
+                self._call is not None or not _PARTIAL_CALL.isdisjoint(call)
+            ):
                 events = self._read_partial_call(block, call, path)
                 if events is not None:
                     return events
         if not isinstance(block, dict):
             return [*self.close(), Unsupported(path, "not a part")]
-        return self.add(self._parts.read_part(block, path), copy_json(block))
+        return self.add(self._parts.read_part(block, path), block)
 
     def read_text(self, text: str, kind: str, *, block: Object, path: JsonPath) -> list[Event]:
         """The events of a piece of text; an empty one closes the open part."""

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from toolwire.conversation.id_map import PLAIN_CALL
 from toolwire.conversation.json import JSON, Object
-from toolwire.conversation.parts import Call, Message, Part
+from toolwire.conversation.parts import Call, Message, Part, Source
 from toolwire.streaming.accumulate import with_text
 from toolwire.streaming.events import Chunk, MessageStart, PartEnd, StreamError
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -58,6 +58,10 @@ _GROWTH = {
     "function_call": _growth("function_call_arguments"),
     "custom_tool_call": _growth("custom_tool_call_input"),
 }
+
+
+_STREAMED = Source()
+"""The source of a message that holds one part of a stream."""
 
 
 def _growth_of(item: Object) -> _Growth | None:
@@ -108,7 +112,7 @@ class ItemStreamWriter(SequentialWriter):
     def _item(self, part: Part) -> Object | None:
         """A part as the next item of the output; None if a body has none for it."""
         writer = ItemWriter(self._bodies, self.context, first_index=len(self._output))
-        items = writer.write_items((Message("assistant", (part,)),))
+        items = writer.write_items((Message("assistant", (part,), source=_STREAMED),))
         return items[0] if items and isinstance(items[0], dict) else None
 
     # --- the response ---
@@ -153,10 +157,14 @@ class ItemStreamWriter(SequentialWriter):
         """True for a call whose type has no deltas, or is known only from an earlier encoding."""
         if not isinstance(part, Call):
             return False
-        item = self._item(part)
-        if item is None or _growth_of(item) is None:
+        if self.context.call_form(part) != PLAIN_CALL:
             return True
-        return self.context.call_form(part) != PLAIN_CALL
+        writer = ItemWriter(self._bodies, self.context, first_index=len(self._output))
+        return writer.call_spec(part).name not in _GROWTH and self._is_whole(part)
+
+    def _is_whole(self, part: Part) -> bool:
+        item = self._item(part)
+        return item is None or _growth_of(item) is None
 
     def open_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
         part = queued.part if isinstance(queued.part, Call) else with_text(queued.part, text)

@@ -73,7 +73,7 @@ class TurnStreamReader(StreamReader):
         """The events of a part that was read from a block."""
         if isinstance(part, Text | Reasoning) and isinstance(part.spec, Block):
             return self.read_text(part, part.spec, block, first=first)
-        return [*self.close_text(), *self.parts.add(part, copy_json(block))]
+        return [*self.close_text(), *self.parts.add(part, block)]
 
     def read_text(
         self, part: Text | Reasoning, spec: Block, block: Object, *, first: bool
