@@ -153,21 +153,21 @@ def argument_faults(facts: Facts) -> list[ArgumentFault]:
 def _faults_in_body(facts: Facts, wants: str) -> Iterator[ArgumentFault]:
     """Faults of arguments in the body of the target's own wire."""
     for call in facts.calls:
-        spec = call.spec
+        block, spec = call.source.raw, call.source.spec
         if (
             not isinstance(spec, Block)
             or spec.family not in _FUNCTION_FAMILIES
-            or not isinstance(call.raw, dict)
+            or not isinstance(block, dict)
         ):
             continue
         field = _argument_field(spec)
-        if field is None or _has_expected_type(call.raw, field, wants):
+        if field is None or _has_expected_type(block, field, wants):
             continue
-        path, raw = _read_field(call.raw, field.path)
+        path, raw = _read_field(block, field.path)
         if raw.__class__ is dict and not field.is_text:
             continue
         if isinstance(raw, UnsetType):
-            if not isinstance(get(call.raw, path[:-1]), dict):
+            if not isinstance(get(block, path[:-1]), dict):
                 continue
             raw = None
         if raw is None and not field.is_text and not facts.profile.requires_arguments:

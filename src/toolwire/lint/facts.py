@@ -12,9 +12,9 @@ from itertools import chain
 from msgspec import Struct
 
 from toolwire.conversation.id_rules import invalid_ids
-from toolwire.conversation.observations import SERVER_TOOL_IDS
+from toolwire.conversation.observations import SERVER_TOOL_IDS, Observation
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, Part, Result
+from toolwire.conversation.parts import Call, Opaque, Part, Result
 from toolwire.lint.memo import lazy_property
 from toolwire.lint.pair_facts import CallBatch, PairFacts, ToolTurn
 from toolwire.lint.positions import find_position_violations
@@ -80,8 +80,13 @@ class Facts(PairFacts):
             return False
         if any(self.body.get(key) for key in _SERVER_STATE_FIELDS):
             return True
-        parts = (part for message in self.messages for part in message.parts)
-        return any(getattr(part, "type", "") == "item_reference" for part in parts)
+        if self.observations.holds(Observation.PLAIN):  # every item has a known type
+            return False
+        return any(
+            isinstance(part, Opaque) and part.type == "item_reference"
+            for message in self.messages
+            for part in message.parts
+        )
 
     @lazy_property
     def server_calls_as_client(self) -> list[Call]:

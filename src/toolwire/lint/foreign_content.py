@@ -6,7 +6,7 @@ This module knows no rule and no wire.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from operator import is_
 
@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from toolwire.codec import read_body
 from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Media, Message, Opaque, Part, Result, Role
 from toolwire.errors import DecodeError
@@ -48,7 +49,16 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
     known_part = partial(_known_part, wire(facts.profile.wire).capabilities)
     if not facts.own_wire or facts.conversation.kind != "request":
         return found
-    for message in facts.messages:
+    messages: Sequence[Message] = facts.messages
+    if facts.observations.holds(Observation.PLAIN):  # every block has a known type
+        roles = facts.profile.accepted_roles
+        messages = [
+            message
+            for message in messages
+            if isinstance(raw := message.source.raw, dict)
+            and ("tool_calls" in raw or (roles and raw.get("role") not in roles))
+        ]
+    for message in messages:
         if _unread_messages(message):
             continue  # their role is the first to change
         calls = foreign_calls(message)
@@ -139,7 +149,7 @@ def _content_field(message: Message) -> list[Part]:
 
 def has_foreign_role(facts: Facts, message: Message) -> bool:
     """True if a message without results has a role that its provider does not know."""
-    accepted, raw = facts.profile.accepted_roles, message.raw
+    accepted, raw = facts.profile.accepted_roles, message.source.raw
     role = raw.get("role") if accepted and isinstance(raw, dict) else None
     if not isinstance(role, str) or role in accepted:
         return False
@@ -161,7 +171,7 @@ def foreign_call_ids(facts: Facts) -> set[str]:
 
 def foreign_calls(message: Message) -> list[Call]:
     """The calls in the field `tool_calls` of a message whose wire does not read it."""
-    raw = message.raw
+    raw = message.source.raw
     entries = raw.get("tool_calls") if isinstance(raw, dict) else None
     if not isinstance(entries, list) or any(part.__class__ is Call for part in message.parts):
         return []

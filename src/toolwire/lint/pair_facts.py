@@ -216,7 +216,7 @@ class PairFacts:
                     if index == n or part.origin == "minted":
                         return None
                     if call is not None:
-                        if not self._stay_together(call, part):
+                        if call.executor != part.executor and not self._stay_together(call, part):
                             return None
                         pairs_by_id.append((call, part))
                     elif self.conversation.ordered or self._calls_have_item_ids:
@@ -350,6 +350,8 @@ class PairFacts:
         batches: list[CallBatch] = []
         answered = 0
         for n, message in enumerate(self.messages):
+            if message.role != "assistant":
+                continue
             calls = tuple([part for part in message.parts if part.__class__ is Call])
             if calls:
                 results = tuple(self.results[answered : answered + len(calls)])

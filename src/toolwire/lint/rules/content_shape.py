@@ -56,6 +56,8 @@ _EMPTY_ERROR_TEXT = f"{MARK} the tool failed without a message"
 
 
 _NOTHING_BLANK = Observation.NO_BLANK_TEXT | Observation.NO_ERROR_RESULTS
+_NOTHING_EMPTY = Observation.NO_BLANK_TEXT | Observation.PLAIN
+"""There is no text without content, and no block of an unknown type, which may have no field."""
 
 
 class _Fault(Struct, frozen=True):
@@ -90,9 +92,11 @@ def _faults(facts: Facts) -> Iterator[_Fault]:
             yield from _content_as_text(message)
     if profile.empty_content == "null" and facts.own_wire:
         for message in facts.messages:
-            yield from _null_content(message)
-    elif profile.empty_content and (
-        facts.own_wire or not facts.observations.holds(Observation.NO_BLANK_TEXT)
+            raw = message.source.raw
+            if raw.__class__ is dict and raw.get("content") is None:
+                yield from _null_content(message, raw)
+    elif profile.empty_content and not facts.observations.holds(
+        _NOTHING_EMPTY if facts.own_wire else Observation.NO_BLANK_TEXT
     ):
         for message in facts.messages:
             yield from _empty_content(facts, message)
@@ -180,10 +184,9 @@ def _content_as_text(message: Message) -> Iterator[_Fault]:
 _CONTENT_FIELDS = ("content", "tool_calls", "function_call", "refusal", "audio")
 
 
-def _null_content(message: Message) -> Iterator[_Fault]:
+def _null_content(message: Message, raw: Object) -> Iterator[_Fault]:
     """Check for a message that is no result and has neither content nor what may replace it."""
-    raw = message.raw
-    if message.role == "tool" or not isinstance(raw, dict) or "role" not in raw:
+    if message.role == "tool" or "role" not in raw:
         return
     if all(raw.get(field) is None for field in _CONTENT_FIELDS):
         yield _Fault(
@@ -224,7 +227,7 @@ def _has_no_field(part: Part) -> bool:
 
 def _blank_text_in_result(result: Result) -> Iterator[_Fault]:
     """Check for blank texts in the list of a result, which may be wrapped in a field."""
-    fields, path = result.raw, result.path
+    fields, path = result.source.raw, result.source.path
     if isinstance(fields, dict) and "content" not in fields and len(fields) == 1:
         ((name, fields),) = fields.items()
         path = (*path, name)

@@ -28,8 +28,8 @@ def _paths(facts: Facts) -> list[JsonPath]:
         (*message.path, _FIELD)
         for message in facts.messages
         if message.role == "assistant"
-        and isinstance(message.raw, dict)
-        and message.raw.get(_FIELD) == []
+        and isinstance(raw := message.source.raw, dict)
+        and raw.get(_FIELD) == []
     ]
 
 

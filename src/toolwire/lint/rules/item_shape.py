@@ -31,11 +31,13 @@ _TEXT_TYPES = ("text", "input_text", "output_text")
 
 def _corrected(kind: str, item: Object) -> tuple[Object, list[str]]:
     """An item in the form that is accepted, and what was wrong."""
-    problems = [name for name in _NOT_NULL.get(kind, ()) if name in item and item[name] is None]
-    corrected = {name: value for name, value in item.items() if name not in problems}
-    texts = [f"{name} is null" for name in problems]
+    corrected, texts = item, []
+    if kind in _NOT_NULL and None in item.values():
+        problems = [name for name in _NOT_NULL[kind] if name in item and item[name] is None]
+        corrected = {name: value for name, value in item.items() if name not in problems}
+        texts = [f"{name} is null" for name in problems]
     if kind == "reasoning" and "summary" not in corrected:
-        corrected["summary"] = []
+        corrected = {**corrected, "summary": []}
         texts = texts or ["summary is missing"]
     content = item.get("content")
     if kind == "message" and isinstance(content, list):

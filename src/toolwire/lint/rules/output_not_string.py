@@ -149,17 +149,14 @@ def _invalid_outputs(facts: Facts) -> Iterable[tuple[Result, JsonPath, JSON | Un
     elif profile.item_id_prefixes or profile.arguments_format == "object":
         formats = _FORMATS
     for result in facts.results:
-        spec = result.spec
-        if (
-            result.executor != "client"
-            or not isinstance(spec, Block)
-            or spec.name not in formats
-            or not isinstance(result.raw, dict)
-        ):
+        raw, spec = result.source.raw, result.source.spec
+        if result.executor != "client" or not isinstance(spec, Block) or not isinstance(raw, dict):
+            continue
+        if spec.name not in formats:
             continue
         paths, convert = formats[spec.name]
-        path = paths[0] if paths[0][0] in result.raw else paths[-1]
-        value = get(result.raw, path)
+        path = paths[0] if paths[0][0] in raw else paths[-1]
+        value = get(raw, path)
         expected = convert(value)
         if expected is not value and expected != value and not isinstance(expected, UnsetType):
             yield result, (*result.path, *path), value, expected

@@ -20,7 +20,7 @@ from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, Message, Part, Result, Source
+from toolwire.conversation.parts import Call, FieldSpec, Message, Part, Result, Source
 from toolwire.lint.examples.blocks import (
     HI,
     assistant_blocks,
@@ -58,12 +58,17 @@ _ITEM_TYPES = ("function_call", "function_call_output")
 
 def _messages_among_items(facts: Facts) -> list[tuple[int, Object]]:
     """Chat messages in a list of items: index and JSON."""
-    if not input_items(facts):
+    candidates = [
+        (index, item)
+        for index, _, item in input_items(facts)
+        if "tool_calls" in item or item.get("role") == "tool"
+    ]
+    if not candidates:
         return []
     orphans = {result.path for result in reported_orphans(facts)}
     return [
         (index, item)
-        for index, _, item in input_items(facts)
+        for index, item in candidates
         if (item.get("role") == "tool" and ("input", index) not in orphans)
         or isinstance(item.get("tool_calls"), list)
     ]
@@ -91,8 +96,10 @@ def _foreign_messages(facts: Facts) -> list[tuple[Message, list[Call | Result]]]
     if not facts.own_wire or facts.conversation.kind != "request":
         return []
     parts: list[Call | Result] = [*facts.calls, *facts.results, *facts.server_calls]
-    roles = {message.role for message in facts.messages}
-    if "tool" not in roles and all(_is_of_wire(part) for part in parts):
+    if all(map(_is_of_wire, {part.source.spec for part in parts})) and not (
+        facts.profile.results_share_one_message
+        and any(message.role == "tool" for message in facts.messages)
+    ):
         return []
     found: list[tuple[Message, list[Call | Result]]] = []
     for message in facts.messages:
@@ -113,9 +120,8 @@ def _foreign_messages(facts: Facts) -> list[tuple[Message, list[Call | Result]]]
     return [(message, parts) for message, parts in kept if parts]
 
 
-def _is_of_wire(part: Call | Result) -> bool:
-    """True for a call or a result of a type that the catalogue of the wire lists."""
-    spec = part.source.spec
+def _is_of_wire(spec: FieldSpec | None) -> bool:
+    """True for calls and results of a type that the catalogue of the wire lists."""
     return spec.__class__ is not Block or bool(spec.family)
 
 
