@@ -165,7 +165,7 @@ REFUSALS = (
     ("functionResponse.id 'b' does not match functionCall.id 'a'", "results-out-of-order"),
     (
         "GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be empty.",
-        "results-out-of-order",
+        "name-empty",
     ),
     (
         "Invalid JSON payload received. Unknown name \"id\" at 'contents[1].parts[1].function_call': Cannot find field.",

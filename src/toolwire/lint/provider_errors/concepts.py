@@ -81,7 +81,7 @@ THINGS: tuple[tuple[str, str], ...] = (
     (
         "SERVER",
         r"server tool\w*|\w*srvtoolu\w*"
-        r"|[a-z]{1,40}(?:_[a-z]{1,40}){0,6}_tool_(?:use|result)(?:_\w+)?"
+        r"|(?!multi_)[a-z]{1,40}(?:_[a-z]{1,40}){0,6}_tool_(?:use|result)(?:_\w+)?"
         r"|(?:web search|web fetch|code execution|mcp|tool search) tool (?:use|result)",
     ),
     (
@@ -100,6 +100,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|ids? (?:of|for) (?:an?|the|each|every|this) (?:tool|function) (?:call|use)"
         rf"|(?:tool calls?|tool use|function call|function response)(?:{_INDEX})?\.ids?",
     ),
+    ("ARGUMENTS INVALID", r"tool (?:input )?validation failed"),
     (
         "ARGUMENTS",
         r"(?:tool calls?|tool use)\.(?:\w+\.)?input|tool inputs?|(?:function )?arguments?|args"
@@ -206,7 +207,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     ),
     (
         "UNSUPPORTED",
-        rf"unsupported|{_NOT} (?:be )?(?:support\w*|permitted|allowed|accepted|recogni[sz]ed)"
+        rf"unsupported|{_NOT} (?:be )?(?:support\w*|permitted|allowed|accepted|recogni[sz]ed"
+        r"|used)"
         r"|unrecogni[sz]ed|extra (?:inputs?|fields?)|extra_forbidden|forbidden|cannot find field"
         r"|invalid fields?(?:\(s\))?|unknown (?:fields?|name|parameters?|key|property)|不支持",
     ),
@@ -261,7 +263,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"alternat\w*|consecutive|successive|in (?:a row|succession)|same role|interleav\w*"
         r"|should be \[?(?:user|assistant|tool)\]?,? but",
     ),
-    ("FIRST", r"first|begin\w*|start\w*|leading"),
+    ("FIRST", r"first|begin\w*|start(?!ing an? )\w*|leading"),
     ("LAST", r"last|final|end(?:s|ing)? with|prefill|trailing|at the end"),
     ("AFTER", r"after|follow(?:s|ed|ing)?(?: by)?"),
     ("BEFORE", r"before|prec\w{1,4}(?:ing|ed|es)?"),
@@ -277,7 +279,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"invalid|illegal|improper\w*|not valid|bad|wrong|rejected|refused"
         r"|failed to (?:validate|format|convert|render)|非法|无效",
     ),
-    (".", r"[.!?](?=\s|$)|;|[{}](?=\s*(?:[^\w\s]|\w+:|$))|,type:"),
+    (".", r"[.!?](?=\s|$)|;|(?<!\d)[{}](?!\d)(?=\s*(?:[^\w\s]|\w+:|$))|,type:"),
 )
 """Rows of tokens, and of the words that mean them as a regular expression for searchable forms.
 A space in the words is a space, a `_`, a `-` or nothing. At each place of a text the first row that

@@ -108,8 +108,9 @@ ORDER_PHRASES = (
     ),
     ErrorPattern(
         words=(
-            r"invalid value: tool\. supported values|unsupported role:? tool|"
-            "role: input should be system, user or assistant|allowed roles are"
+            r"invalid value: (?:tool|function)\w{0,20}\. (?:supported values|value must)|"
+            "unsupported role:? tool|role: input should be system, user or assistant|"
+            "allowed roles are"
         ),
         rules=("wrong-vocabulary", "wrong-role"),
         meaning="this API has no role `tool`: the messages are in the format of another API",

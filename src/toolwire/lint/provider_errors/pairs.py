@@ -103,10 +103,7 @@ PAIR_PHRASES = (
         examples=("invalid params, tool call result does not follow tool call (2013)",),
     ),
     ErrorPattern(
-        words=(
-            r"functionresponse\.(id|name).{0,200}does not match|"
-            r"function_response\.name: name cannot be empty"
-        ),
+        words=r"functionresponse\.(id|name).{0,200}does not match",
         rules=("results-out-of-order", "result-name-mismatch"),
         meaning="a result does not have the id or name of its call",
         implies={"results_follow_call_order": True, "results_need_tool_name": True},
@@ -178,7 +175,7 @@ PAIR_READINGS = (
             "RESULT ~ (HAVE|MATCH|AFTER|NO) ~ CALL",
             "RESULT ~ MATCH ~ CALL_ID",
             "(NO|MISSING|UNKNOWN|NOT_FOUND) CALL",
-            "CALL NOT_FOUND",
+            "CALL (NOT_FOUND|MISSING)",
             "CALL_ID ~ NOT_FOUND",
             "(UNEXPECTED|UNKNOWN|INVALID) CALL_ID",
             "(UNEXPECTED|ORPHAN) RESULT",

@@ -35,9 +35,10 @@ UNRELATED_ERRORS = (
             r"|token limit|window)"
             r"|reduce the length of the (?:messages|prompt)|context overflow|maximum prompt length"
             r"|上下文(?:长度|过长)|(?:prompt|input|request body|payload|entity) (?:is )?too large"
-            r"|request_too_large"
-            r"|exceeds? (?:the )?maximum (?:allowed )?(?:size|tokens)"
+            r"|request_too_large|(?:input|prompt|request|context) too long"
+            r"|exceeds? (?:the )?maximum (?:allowed )?tokens"
         ),
+        weak_pattern=r"exceeds? (?:the )?maximum (?:allowed )?size",
         command="toolwire cut FILE --tokens N",
     ),
     UnrelatedError(
@@ -64,7 +65,8 @@ UNRELATED_ERRORS = (
         "authentication",
         "the key is missing, wrong or not allowed to do this",
         pattern=(
-            r"api[ _-]?key|authenticat(?:ion|e\b)|invalid auth\b|unauthori[sz]ed|access denied"
+            r"api[ _-]?key(?!: )|(?:invalid|incorrect|missing|wrong) api[ _-]?key"
+            r"|authenticat(?:ion|e\b)|invalid auth\b|unauthori[sz]ed|access denied"
             r"|permission[ _]?(?:denied|error)|not authorized|invalid (?:token|credentials)"
             r"|expired token|(?<!extra_)forbidden|token is (?:incorrect|invalid|expired|missing)"
             r"|(?<!exist or you do )\bnot have access|(?:account|organization) (?:is|has been)"
@@ -171,7 +173,8 @@ UNRELATED_ERRORS = (
             r" parameter"
             r"|(?:argument|parameter|option|feature|setting)s? (?:is |are )?not supported"
             r"|supported (?:string )?values|unused parameters?\b"
-            r"|unrecognized request argument|temperature|top_p|max_(?:completion_|output_)?tokens"
+            r"|unrecognized request argument|reasoning[ _.]?effort|temperature|top_p"
+            r"|max_(?:completion_|output_)?tokens"
             r"|invalid (?:chat setting|api parameter|thinking)|api 调用参数有误|参数非法"
             r"|invalid messages: empty array|invalid message role: system"
             r"|extra (?:inputs|fields) (?:are )?not permitted|cannot find field"
