@@ -104,6 +104,8 @@ def check_sentence(name: str, value: object, meaning: str) -> str:
         return PATTERNS[name].format(f"`{value}`")
     if name == "refused_message_fields" and isinstance(value, tuple):
         return f"a message must not have the field {', '.join(map(code, value))}"
+    if name == "accepted_message_fields" and isinstance(value, tuple):
+        return f"a message may only have the fields {', '.join(map(code, value))}"
     if name == "accepted_roles" and isinstance(value, tuple):
         return f"the role of a message must be one of {', '.join(map(code, value))}"
     if name == "sometimes_accepted" and isinstance(value, tuple):

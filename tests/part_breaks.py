@@ -15,7 +15,7 @@ from breaks import HistoryEditor, register_break, set_id
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Call, Result
-from toolwire.profiles.table import Profile
+from toolwire.profiles.table import PROFILES, Profile
 
 _WRAPPED = ("toolUse", "toolResult", "functionCall", "functionResponse")
 _PAYLOAD = "CiQBAbCdEf0123456789" * 4
@@ -678,6 +678,16 @@ def the_user_writes_twice(history: HistoryEditor, n: int) -> bool:
 def a_text_is_cut_inside_a_character(history: HistoryEditor, n: int) -> bool:
     half = history.shape.text_message("user", "It is CUT")
     history.insert(0, json.loads(json.dumps(half).replace("CUT", "\\ud83d")))
+    return True
+
+
+@register_break(lambda profile: bool(profile.accepted_message_fields), "field-refused")
+def a_message_has_a_field_of_the_program(history: HistoryEditor, n: int) -> bool:
+    if not PROFILES[history.wire].accepted_message_fields:
+        return False
+    message = history.messages[history.message_index(history.pairs[n][1])]
+    assert isinstance(message, dict)
+    message["timestamp"] = "2026-01-01T12:00:00Z"
     return True
 
 

@@ -335,14 +335,12 @@ def test_a_history_with_a_violation_in_every_turn_is_valid_after_one_repair() ->
 
 
 def test_a_fix_of_ids_changes_nothing_but_ids() -> None:
-    extra: JSON = {
-        "role": "assistant",
-        "content": "thinking…",
-        "tool_calls": [tool_call("a.b")],
-        "vendor": {"kept": [1, None]},
-    }
+    call = tool_call("a.b")
+    assert isinstance(call, dict)
+    call["vendor"] = {"kept": [1, None]}
+    extra: JSON = {"role": "assistant", "content": "thinking…", "tool_calls": [call]}
     body: Object = {
-        "messages": [USER, extra, {**dict(_result()), "note": None}],
+        "messages": [USER, extra, {**dict(_result()), "name": None}],
         "max_tokens": 9,
         "x": 1,
     }

@@ -117,6 +117,8 @@ class Profile(Struct, frozen=True):
     opencode#14630, oai-compatible-copilot#271."""
     refused_message_fields: tuple[str, ...] = ()
     """Fields of other servers that are rejected in a message."""
+    accepted_message_fields: tuple[str, ...] = ()
+    """The fields that a message may have; empty if no check of others is known."""
     accepted_roles: tuple[str, ...] = ()
     """The roles that a message of a history may have; empty if no check is known."""
     system_comes_first: bool = False

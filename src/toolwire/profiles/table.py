@@ -48,6 +48,15 @@ from older clients and are left alone."""
 _ANTHROPIC_ROLES = ("user", "assistant", "system")
 """The roles of `MessageParam` in Anthropic's SDK."""
 
+_BLOCK_MESSAGE_FIELDS = ("role", "content")
+"""Anthropic: "messages.0.id: Extra inputs are not permitted"; Bedrock: its client refuses them."""
+_GEMINI_MESSAGE_FIELDS = ("role", "parts")
+"""'Invalid JSON payload received. Unknown name "id" at \'contents[0]\': Cannot find field.'"""
+_MISTRAL_MESSAGE_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name", "prefix")
+"""The fields of the message types in Mistral's SDK; others are "Extra inputs are not permitted"."""
+_COHERE_MESSAGE_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "tool_plan", "citations")
+"""The fields of the message types in Cohere's SDK; others are "not a valid field"."""
+
 _GEMINI_BEFORE_3 = r"gemini-[12][.-]"
 """gemini-cli#19436: "`function_response.parts` is not supported for this model"; bifrost#4202,
 hermes-agent#96466. A part beside the responses of a turn is refused too: gemini-cli#16137."""
@@ -428,6 +437,7 @@ _PROFILES = (
     Profile(
         "anthropic",
         "anthropic",
+        accepted_message_fields=_BLOCK_MESSAGE_FIELDS,
         accepted_roles=_ANTHROPIC_ROLES,
         web_search_models="",
         sometimes_accepted=("id-reused-across-turns",),
@@ -461,6 +471,7 @@ _PROFILES = (
     Profile(
         "vertex-anthropic",
         "anthropic",
+        accepted_message_fields=_BLOCK_MESSAGE_FIELDS,
         accepted_roles=_ANTHROPIC_ROLES,
         web_search_models="",
         sometimes_accepted=("id-reused-across-turns",),
@@ -504,6 +515,7 @@ _PROFILES = (
     Profile(
         "bedrock",
         "bedrock",
+        accepted_message_fields=_BLOCK_MESSAGE_FIELDS,
         no_prefill_models=_NO_PREFILL,
         signing_models=_SIGNING_MODELS,
         skips_others=_SKIPS_OTHERS,
@@ -529,6 +541,7 @@ _PROFILES = (
     Profile(
         "bedrock-mistral",
         "bedrock",
+        accepted_message_fields=_BLOCK_MESSAGE_FIELDS,
         id_rule=IdRule("a-zA-Z0-9", 9, exact=True),
         name_rule=_NAME,
         last_seen="2026-08",
@@ -547,6 +560,7 @@ _PROFILES = (
     Profile(
         "gemini",
         "gemini",
+        accepted_message_fields=_GEMINI_MESSAGE_FIELDS,
         empty_content="part",
         rejects_lone_surrogates=False,  # opencode#14630
         accepted_roles=_GEMINI_ROLES,
@@ -578,6 +592,7 @@ _PROFILES = (
     Profile(
         "vertex-gemini",
         "gemini",
+        accepted_message_fields=_GEMINI_MESSAGE_FIELDS,
         empty_content="text",
         rejects_lone_surrogates=False,  # opencode#14630
         accepted_roles=_GEMINI_ROLES,
@@ -609,6 +624,7 @@ _PROFILES = (
     Profile(
         "vertex-gemini-v1",
         "gemini",
+        accepted_message_fields=_GEMINI_MESSAGE_FIELDS,
         empty_content="text",
         rejects_lone_surrogates=False,  # opencode#14630
         accepted_roles=_GEMINI_ROLES,
@@ -659,6 +675,7 @@ _PROFILES = (
     Profile(
         "mistral",
         "mistral",
+        accepted_message_fields=_MISTRAL_MESSAGE_FIELDS,
         refused_message_fields=_REASONING_FIELD,
         empty_content="reply",
         system_comes_first=True,
@@ -677,6 +694,7 @@ _PROFILES = (
     Profile(
         "mistral-legacy",
         "mistral",
+        accepted_message_fields=_MISTRAL_MESSAGE_FIELDS,
         refused_message_fields=_REASONING_FIELD,
         empty_content="reply",
         system_comes_first=True,
@@ -696,6 +714,7 @@ _PROFILES = (
     Profile(
         "cohere",
         "cohere",
+        accepted_message_fields=_COHERE_MESSAGE_FIELDS,
         id_rule=_ANY,
         name_rule=_NAME,
         accepted_names=_ANY,
