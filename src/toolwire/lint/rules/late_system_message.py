@@ -28,7 +28,8 @@ def _late_messages(facts: Facts) -> list[Message]:
     if not facts.profile.system_comes_first:
         return []
     messages = facts.messages
-    start = next((n for n, message in enumerate(messages) if message.role != "system"), 0)
+    roles = [message.role for message in messages]
+    start = next((n for n, role in enumerate(roles) if role != "system"), len(roles))
     return [message for message in messages[start:] if message.role == "system"]
 
 
