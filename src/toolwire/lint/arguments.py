@@ -33,6 +33,8 @@ Kind: TypeAlias = Literal["invalid", "empty", "double", "type", "merged"]
 _TRIAL: Object = {"toolwire": 1}
 _FUNCTION_FAMILIES = ("function", "function-legacy")
 """Calls with JSON arguments. Others take free text, or have fields of their own."""
+_FREE_TEXT = "custom"
+"""Calls with free text, which may look like JSON."""
 _TWO_OBJECTS = re.compile(r"\}\s*\{")
 RAW = "_raw"
 """The field in which a fix stores arguments that are not an object."""
@@ -197,10 +199,11 @@ def _faults_elsewhere(facts: Facts, wants: str) -> Iterator[ArgumentFault]:
         return
     for call in facts.calls:
         text = call.args.content
-        if call.family not in _FUNCTION_FAMILIES or not isinstance(text, str) or not text.strip():
+        if call.family == _FREE_TEXT or not isinstance(text, str) or not text.strip():
             continue
         fault = _fault_in_text(call, call.path, text=text, is_text=True, wants=wants)
-        if fault is not None and (fault.kind == "double" or wants == "json"):
+        is_parsed = wants == "json" and call.family in _FUNCTION_FAMILIES
+        if fault is not None and (fault.kind == "double" or is_parsed):
             yield fault
 
 

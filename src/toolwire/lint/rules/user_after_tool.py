@@ -40,8 +40,9 @@ def _runs_before_user(facts: Facts) -> list[list[int]]:
         if index in indexes and message.role != "assistant":
             run.append(index)
             continue
+        is_user = message.role in ("user", "tool")  # no result is left in the latter
         late_system = message.role == "system" and facts.profile.system_comes_first
-        if run and (message.role == "user" or late_system or _has_parts_for_user(facts, run)):
+        if run and (is_user or late_system or _has_parts_for_user(facts, run)):
             runs.append(run)
         run = []
     if run and not facts.pending_calls and _has_parts_for_user(facts, run):
