@@ -56,6 +56,38 @@ def test_the_words_come_from_stdin_too(arguments: list[str]) -> None:
     assert explain(*arguments, stdin=REFUSED).stdout == explain(REFUSED).stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "stdin"),
+    [
+        ((REFUSED, "a.json"), ""),
+        (("a.json", REFUSED), ""),
+        ((*REFUSED.split(), "a.json"), ""),
+        (("-", "a.json"), REFUSED),
+        (("a.json",), REFUSED),
+        (("-", "--body", "a.json"), REFUSED),
+    ],
+    ids=["last", "first", "unquoted", "stdin", "stdin-implied", "option"],
+)
+def test_a_file_beside_the_text_is_the_body(
+    arguments: tuple[str, ...], stdin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("a.json").write_text(BAD)
+    result = explain(*arguments, stdin=stdin)
+    assert result.stdout == explain(REFUSED, "--body", "a.json").stdout
+    assert json.loads(result.stdout)[0]["command"].split()[:3] == ["toolwire", "repair", "a.json"]
+
+
+def test_a_word_is_a_file_only_if_one_of_that_name_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    assert explain(REFUSED, "folder").stdout == explain(f"{REFUSED} folder").stdout
+    assert explain(REFUSED, "no.json").stdout == explain(f"{REFUSED} no.json").stdout
+    assert explain("tool_call_id " * 1000).exit_code == 0
+
+
 def test_words_without_quotes_are_one_text() -> None:
     assert explain(*REFUSED.split()).stdout == explain(REFUSED).stdout
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from shlex import quote
 from shutil import get_terminal_size
 from textwrap import fill
@@ -27,8 +28,8 @@ MIN_WIDTH, MAX_WIDTH = 20, 100
 
 
 @click.command("explain")
-@click.argument("words", metavar="[TEXT]...", nargs=-1)
-@click.option("--body", metavar="FILE", help="The refused body, or its session file.")
+@click.argument("words", metavar="[TEXT]... [FILE]", nargs=-1)
+@click.option("--body", metavar="FILE", help="The same as FILE.")
 @wire_option("--from", "source", help="The wire or profile of the body. Default: detected.")
 @line_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on a terminal as well.")
@@ -44,13 +45,16 @@ def command(
     """Explain why a provider refused a request.
 
     TEXT is the error message as you see it: whole or cut off, plain, in JSON, or in a traceback.
-    Without TEXT, or with -, the command reads stdin. With --body, each explanation points to a
-    place in the body, and the findings of check are among them. The most likely explanation comes
-    first, the command that fixes it last. The output is text on a terminal and JSON in a pipe.
+    Without TEXT, or with -, the command reads stdin. FILE is the refused body, or its session file:
+    with it, each explanation points to a place in the body, and the findings of check are among
+    them. The most likely explanation comes first, the command that fixes it last. The output is
+    text on a terminal and JSON in a pipe.
 
     Exit codes: 0 explained; 1 no explanation is known, or the error is not about tool calls; 2
     wrong usage.
     """
+    if body is None:
+        words, body = _separate_body(words)
     if not words:
         exit_with_help_at_terminal(ctx)
     require_stdout()
@@ -65,6 +69,22 @@ def command(
     else:
         click.echo("\n\n".join(_format_all(explanations, file)) or NO_EXPLANATION)
     ctx.exit(0 if any(one.code != UNRELATED_CODE for one in explanations) else 1)
+
+
+def _separate_body(words: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
+    """The words of the text, and the file of the body if the last or the first word is one."""
+    if words and _is_file(words[-1]):
+        return words[:-1], words[-1]
+    if words and _is_file(words[0]):
+        return words[1:], words[0]
+    return words, None
+
+
+def _is_file(word: str) -> bool:
+    try:
+        return Path(word).is_file()
+    except OSError:  # no file has a name as long as an error
+        return False
 
 
 def _command(explanation: Explanation, file: str) -> str:
