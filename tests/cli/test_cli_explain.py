@@ -13,6 +13,8 @@ from click.testing import CliRunner, Result
 from toolwire.cli.explain import NO_EXPLANATION
 from toolwire.cli.framework.group import commands
 from toolwire.conversation.json import Object
+from toolwire.lint import all_rules
+from toolwire.lint.rule import Rule
 
 REFUSED = (
     "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
@@ -113,6 +115,34 @@ def test_the_command_can_be_pasted_whatever_the_name_of_the_file(tmp_path: Path)
     words = shlex.split(first["command"])
     assert words[:3] == ["toolwire", "repair", str(path)]
     assert CliRunner().invoke(commands, words[1:]).exit_code == 0
+
+
+def test_the_command_for_calls_that_wait_at_the_end_gives_them_results(tmp_path: Path) -> None:
+    body = tmp_path / "a.json"
+    body.write_text(json.dumps({"model": "m", "messages": json.loads(BAD)["messages"][:2]}))
+    (only,) = json.loads(explain(REFUSED, str(body)).stdout)
+    assert (only["name"], only["likely"]) == ("pending-tail", True)
+    program, *arguments = shlex.split(only["command"])
+    assert (program, arguments[:3]) == ("toolwire", ["repair", str(body), "--abandon-pending"])
+    repaired = CliRunner().invoke(commands, arguments)
+    assert repaired.exit_code == 0
+    assert json.loads(repaired.stdout)["messages"][2]["tool_call_id"] == "c1"
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
+def test_every_explanation_of_a_body_ends_with_a_command_that_runs(
+    rule: Rule, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for example in rule.bad[:2]:
+        if example.kind != "request":
+            continue
+        Path("a.json").write_text(json.dumps(example.body))
+        result = explain(REFUSED, "a.json", "--from", example.target)
+        for line in {row["command"] for row in json.loads(result.stdout)}:
+            program, *arguments = shlex.split(line)
+            assert program == "toolwire"
+            assert CliRunner().invoke(commands, arguments).exit_code in (0, 1), line
 
 
 def test_an_error_that_is_not_about_tool_calls_exits_with_one() -> None:

@@ -869,9 +869,18 @@ def test_an_unrelated_error_with_a_body_is_said_to_be_none_before_the_findings(r
             }
 
 
-def test_a_history_that_is_too_long_is_shortened_by_a_command() -> None:
-    (only,) = explain("prompt is too long: 210171 tokens > 200000 maximum")
-    assert (only.name, only.command) == ("context-length", "toolwire cut FILE --tokens N")
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("prompt is too long: 210171 tokens > 200000 maximum", 200_000),
+        ("request (25,837 tokens) exceeds the available context size (25,088 tokens)", 25_088),
+        ("maximum context length is 8192 tokens, but you requested 9023 tokens", 8192),
+        ("your input exceeds the context window of this model", 100_000),
+    ],
+)
+def test_a_history_that_is_too_long_is_shortened_by_a_command(text: str, limit: int) -> None:
+    (only,) = explain(text)
+    assert (only.name, only.command) == ("context-length", f"toolwire cut FILE --tokens {limit}")
 
 
 def test_the_frames_of_a_traceback_and_the_source_of_a_template_are_not_read() -> None:

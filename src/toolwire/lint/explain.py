@@ -69,9 +69,14 @@ _ADVICE: dict[Fix | None, str] = {
     "unsafe": "`repair` fixes this if unsafe fixes are allowed, which may guess",
     None: "no automatic fix is possible; edit the request by hand",
 }
+_PENDING_ADVICE = (
+    "send the results of the calls, or let `repair` add results that report them as interrupted"
+)
 _VERBS: dict[Fix | None, str] = {"safe": "repair FILE", "unsafe": "repair FILE --unsafe"}
 _RESULT_PLACEMENTS = ("", "after", "next", "alone")
 """From the least strict to the strictest."""
+_DEFAULT_TOKENS = 100_000
+"""The size to cut a history to if the error does not say how long it may be."""
 _MAX_DISTANCE = 9
 _MAX_NAMES = 50
 """Names and paths of an error that findings are compared with: an error may list every call."""
@@ -100,14 +105,14 @@ def explain(
     """
     text = str(error_text)
     match, references = match_error(text), read_references(text)
-    unrelated = [_explain_unrelated(match.unrelated)] if match.unrelated else []
+    unrelated = [_explain_unrelated(match.unrelated, references)] if match.unrelated else []
     if body is not None:
         return unrelated + _explain_by_body(match, references, body=body, wire=wire)
     advice = "`check` finds the position in the body"
     return unrelated + _explain_by_patterns(match.patterns, references, advice)
 
 
-def _explain_unrelated(error: UnrelatedError) -> Explanation:
+def _explain_unrelated(error: UnrelatedError, references: References) -> Explanation:
     message = f"This error is not about tool calls: {error.meaning}."
     return Explanation(
         UNRELATED_CODE,
@@ -115,7 +120,7 @@ def _explain_unrelated(error: UnrelatedError) -> Explanation:
         pointer=None,
         message=message,
         likely=False,
-        command=error.command,
+        command=error.command.replace("TOKENS", str(references.max_tokens or _DEFAULT_TOKENS)),
     )
 
 
@@ -136,15 +141,22 @@ def _explain_by_patterns(
                 f"The provider says: {meanings[name]}.{ids}"
                 f" Possible cause: {rules[name].title}; {advice}."
             ),
-            command=_command("safe", options),
+            command=_command(_VERBS["safe"], options),
         )
         for name in _ranks(patterns)
         if name in rules
     ]
 
 
-def _command(fix: Fix | None, options: str) -> str:
-    return f"toolwire {_VERBS.get(fix, 'check FILE')}{options}"
+def _command(verb: str, options: str) -> str:
+    return f"toolwire {verb}{options}"
+
+
+def _advise(finding: Finding) -> tuple[str, str]:
+    """What to do about a finding: in words, and as the verb of a command."""
+    if finding.name == "pending-tail":
+        return _PENDING_ADVICE, "repair FILE --abandon-pending"
+    return _ADVICE[finding.fix], _VERBS.get(finding.fix, "check FILE")
 
 
 def _ranks(patterns: tuple[ErrorPattern, ...]) -> dict[str, int]:
@@ -213,7 +225,8 @@ def _explain_finding(
 ) -> Explanation:
     reason = f"The provider says: {meaning}." if meaning else other
     text = finding.message.rstrip(".")
-    message = f"{text[:1].upper()}{text[1:]}. {reason} What to do: {_ADVICE[finding.fix]}."
+    advice, verb = _advise(finding)
+    message = f"{text[:1].upper()}{text[1:]}. {reason} What to do: {advice}."
     return Explanation(
         finding.code,
         finding.name,
@@ -221,7 +234,7 @@ def _explain_finding(
         message=message,
         fix=finding.fix,
         likely=meaning is not None,
-        command=_command(finding.fix, options),
+        command=_command(verb, options),
     )
 
 

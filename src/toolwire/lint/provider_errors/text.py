@@ -26,6 +26,8 @@ class References(Struct, frozen=True):
     """Paths in the body."""
     max_length: int
     """The maximum length that the text states; 0 if it states none."""
+    max_tokens: int
+    """The smallest number of tokens in the text, which is the limit; 0 if it has none."""
 
 
 _MAX_TEXT = 50_000
@@ -70,6 +72,7 @@ _PATH = re.compile(
 )
 _INDEX = re.compile(r"\b(?:message )?index ([0-9]{1,9})\b", re.IGNORECASE)
 _MAX_LENGTH = re.compile(r"\bmax(?:imum)?(?: length)?(?: of)? ([0-9]{1,9})\b", re.IGNORECASE)
+_TOKENS = re.compile(r"\b([0-9][0-9,]{2,11})(?: input| prompt)? (?:tokens|maximum)", re.IGNORECASE)
 _ID_PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -138,11 +141,13 @@ def read_references(text: str) -> References:
     ids += [item.strip() for match in _ID_LIST.finditer(text) for item in match[1].split(",")]
     ids = [call_id.rstrip(".:") for call_id in ids]
     max_length = _MAX_LENGTH.search(text)
+    tokens = [int(match[1].replace(",", "")) for match in _TOKENS.finditer(text)]
     return References(
         text,
         ids=tuple(dict.fromkeys(call_id for call_id in ids if call_id)),
         paths=tuple(dict.fromkeys(_read_paths(text))),
         max_length=int(max_length[1]) if max_length else 0,
+        max_tokens=min(tokens, default=0),
     )
 
 

@@ -20,7 +20,8 @@ class UnrelatedError(Struct, frozen=True):
     weak_pattern: str = ""
     """Words that errors about calls may use too, so that those are looked for first."""
     command: str = ""
-    """A command that helps; `FILE` is the file of the body."""
+    """A command that helps; `FILE` is the file of the body, `TOKENS` the limit that the error
+    names."""
 
 
 UNRELATED_ERRORS = (
@@ -39,7 +40,7 @@ UNRELATED_ERRORS = (
             r"|exceeds? (?:the )?maximum (?:allowed )?tokens"
         ),
         weak_pattern=r"exceeds? (?:the )?maximum (?:allowed )?size",
-        command="toolwire cut FILE --tokens N",
+        command="toolwire cut FILE --tokens TOKENS",
     ),
     UnrelatedError(
         "billing",
