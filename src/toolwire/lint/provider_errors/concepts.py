@@ -237,6 +237,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         "REQUIRED",
         r"(?:field |is |are )?required(?: (?:parameter|field|property|key))?|mandatory"
         r"|missing required(?: \w+)?|(?:cannot|can not|may not) be (?:null|none|undefined)"
+        r"|(?:null|none|undefined) is not (?:an? )?(?:allowed|valid|accepted)(?: value)?"
         rf"|{_MUST} (?:not )?be (?:set|provided|present|specified|defined|null|undefined)"
         r"|(?:is|was|got|but got|found) (?:null|none|nil|undefined)|必填|必须",
     ),
