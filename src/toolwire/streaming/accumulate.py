@@ -35,30 +35,24 @@ text would mean that the call has no arguments."""
 
 def with_text(part: Part, text: str, signature: str | None = None) -> Part:
     """An open part with all of its text, and its signature if it arrived last."""
-    match part:
-        case Text():
-            return replace(part, text=text, signature=signature or part.signature)
-        case Reasoning():
-            return replace(part, text=text, signature=signature or part.signature)
-        case Call():
-            return replace(part, args=LazyJson(text), signature=signature or part.signature)
+    if isinstance(part, Call):
+        return replace(part, args=LazyJson(text), signature=signature or part.signature)
+    if isinstance(part, Text | Reasoning):
+        return replace(part, text=text, signature=signature or part.signature)
     return part
 
 
 def without_text(part: Part) -> Part:
     """A complete part as it is when it starts."""
-    return with_text(replace(part, signature=None), "")
+    return with_text(part if part.signature is None else replace(part, signature=None), "")
 
 
 def text_to_stream(part: Part) -> str | None:
     """The text that a part streams in deltas; None if the part always arrives complete."""
-    match part:
-        case Text(text=text):
-            return text
-        case Reasoning(text=text, hidden=None):
-            return text
-        case Call(args=args):
-            return args.text
+    if isinstance(part, Call):
+        return part.args.text
+    if isinstance(part, Text) or (isinstance(part, Reasoning) and part.hidden is None):
+        return part.text
     return None
 
 

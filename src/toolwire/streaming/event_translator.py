@@ -204,6 +204,8 @@ class EventTranslator(Generic[Out]):
     def _write_delta(self, part: OpenPart, event: PartDelta) -> list[Chunk]:
         """Write a delta of a part whose mode is not `PASS`."""
         match part.mode:
+            case Mode.CHECK if event.text.strip():
+                return self._write_first_arguments(part, event)
             case Mode.DROP:
                 return []
             case Mode.BUFFER:
@@ -212,8 +214,6 @@ class EventTranslator(Generic[Out]):
             case Mode.DELAY:
                 part.mode = Mode.PASS
                 return [*self._writer.start(part.start), *self._writer.delta(event)]
-            case Mode.CHECK if event.text.strip():
-                return self._write_first_arguments(part, event)
             case Mode.WRAP:
                 return self._writer.delta(wrap_delta(event))
         return self._writer.delta(event)
@@ -312,6 +312,8 @@ class EventTranslator(Generic[Out]):
         if event.alias is not None and part.minted_id is not None:
             self._target.fitter.sent[part.minted_id] = event.alias
         match part.mode:
+            case Mode.PASS:
+                return self._writer.end(event)
             case Mode.DELAY if event.signature is not None:
                 return [*self._writer.start(part.start), *self._writer.end(event)]
             case Mode.DELAY:
