@@ -153,7 +153,7 @@ class Translator:
             UsageError: only the provider's own server could answer the request.
         """
         stripped = self._strip(raw)
-        conversation = self._decode(stripped)
+        conversation = self.decode_request(stripped)
         if not tools and self._may_pass_unchanged(raw, conversation):
             return forward_unchanged(
                 stripped,
@@ -162,7 +162,7 @@ class Translator:
                 model=self.model,
                 model_decides_repair=self._model_decides or self._is_bound(conversation),
             )
-        request = self._complete(raw, stripped, conversation)
+        request = self.complete_request(raw, stripped, conversation)
         conversation = request.conversation
         if tools:
             conversation = replace(conversation, tools=(*conversation.tools, *tools))
@@ -180,7 +180,8 @@ class Translator:
             return StrippedRequest(raw, losses=losses)
         return replace(remove_minted_ids(raw, self.wire), losses=losses)
 
-    def _decode(self, stripped: StrippedRequest) -> Conversation:
+    def decode_request(self, stripped: StrippedRequest) -> Conversation:
+        """What a request says. Raises DecodeError."""
         conversation = decode_in_full(stripped.raw, self.api.wire)
         if not isinstance(conversation.source.body, dict):
             raise DecodeError(NOT_AN_OBJECT, wire=self.api.wire)
@@ -203,9 +204,9 @@ class Translator:
         """A request as a conversation, with the turns of its continuation tokens. Raises as
         `request` does."""
         stripped = self._strip(raw)
-        return self._complete(raw, stripped, self._decode(stripped))
+        return self.complete_request(raw, stripped, self.decode_request(stripped))
 
-    def _complete(
+    def complete_request(
         self, raw: bytes, stripped: StrippedRequest, conversation: Conversation
     ) -> ClientRequest:
         """A request with the turns of its continuation tokens and the settings of the model."""
