@@ -25,6 +25,7 @@ from load import KINDS, Order, Shot, send_requests
 from plain import plain
 from processes import process, server
 
+from toolwire.gateway import cancel_on_disconnect
 from toolwire.server.process import tune_process
 from toolwire.server.run import serve
 
@@ -33,6 +34,8 @@ MARK = "/mark"
 WARM_UP = 20
 EVENT_MS = 30
 """Milliseconds between two events of a stream: a server is slow under callgrind."""
+SLOWNESS = 20
+"""About how many times longer a request takes under callgrind."""
 CASES = {
     f"{wires} {kind} {ROUNDS[rounds]}": Order(kind, 0, 1, many, wire=wire, rounds=rounds)
     for wires, wire in (("translated", "openai-chat"), ("same wire", "anthropic"))
@@ -64,6 +67,8 @@ def serve_marked(kind: str, model: str) -> None:
     if kind == BARE:
         plain(Marker(Bare(model)))
     else:
+        # Without callgrind, no whole response takes so long that its client is watched.
+        cancel_on_disconnect.GRACE_SECONDS *= SLOWNESS
         tune_process()
         serve(Marker(gateway(model)), port=0, ready=start_measured)
 
