@@ -173,7 +173,7 @@ def test_an_unknown_model_is_not_found_in_the_error_format_of_each_client() -> N
 
 
 def test_tokens_are_counted_where_the_upstream_can(gateways: Gateways) -> None:
-    for upstream in ("anthropic", "gemini"):
+    for upstream in ("anthropic", "gemini", "openai-responses", "bedrock"):
         with anthropic.Anthropic(base_url=gateways.url(upstream), api_key="k") as client:
             tool: JSON = {
                 "name": "f",

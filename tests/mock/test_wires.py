@@ -253,13 +253,22 @@ def test_the_models_are_listed_as_the_provider_lists_them(profile: str) -> None:
     assert str(value).endswith("toolwire-demo")
 
 
-def test_tokens_are_counted_where_the_provider_counts_them() -> None:
-    assert send(
-        MockProvider("anthropic"), "POST", "/v1/messages/count_tokens", {"messages": []}
-    ).json["input_tokens"]
-    assert send(
-        MockProvider("gemini"), "POST", "/v1beta/models/m:countTokens", {"contents": []}
-    ).json["totalTokens"]
+COUNTS: dict[str, tuple[str, Object, str]] = {
+    "anthropic": ("/v1/messages/count_tokens", {"messages": []}, "input_tokens"),
+    "gemini": ("/v1beta/models/m:countTokens", {"contents": []}, "totalTokens"),
+    "openai-responses": (
+        "/v1/responses/input_tokens",
+        {"model": "m", "input": "hi"},
+        "input_tokens",
+    ),
+    "bedrock": ("/model/m/count-tokens", {"input": {"converse": {"messages": []}}}, "inputTokens"),
+}
+
+
+@pytest.mark.parametrize("profile", COUNTS)
+def test_tokens_are_counted_where_the_provider_counts_them(profile: str) -> None:
+    path, body, field = COUNTS[profile]
+    assert isinstance(send(MockProvider(profile), "POST", path, body).json[field], int)
 
 
 def test_an_answer_that_was_kept_can_be_had_again_and_built_upon() -> None:

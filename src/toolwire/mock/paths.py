@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from toolwire.conversation.json import JSON
+from toolwire.conversation.json import JSON, Object
 
 Does: TypeAlias = Literal[
     "answer", "stream", "models", "model", "count", "stored", "delete", "compact"
@@ -31,6 +31,7 @@ _MODELS = (
 _RESPONSES = (
     MockRoute("POST", rf"{_BASE}/responses", "answer"),
     MockRoute("POST", rf"{_BASE}/responses/compact", "compact"),
+    MockRoute("POST", rf"{_BASE}/responses/input_tokens", "count"),
     MockRoute("GET", rf"{_BASE}/responses/(?P<id>[\w-]+)", "stored"),
     *_MODELS,
 )
@@ -68,6 +69,7 @@ ROUTES: dict[str, tuple[MockRoute, ...]] = {
     "bedrock": (
         MockRoute("POST", r"/model/(?P<model>.+)/converse", "answer"),
         MockRoute("POST", r"/model/(?P<model>.+)/converse-stream", "stream"),
+        MockRoute("POST", r"/model/(?P<model>.+)/count-tokens", "count"),
         MockRoute("GET", r"/foundation-models", "models"),
     ),
     "mistral": _CHAT,
@@ -90,6 +92,15 @@ HOUSES = {
     "minimax-anthropic": ("minimax-anthropic", "minimax"),
 }
 """Profiles that one server speaks, the one that was asked for first."""
+
+TOKEN_COUNTS: dict[str, tuple[str, Object]] = {
+    "anthropic": ("input_tokens", {}),
+    "openai-responses": ("input_tokens", {"object": "response.input_tokens"}),
+    "azure-foundry": ("input_tokens", {"object": "response.input_tokens"}),
+    "gemini": ("totalTokens", {}),
+    "bedrock": ("inputTokens", {}),
+}
+"""A wire, the field of a number of tokens, and the other fields of that answer."""
 
 MODEL = "toolwire-demo"
 

@@ -29,7 +29,15 @@ from toolwire.mock.demo_ids import id_form
 from toolwire.mock.demo_model import DemoAnswer, demo_answer
 from toolwire.mock.error_bodies import ErrorResponse, error_for_status, write_error
 from toolwire.mock.history_checks import findings_header
-from toolwire.mock.paths import HOUSES, ROUTES, MockRoute, find_route, model, model_list
+from toolwire.mock.paths import (
+    HOUSES,
+    ROUTES,
+    TOKEN_COUNTS,
+    MockRoute,
+    find_route,
+    model,
+    model_list,
+)
 from toolwire.mock.request_checks import check_fields, check_key, unreadable_body
 from toolwire.mock.schema_errors import check_schema
 from toolwire.mock.stored_answers import STATES
@@ -206,10 +214,8 @@ class MockProvider:
         if route.does == "compact":
             return _whole(compacted(body, STATES[profile.wire].items(body.get("input"))))
         if route.does == "count":
-            many = max(1, len(dump(body)) // 4)
-            return _whole(
-                {"totalTokens": many} if profile.wire == "gemini" else {"input_tokens": many}
-            )
+            field, others = TOKEN_COUNTS[profile.wire]
+            return _whole({**others, field: max(1, len(dump(body)) // 4)})
         streams = route.does == "stream" or body.get("stream", profile.wire == "ollama") is True
         framed = "alt=sse" in query or profile.wire != "gemini"
         return self._answer(body, profile, named, headers, streams=streams, framed=framed)
