@@ -29,49 +29,47 @@ _ROWS = (
     Directive(
         "call",
         "NAME {JSON}",
-        "calls a tool, defined in the request or not; several before the next `[[then]]` are called"
-        " at once",
+        "calls a tool, whether the request defines it or not; several before the next"
+        " `[[then]]` are parallel calls",
         True,
     ),
     Directive(
         "then",
         "",
-        'what follows is for the next answer, after the results; `"$1"` in JSON is the first'
-        " result",
+        'starts the next answer, after the results; `"$1"` in JSON is the first result',
         True,
     ),
-    Directive("text", "WORDS", "says these words", True),
-    Directive("think", "WORDS", "thinks these words, on wires that can show it", True),
+    Directive("text", "WORDS", "answers with these words", True),
+    Directive(
+        "think", "WORDS", "returns these words as reasoning, on wires that have reasoning", True
+    ),
     Directive("unknown-tool", "", "calls `no_such_tool`, which is not defined", True),
     Directive(
         "broken-json",
         "",
-        "the arguments stop in the middle; where a wire wants an object, only in a stream",
+        "cuts the arguments off in the middle; on wires where arguments are an object, only in"
+        " a stream",
     ),
-    Directive("repeat-id", "", "all calls have the same id, also those of the next turn"),
-    Directive("never-stop", "", "after every result the same tools are called again"),
+    Directive("repeat-id", "", "gives all calls the same id, including those of the next turn"),
+    Directive("never-stop", "", "calls the same tools again after every result"),
     Directive(
         "say-as-text",
         "",
-        "the calls are written into the text, in tags, as models without a tool API do",
+        "writes the calls into the text, in tags, as models without a tool API do",
     ),
     Directive(
         "cut",
         "",
-        "the answer breaks off in the middle of the last call, or of the text, and the connection"
-        " is closed",
+        "breaks off the answer in the middle of the last call, or of the text, and closes the"
+        " connection",
     ),
     Directive(
-        "error",
-        "STATUS TIMES",
-        "the request fails with this status, this often; without a number, always",
+        "error", "STATUS TIMES", "fails with this status, this many times; without a number, always"
     ),
     Directive(
-        "slow",
-        "SECONDS",
-        "the mock waits this long before the answer, and before every event of a stream",
+        "slow", "SECONDS", "waits this long before the answer, and before every event of a stream"
     ),
-    Directive("size", "CHARACTERS", "the text of the answer is filled up to this many characters"),
+    Directive("size", "CHARACTERS", "fills the text of the answer up to this many characters"),
 )
 DIRECTIVES: dict[str, Directive] = {row.word: row for row in _ROWS}
 
