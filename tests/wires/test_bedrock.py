@@ -355,6 +355,18 @@ def test_an_image_url_becomes_text() -> None:
     assert [loss.pointer for loss in translated.losses] == ["/messages/0/content/0"]
 
 
+def test_mp3_audio_has_the_mime_type_that_other_wires_give_it() -> None:
+    audio: JSON = {"audio": {"format": "mp3", "source": {"bytes": "SUQzBAA="}}}
+    body: JSON = {"messages": [{"role": "user", "content": [audio]}]}
+    chat = translate(body, "bedrock", "openai-chat").body
+    for wire, found in (("bedrock", body), ("openai-chat", chat)):
+        [media] = decode(found, wire).parts()
+        assert isinstance(media, Media)
+        assert media.mime == "audio/mpeg"
+    back = translate(chat, "openai-chat", "bedrock").body
+    assert get(back, ("messages", 0, "content", 0)) == audio
+
+
 def test_every_format_has_one_mime_type_and_is_restored() -> None:
     media = [
         part

@@ -11,7 +11,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.parts import Media, Part, Source, describe
 from toolwire.wires.engine.capabilities import MediaForm, MediaSupport
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.media import mime_of
+from toolwire.wires.engine.media import audio_type, mime_of
 from toolwire.wires.engine.specs import (
     Block,
     blocks,
@@ -45,8 +45,8 @@ _FORMATS: dict[str, dict[str, str]] = {
     },
     "audio": {
         **{
-            name: f"audio/{name}"
-            for name in "mp3 opus wav aac flac mp4 ogg mka x-aac m4a mpeg mpga pcm webm".split()
+            name: audio_type(name)
+            for name in "opus wav aac flac mp4 ogg mka x-aac m4a mpeg mp3 mpga pcm webm".split()
         },
         "mkv": "audio/x-matroska",
     },
@@ -60,6 +60,7 @@ _FORMAT_OF_MIME = {
     "image/jpg": ("image", "jpeg"),
     "audio/x-wav": ("audio", "wav"),
     "audio/wave": ("audio", "wav"),
+    "audio/mp3": ("audio", "mp3"),
 }
 _BLOCK_OF_KIND = {"image": "image", "audio": "audio", "video": "video", "file": "document"}
 _SOURCE_KEYS = keys("bytes", "s3Location", "text", "content")
