@@ -27,9 +27,9 @@ PENDING = [case for case in HISTORIES if pending(case.body, case.wire)]
 SINGLE_CALL_WIRES = {"oxp"}
 """Wires whose bodies are one call. They cannot hold a result, which is reported."""
 AMBIGUOUS = {
-    "openai-chat-request-twins-without-ids-stay-apart",
-    "mistral-request-two-of-one-tool-without-ids",
-    "ollama-request-twins-of-which-one-is-open",
+    "openai-chat-request-missing-ids-of-one-tool",
+    "mistral-request-missing-ids-of-one-tool",
+    "ollama-request-missing-ids-and-one-open-call",
     "meai-request-unknown-contents-and-missing-ids",
     "cohere-request-missing-and-empty-ids",
     "genkit-request-missing-refs",

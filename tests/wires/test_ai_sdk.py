@@ -551,7 +551,7 @@ def test_a_response_is_the_first_message_of_the_assistant_and_the_others_are_rep
 
 
 def test_settings_and_tools_are_fields_beside_the_messages() -> None:
-    conversation = decode(case("settings-stand-beside").body, "ai-sdk")
+    conversation = decode(case("settings-beside-messages").body, "ai-sdk")
     assert conversation.settings["choice"] == Choice("required", ("roll",))
     assert [(tool.name, tool.kind) for tool in conversation.tools] == [
         ("roll", "function"),
@@ -560,7 +560,7 @@ def test_settings_and_tools_are_fields_beside_the_messages() -> None:
     ]
     encoded = encode(conversation, "openai-chat")
     restored = translate(encoded.body, "openai-chat", "ai-sdk", ids=encoded.ids)
-    source = case("settings-stand-beside").body
+    source = case("settings-beside-messages").body
     for name in (
         "model",
         "maxOutputTokens",
@@ -648,8 +648,8 @@ IRREGULAR = {
     "missing-ids",
     "unknown-parts-and-fields",
     "version-7-parts",
-    "model-messages-without-ids",
-    "model-messages-newer-and-unknown",
+    "missing-ids-in-model-messages",
+    "unknown-in-model-messages",
     "stream-newer-and-unknown-chunks",
 }
 """Cases that are no valid messages of version 6, on purpose."""

@@ -235,7 +235,7 @@ def test_detect_finds_this_wire_or_an_equally_likely_one(case: Case) -> None:
         "missing-and-empty-ids",
         "odd-arguments",
         "open-and-stray",
-        "pictures",
+        "media-in-every-form",
         "thinking-in-the-content",
         "format-object",
         "unknown-blocks-and-fields",

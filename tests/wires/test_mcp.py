@@ -333,7 +333,7 @@ def test_every_case_is_accepted_by_the_official_types() -> None:
     for case in load("mcp"):
         if case.name not in (
             "lost-id-is-a-notification",
-            "content-in-every-form",
+            "results-in-every-form",
             "unknown-messages-and-fields",
             "answer-of-a-model",
         ):
@@ -452,7 +452,7 @@ def test_a_result_added_to_a_single_request_makes_an_exchange() -> None:
 
 
 def test_a_turn_taken_out_of_a_log_leaves_every_other_message_where_it_was() -> None:
-    body = case("tools-on-offer")
+    body = case("list-of-tools-in-a-log")
     assert isinstance(body, list)
     conversation = decode([*body, call_request(4, "ping"), call_response(4, "pong")], "mcp")
     kept = tuple(
@@ -467,7 +467,7 @@ def test_a_turn_taken_out_of_a_log_leaves_every_other_message_where_it_was() -> 
 
 
 def test_a_tool_that_was_changed_is_changed_and_no_other_field() -> None:
-    body = case("tools-on-offer")
+    body = case("list-of-tools-in-a-log")
     conversation = decode(body, "mcp")
     tools = (
         replace(conversation.tools[0], description="Reads it."),
@@ -549,7 +549,7 @@ def test_an_unknown_block_of_an_edited_answer_stays_and_is_no_message_of_a_log()
 
 
 def test_a_call_of_a_log_is_a_block_of_an_answer() -> None:
-    (case,) = [case for case in load("mcp") if case.name == "one-call"]
+    (case,) = [case for case in load("mcp") if case.name == "plain-call"]
     conversation = decode(case.body, "mcp")
     body = encode(conversation, "mcp", "response").body
     (call,) = decode(body, "mcp", "response").calls()

@@ -185,9 +185,9 @@ def test_the_id_null_counts_as_missing() -> None:
 
 
 def test_two_calls_of_one_tool_without_ids_stay_unpaired() -> None:
-    assert [
-        pair.how for pair in decode(case("two-of-one-tool-without-ids"), "mistral").pairs()
-    ] == [None] * 4
+    assert [pair.how for pair in decode(case("missing-ids-of-one-tool"), "mistral").pairs()] == [
+        None
+    ] * 4
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -354,7 +354,7 @@ def test_a_tool_that_is_only_allowed_cannot_be_named() -> None:
 
 
 def test_a_full_context_is_distinguished_from_a_full_answer() -> None:
-    read = decode(case("stopped-at-the-context", "response"), "mistral", "response")
+    read = decode(case("answer-stopped-at-the-context", "response"), "mistral", "response")
     assert [message.stop for message in read.messages] == ["context", "error", "length"]
 
 

@@ -164,7 +164,7 @@ def test_a_minted_id_is_sent_on_both_sides_where_order_would_pair_otherwise() ->
 
 
 def test_one_result_for_two_equal_calls_is_not_paired() -> None:
-    assert [pair.how for pair in decode_case("twins-of-which-one-is-open").pairs()] == [
+    assert [pair.how for pair in decode_case("missing-ids-and-one-open-call").pairs()] == [
         None,
         None,
         None,
@@ -182,7 +182,7 @@ def test_a_response_with_calls_stops_for_tools_although_the_wire_says_stop() -> 
 
 
 def test_images_are_bare_base64_and_their_type_is_read_from_the_first_bytes() -> None:
-    first = decode_case("pictures-stand-apart").messages[0].parts
+    first = decode_case("images-beside-text").messages[0].parts
     assert [(part.kind, part.mime) for part in first if isinstance(part, Media)] == [
         ("image", "image/png"),
         ("image", "image/gif"),

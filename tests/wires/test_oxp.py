@@ -223,7 +223,7 @@ def test_a_developer_message_never_reaches_a_model() -> None:
 
 
 def test_a_value_is_any_json_and_keeps_every_digit() -> None:
-    [result] = decode(case("value-of-any-kind", "response"), "oxp", "response").results()
+    [result] = decode(case("results-in-every-form", "response"), "oxp", "response").results()
     assert get(result.output, ("big",)) == 90071992547409931  # type: ignore[arg-type]
 
 
@@ -452,7 +452,7 @@ def test_a_short_name_that_differs_from_the_tool_id_is_reported() -> None:
 
 def test_detect_finds_this_wire_for_its_bodies_only() -> None:
     for case in load("oxp"):
-        if case.name != "refused-for-missing-requirements":
+        if case.name != "answer-refused-for-missing-requirements":
             assert detect(case.body) == "oxp"
     assert (
         oxp.WIRE.match_score({"message": "x"})

@@ -443,7 +443,7 @@ def test_a_conversation_without_calls_is_not_detected_as_this_wire() -> None:
     [
         case
         for case in load("text")
-        if case.name in ("calls-of-one-tool-by-id", "calls-without-ids", "invoke")
+        if case.name in ("parallel-calls-by-id", "calls-without-ids", "invoke")
     ],
     ids=str,
 )
