@@ -122,7 +122,7 @@ def wire_page(name: str) -> str:
         f"For people who read or write {found.title}: its peculiarities, and the form of its calls and results."
         " See also [all wires](README.md).",
         first if first.rstrip(".") != found.title else "",
-        PECULIARITY.sub(r"- **\1**:", rest.strip()),
+        SOURCE.sub(r" ([source](\1))", PECULIARITY.sub(r"- **\1**:", rest.strip())),
         "## Calls and results",
     ]
     parts[-1:-1] = ["## Example", EXAMPLE_INTRO[name in ("oxp", "mcp")], example_body(name)]
@@ -138,6 +138,8 @@ def wire_page(name: str) -> str:
 
 PECULIARITY = re.compile(r"^- ([a-z0-9-]+):", re.MULTILINE)
 """A peculiarity of a wire, by the name of the folder in tests/cases that shows it."""
+SOURCE = re.compile(r"\n  (https://\S+)$", re.MULTILINE)
+"""The last line of a peculiarity: the page that documents it."""
 EXAMPLE_INTRO = (
     "A user asks, the model calls one tool twice, and the results come back in the other order:",
     "A call of a tool:",

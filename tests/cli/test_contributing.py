@@ -26,7 +26,7 @@ ON_THE_NEW_WIRE = "langchain or every_wire or another_process"
 """The laws with the new wire as source or target, and those that look at all wires at once."""
 ABOUT_ALL_WIRES = [
     *("tests/test_catalogue.py", "tests/test_house.py", "tests/test_matrix.py"),
-    "tests/test_body_shapes.py",
+    *("tests/test_body_shapes.py", "tests/test_peculiarities.py"),
     *("tests/lint/test_profiles.py", "tests/tools/test_export.py"),
     *("tests/cli/test_cli_wires.py", "tests/cli/test_pages.py"),
 ]

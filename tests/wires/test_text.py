@@ -3,8 +3,6 @@ the tools."""
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from cases import Case, load
 from msgspec.structs import replace
@@ -25,7 +23,6 @@ from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind
-from toolwire.wires import text as text_wire
 from toolwire.wires.text.dialects import DIALECTS
 from toolwire.wires.text.scanner import find_calls
 from toolwire.wires.text.tags import find_results, find_tools, write_tools
@@ -54,12 +51,6 @@ def parse_calls(text: str) -> list[tuple[str, JSON]]:
     return [
         (call.name, call.input) for call in decode(request(("assistant", text)), "text").calls()
     ]
-
-
-def test_every_peculiarity_of_the_docstring_has_a_case_of_its_name() -> None:
-    names = set(re.findall(r"^- ([a-z-]+):", text_wire.__doc__ or "", re.MULTILINE))
-    assert names
-    assert names <= {case.name for case in load("text")}
 
 
 # --- dialects -------------------------------------------------------------------------------------

@@ -1,13 +1,19 @@
 """Anthropic Messages.
 
-- results-come-first: all results of a turn stand in the next user message, before any text.
-- thinking-keeps-its-signature: a thinking block goes back with its signature, or not at all;
+- results-come-first: all results of a turn are in the next user message, before any text.
+  https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls
+- thinking-with-signatures: a thinking block is sent back with its signature, or not at all;
   reasoning of other providers is refused.
-- server-tools-answer-in-place: a `server_tool_use` and its result stand in the same assistant
-  message.
+  https://github.com/anthropics/anthropic-sdk-python/blob/main/src/anthropic/types/thinking_block_param.py
+- server-tools: a `server_tool_use` and its result are in the same assistant message.
+  https://github.com/anthropics/anthropic-sdk-python/blob/main/src/anthropic/types/server_tool_use_block_param.py
 - input-is-an-object: arguments must be a JSON object.
-- system-stands-apart: the system prompt is a field of the request, not a message.
+  https://github.com/anthropics/anthropic-sdk-python/blob/main/src/anthropic/types/tool_use_block_param.py
+- system-blocks-and-cache-marks: the system prompt is a field of the request, a text or a list of
+  text blocks.
+  https://github.com/anthropics/anthropic-sdk-python/blob/main/src/anthropic/types/message_create_params.py
 - max-tokens-required: a request must limit the length of the answer.
+  https://github.com/anthropics/anthropic-sdk-python/blob/main/src/anthropic/types/message_create_params.py
 """
 
 from msgspec.structs import replace

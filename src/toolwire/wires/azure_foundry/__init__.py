@@ -1,14 +1,20 @@
 """Azure AI Foundry: the Responses wire with the items of its own tools and agents.
 
 - answer-with-calls: every item of that wire, each with `agent_reference` and `response_id`.
+  https://learn.microsoft.com/en-us/dotnet/api/azure.ai.extensions.openai.extensionsopenaimodelfactory?view=azure-dotnet
 - answer-service-tools: the service runs all of its own tools; their output is another item with the
   same `call_id`.
+  https://learn.microsoft.com/en-us/dotnet/api/azure.ai.extensions.openai.extensionsopenaimodelfactory?view=azure-dotnet
 - service-tools-in-a-history: except for `memory_search_call` its own items are refused as input;
   they are replayed by reference.
+  https://github.com/openai/openai-python/blob/main/src/openai/types/responses/response_input_item_param.py
 - answer-other-spellings: some types have `_preview` in their name and will lose it; both spellings
   are read.
+  https://learn.microsoft.com/en-ie/dotnet/api/azure.ai.agentserver.contracts.generated.openai.tooltype.fabricdataagentpreview?view=azure-dotnet-preview
 - memory-without-ids: `memory_search_call` as input has no id at all, the only such item.
+  https://learn.microsoft.com/en-us/dotnet/api/azure.ai.extensions.openai.extensionsopenaimodelfactory.memorysearchtoolcall?view=azure-dotnet
 - answer-workflow: a workflow action, a consent request and structured output answer no call.
+  https://learn.microsoft.com/en-us/dotnet/api/azure.ai.extensions.openai.agentresponseitemkind.workflowaction?view=azure-dotnet
 """
 
 from __future__ import annotations

@@ -1,19 +1,28 @@
 """Bedrock Converse.
 
-- type-is-the-field: a block has no type; the field it has names its type.
-- roles-alternate: consecutive messages of one role are one message, so text after results stands
-  in their message.
-- results-together: all results of a turn stand in the next user message.
+- type-is-the-field: a block has no `type`; the one field that it has is its type.
+  https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html
+- text-after-results: roles alternate, so text that follows results is in their message.
+  https://github.com/langchain-ai/langchain-aws/issues/130
+- parallel-calls-of-one-tool: all results of a turn are in the next user message.
+  https://docs.aws.amazon.com/bedrock/latest/userguide/tool-use-inference-call.html
 - tool-config-required: a history with calls is refused without `toolConfig`, also if no tool is
   defined any more.
+  https://github.com/langgenius/dify/issues/17545
 - error-is-not-empty: a result whose status is error must have content.
+  https://github.com/aws-samples/sample-multi-agent-orchestration-chat-on-agentcore/issues/15
 - json-is-an-object: `input` and a result's `json` hold objects; other JSON is sent as text.
-- server-tools-answer-in-place: `server_tool_use` and its result stand in the same assistant
-  message.
-- reasoning-keeps-its-signature: reasoning goes back with its signature; reasoning of other
+  https://github.com/sigoden/aichat/issues/1542
+- server-tools-answer-in-place: `server_tool_use` and its result are in the same assistant message.
+  https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolResultBlock.html
+- reasoning-keeps-its-signature: reasoning is sent back with its signature; reasoning of other
   providers is refused in a history.
-- names-of-documents: a document needs a name of letters, digits, blanks, hyphens and brackets.
+  https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ReasoningTextBlock.html
+- names-of-documents: the name of a document is required and consists of letters, digits, spaces,
+  hyphens and brackets.
+  https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html
 - bytes-are-base64: what an SDK takes as bytes is base64 text in the JSON body.
+  https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ImageSource.html
 """
 
 from toolwire.wires.bedrock.blocks import BLOCKS, CAPABILITIES, SERVER_RESULT, STREAM_STARTS

@@ -1,13 +1,20 @@
 """Cohere Chat, version 2.
 
-- plan-beside-calls: `tool_plan` explains the calls of a message; it is read as reasoning and goes
-  back as the plan.
+- parallel-calls-with-a-plan: `tool_plan` explains the calls of a message; it is read as reasoning
+  and goes back as the plan.
+  https://docs.cohere.com/docs/tool-use-overview
 - documents-are-results: a tool message holds text or documents; a single document without an id is
   a JSON object.
-- choice-is-required-or-none: `auto` is the default and has no word, and no tool can be named.
-- strict-for-all: `strict_tools` applies to every tool, or to none.
-- schema-required: a tool must have parameters.
+  https://docs.cohere.com/reference/chat
+- choice-is-required-or-none: `tool_choice` is `REQUIRED` or `NONE`; its absence means auto, and no
+  tool can be named.
+  https://docs.cohere.com/reference/chat
+- settings-and-strict-tools: `strict_tools` applies to every tool, or to none.
+  https://docs.cohere.com/reference/chat
+- schema-required: a tool definition must have `parameters`.
+  https://docs.cohere.com/reference/chat
 - citations-point-at-results: `citations` name documents by call id; no other wire has them.
+  https://docs.cohere.com/docs/tool-use-citations
 """
 
 from __future__ import annotations

@@ -3,17 +3,24 @@
 - id-keeps-its-type: an id is an integer or a string, and 1 is not "1". In the neutral id an integer
   is its digits; a string that could be mistaken for an integer is written with its quotes. Both
   directions are reversible and need no context.
+  https://modelcontextprotocol.io/specification/2026-07-28/basic
 - lost-id-is-a-notification: a request without an id is still a valid message, but it is a
   notification and gets no response.
+  https://modelcontextprotocol.io/specification/2025-06-18/basic
 - tool-failure-is-a-result: `isError` is a field of a normal result; a JSON-RPC error is a failure
   of the protocol.
+  https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/docs/specification/2026-07-28/server/tools.mdx
 - input-required: a call may be answered by `resultType: input_required`; the retry is a new request
   with a new id.
+  https://modelcontextprotocol.io/specification/2026-07-28/basic/patterns/mrtr
 - structured-twice: structured content is repeated as text; where the two differ, the text is what
   the model sees.
-- sampling-turns-the-tables: a server may ask the client's model; that request holds a whole
-  conversation.
+  https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/docs/specification/2026-07-28/server/tools.mdx
+- sampling-turns-the-tables: a server may send a request to the client's model; that request holds a
+  whole conversation.
+  https://github.com/modelcontextprotocol/modelcontextprotocol/blob/main/docs/specification/2025-11-25/client/sampling.mdx
 - answers-may-overtake: responses arrive in any order, and calls may be made while others are open.
+  https://modelcontextprotocol.io/specification/2025-06-18/basic
 """
 
 from __future__ import annotations

@@ -2,19 +2,30 @@
 
 - type-first: every content names its type in `$type`; System.Text.Json wants it first in the
   object.
-- call-id-required: `callId` is never null here, so a minted id is sent too.
-- hosted-tools-answer-in-place: code interpreter, image, search and MCP calls of a service stand
-  beside their results in the assistant's message, and hold contents of their own.
+  https://github.com/dotnet/extensions/blob/main/src/Libraries/Microsoft.Extensions.AI.Abstractions/Contents/AIContent.cs
+- call-id-required: `callId` may be empty, but it is never null; so a minted id is sent, too.
+  https://github.com/dotnet/extensions/blob/main/src/Libraries/Microsoft.Extensions.AI.Abstractions/Contents/ToolCallContent.cs
+- hosted-tools-answer-in-place: calls of the service's own tools (code interpreter, image, search,
+  MCP) are next to their results in the assistant's message, and hold contents of their own.
+  https://github.com/dotnet/extensions/blob/main/src/Libraries/Microsoft.Extensions.AI.Abstractions/Contents/CodeInterpreterToolResultContent.cs
 - approval-is-a-call: a `toolApprovalRequest` and its response are paired by `requestId`; the call
   that needs approval is inside the request.
-- informational-call: a call with `informationalOnly` has been run by another party and must not be
-  run again.
-- exceptions-are-not-serialised: the JSON of a result does not hold the exception of a failed call,
+  https://github.com/dotnet/extensions/blob/main/src/Libraries/Microsoft.Extensions.AI.Abstractions/Contents/ToolApprovalRequestContent.cs
+- informational-call: a call with `informationalOnly` was run by another party and must not be run
+  again.
+  https://github.com/dotnet/extensions/blob/main/src/Libraries/Microsoft.Extensions.AI.Abstractions/Contents/FunctionCallContent.cs
+- exceptions-are-not-serialized: the JSON of a result does not hold the exception of a failed call,
   and there is no error flag, only a value.
-- refusal-is-an-error: a refusal is a content of type `error` with the code `Refusal`.
-- response-of-several-turns: a ChatResponse may hold calls, their results and the answer after them.
+  https://github.com/dotnet/extensions/blob/main/src/Libraries/Microsoft.Extensions.AI.Abstractions/Contents/FunctionResultContent.cs
+- reasoning-and-refusal: a refusal is a content of type `error` with the code `Refusal`.
+  https://github.com/dotnet/extensions/blob/main/src/Libraries/Microsoft.Extensions.AI.OpenAI/OpenAIChatClient.cs
+- answer-of-several-turns: a ChatResponse may hold calls, their results and the answer after them.
+  https://github.com/dotnet/extensions/blob/main/src/Libraries/Microsoft.Extensions.AI.Abstractions/ChatCompletion/ChatResponse.cs
 - instructions-beside-messages: `options.instructions` is a system prompt too.
-- log-keeping: the id and time of a message belong to the log and are not reported as losses.
+  https://github.com/dotnet/extensions/blob/main/src/Libraries/Microsoft.Extensions.AI.Abstractions/ChatCompletion/ChatOptions.cs
+- message-ids-and-times: the id and time of a message belong to the log and are not reported as
+  losses.
+  https://github.com/dotnet/extensions/blob/main/src/Libraries/Microsoft.Extensions.AI.Abstractions/ChatCompletion/ChatMessage.cs
 """
 
 from __future__ import annotations

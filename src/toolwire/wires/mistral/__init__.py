@@ -1,16 +1,24 @@
 """Mistral chat completions: the chat shape with some additional rules.
 
 - nine-characters: an id is exactly nine letters or digits.
+  https://github.com/mistralai/mistral-vibe/issues/1075
 - null-is-a-word: the SDK writes the text "null" for a missing id and 0 for a missing index: neither
   identifies a call.
+  https://github.com/mistralai/client-python/blob/main/src/mistralai/client/models/toolcall.py
 - arguments-as-object: arguments are text, or the object itself.
+  https://github.com/mistralai/client-python/blob/main/src/mistralai/client/models/functioncall.py
 - reasoning-is-a-chunk: reasoning is in the content, as a list inside a `thinking` chunk.
+  https://github.com/mistralai/client-python/blob/main/src/mistralai/client/models/thinkchunk.py
 - media-by-string: `image_url`, `document_url` and `input_audio` may be plain strings.
+  https://github.com/mistralai/client-python/blob/main/src/mistralai/client/models/imageurlchunk.py
 - any-is-required: `any` and `required` both mean that some tool must be called.
-- usage-ends-the-stream: the last chunk has both the reason to stop and the usage.
-- prefix-to-go-on: the model continues a last assistant message with `prefix`, and repeats it in its
-  answer. Elsewhere the position says the same. A repair adds a user message instead: clients of
-  other wires expect only the continuation.
+  https://github.com/mistralai/client-python/blob/main/src/mistralai/client/models/toolchoiceenum.py
+- stream-text: the last chunk has both the reason to stop and the usage.
+  https://github.com/mistralai/client-python/blob/main/src/mistralai/client/models/completionchunk.py
+- prefix-to-go-on: a last assistant message with `prefix` is continued by the model, which repeats
+  it in its answer. On other wires its position alone says this. A repair adds a user message
+  instead: clients of other wires expect only the continuation.
+  https://github.com/mistralai/client-python/blob/main/src/mistralai/client/models/assistantmessage.py
 """
 
 from __future__ import annotations

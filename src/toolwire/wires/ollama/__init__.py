@@ -1,14 +1,22 @@
 """Ollama's own chat, /api/chat.
 
-- id-is-optional: servers before 0.12.10 send no ids and most templates ignore them; a minted id is
-  never sent.
-- order-decides: without ids, results follow the order of their calls; `tool_name` names the tool.
-- arguments-are-an-object: arguments that are not an object cannot be sent.
-- pictures-stand-apart: `images` holds bare base64 next to the text of a message; there are no URLs
+- answer-without-ids: servers before 0.12.10 send no ids and most templates ignore them; a minted id
+  is never sent.
+  https://github.com/ollama/ollama/issues/11417
+- parallel-calls-by-order: without ids, results follow the order of their calls; `tool_name` names
+  the tool.
+  https://github.com/ollama/ollama/blob/main/api/types.go
+- odd-arguments: arguments are an object; any other value cannot be sent.
+  https://github.com/ollama/ollama/blob/main/api/types.go
+- images-beside-text: `images` holds bare base64 next to the text of a message; there are no URLs
   and no MIME types.
-- done-reason-stays-stop: a response with calls ends with `stop` like any other.
+  https://github.com/ollama/ollama/blob/main/docs/api.md
+- answer-with-calls: a response with calls ends with `stop` like any other.
+  https://github.com/ollama/ollama/issues/6462
 - one-text: a message has one text.
+  https://github.com/ollama/ollama/blob/main/api/types.go
 - streams-by-default: a request without `stream` gets a streamed response.
+  https://github.com/ollama/ollama/blob/main/docs/api.md
 """
 
 from __future__ import annotations

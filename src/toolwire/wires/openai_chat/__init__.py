@@ -1,15 +1,22 @@
 """OpenAI Chat Completions, and every server that uses the same shape.
 
-- calls-are-answered-at-once: `tool` messages answer every call of an assistant message before any
+- parallel-calls-of-one-tool: `tool` messages answer every call of an assistant message before any
   other message follows.
-- tool-text-only: a tool message holds text and has no error flag; media follow in a user message.
+  https://github.com/evalstate/fast-agent/issues/314
+- results-in-every-form: a tool message holds text and has no error flag; media follow in a user
+  message.
+  https://github.com/openai/openai-python/blob/main/src/openai/types/chat/chat_completion_tool_message_param.py
 - legacy-function-call: `function_call` and the role `function` have no ids; they pair by name. An
   answer to a request with `functions` is written with `function_call`, which holds one call.
-- reasoning-is-foreign: OpenAI has no reasoning here; compatible servers send `reasoning_content` or
-  `reasoning`.
-- executed-tools-have-no-id: a compatible server lists the tools that it ran by `index`, each call
+  https://github.com/openai/openai-python/blob/main/src/openai/types/chat/chat_completion_function_message_param.py
+- refusal-and-reasoning: the API of OpenAI has no reasoning; compatible servers send
+  `reasoning_content` or `reasoning`.
+  https://api-docs.deepseek.com/guides/thinking_mode.md
+- stream-executed-tools: a compatible server lists the tools that it ran by `index`, each call
   together with its result.
-- arguments-are-text: the JSON text of the model is kept verbatim, valid or not.
+  https://github.com/groq/groq-python/blob/main/src/groq/types/chat/chat_completion_message.py
+- odd-arguments: the JSON text of the model is kept verbatim, valid or not.
+  https://github.com/openai/openai-python/blob/main/src/openai/types/chat/chat_completion_message_function_tool_call_param.py
 """
 
 from __future__ import annotations

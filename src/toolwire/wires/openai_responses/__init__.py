@@ -2,23 +2,34 @@
 
 - two-ids-of-a-call: `id` names the item, `call_id` the call; an item id is never sent as a call id.
   New item ids are made only in answers, and where a request requires one.
+  https://github.com/openai/openai-python/blob/main/src/openai/types/responses/response_function_tool_call.py
 - parallel-calls-of-one-tool: a turn is several items; the reasoning before a call is sent back with
   it.
+  https://cookbook.openai.com/examples/responses_api/reasoning_items
 - hosted-tools: a call that the provider ran and its result are one item, with only an item id. A
   tool search that the provider ran has a null `call_id`; its output is the next item.
-- client-tools: `local_shell_call_output` names its call in `id`; servers want `call_id`
-  (openai-openapi#532, agents#1855).
+  https://github.com/openai/openai-python/blob/main/src/openai/types/responses/response_input_item_param.py
+- client-tools: `local_shell_call_output` names its call in `id`; servers want `call_id`.
+  https://github.com/openai/openai-agents-python/pull/1855
 - mcp-tools: the response to an `mcp_approval_request` names its `id`.
+  https://github.com/openai/openai-python/blob/main/src/openai/types/responses/response_input_item_param.py
 - tool-role-message: a message of the role `tool`, as in chat, is read as a result and never
   written.
+  https://github.com/openai/openai-python/blob/main/src/openai/types/responses/easy_input_message_param.py
 - tools-in-namespaces: namespace and name of a tool are two fields; a tool choice has no namespace.
   Items in mid-conversation may define further tools.
+  https://github.com/openai/openai-python/blob/main/src/openai/types/responses/namespace_tool_param.py
 - calls-are-elsewhere: after `previous_response_id` a result's call is not in the body.
+  https://github.com/openai/openai-python/blob/main/src/openai/types/responses/response_create_params.py
 - reasoning-in-every-form: only encrypted content of this provider is accepted back.
-- media-in-every-form: beside `file_url` or `file_id` a `filename` is refused (rig#1429).
+  https://github.com/openai/openai-python/blob/main/src/openai/types/responses/response_reasoning_item_param.py
+- media-in-every-form: beside `file_url` or `file_id` a `filename` is refused.
+  https://github.com/0xPlaygrounds/rig/issues/1429
 - results-in-every-form: the result of a function cannot be marked as an error.
+  https://github.com/openai/openai-python/blob/main/src/openai/types/responses/response_input_item_param.py
 - answer-plain: a response repeats settings and tools of its request; they are no part of the
   answer.
+  https://github.com/openai/openai-python/blob/main/src/openai/types/responses/response.py
 """
 
 from __future__ import annotations

@@ -7,10 +7,22 @@ read as one here, so a loss is reported for it.
 
 - several-parts-share-one-string: an edited part is written into its own span; the rest of the
   string stays verbatim.
+  https://github.com/NousResearch/Hermes-Function-Calling/blob/main/README.md
 - calls-without-ids: ids are in the tags. Where a model leaves them out, results pair by name and by
   order; a minted id is not written.
+  https://github.com/NousResearch/Hermes-Function-Calling/blob/main/README.md
 - broken-tags-are-text: a tag that does not parse stays part of the model's text.
+  https://docs.vllm.ai/en/v0.18.2/api/vllm/tool_parsers/hermes_tool_parser/
+- invoke: a call may be an XML element `<invoke name="...">` with one element for each parameter.
+  https://docs.vllm.ai/en/v0.22.1/api/vllm/tool_parsers/
+- json-alone: a message that is nothing but a JSON object with `name` and arguments is a call.
+  https://docs.vllm.ai/en/v0.15.0/api/vllm/tool_parsers/llama_tool_parser/
+- a-list-after-a-mark: a JSON list of calls may follow a mark such as `[TOOL_CALLS]`.
+  https://docs.vllm.ai/en/v0.22.1/api/vllm/tool_parsers/
+- pythonic: a message that is a Python list of function calls, `[f(x=1), g()]`, is a list of calls.
+  https://docs.vllm.ai/en/v0.22.1/api/vllm/tool_parsers/
 - tools-in-a-foreign-prompt: any JSON definitions inside `<tools>` are read, and replaced in place.
+  https://github.com/NousResearch/Hermes-Function-Calling/blob/main/README.md
 """
 
 from __future__ import annotations
