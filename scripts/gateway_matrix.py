@@ -48,7 +48,7 @@ For people who want to know what a client gets from a model of another API, feat
 
 Each row is a client API of the gateway with its official client, each column the wire of the model: a strict mock, which refuses
 what the provider refuses. A cell shows how many scenarios work, and how many there are, whole and streamed (pages and WebSockets only
-stream). The last row is one scenario: embeddings are passed to a scripted upstream, and a dash stands for an upstream without them.
+stream). The last row is one scenario: embeddings are passed to a scripted upstream, and a dash marks an upstream without them.
 
 """
 

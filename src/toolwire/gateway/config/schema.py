@@ -36,8 +36,8 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """The provider's name of the model. By default the name that the client used; for `groq/*` the
     text after the slash."""
     base_url: str | None = None
-    """Another address than the usual one of the provider, with or without its version (`/v1`). A
-    final slash stands for a server at the root."""
+    """The address to use instead of the provider's own, with or without its version (`/v1`). If it
+    ends with a slash, no version is added."""
     key_env: str | None = None
     """The environment variable with the API key. By default the one that the provider's own tools
     use."""

@@ -8,7 +8,7 @@ ORDER_PHRASES = (
     ErrorPattern(
         words="can ?not be mixed with function_?response",
         rules=("wrong-role",),
-        meaning="a call and a result stand in one message",
+        meaning="a call and a result are in one message",
         implies={"rejects_orphan_results": True, "rejects_missing_results": True},
         examples=(
             (

@@ -98,7 +98,7 @@ REASONING_READINGS = (
     ErrorPattern(
         concepts=("REASONING ~ HAVE ~ AFTER", "REASONING ~ HAVE ~ ITEM"),
         rules=("reasoning-dangling", "reasoning-missing", "item-id-stale"),
-        meaning="a reasoning item seems to stand alone",
+        meaning="a reasoning item seems to be without the item that follows it",
         implies={"reasoning_to_return": "reasoning"},
         examples=(
             "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
@@ -107,7 +107,7 @@ REASONING_READINGS = (
     ErrorPattern(
         concepts=("(HAVE|REQUIRED|MISSING) ~ REASONING",),
         rules=("reasoning-missing", "reasoning-dangling", "item-id-stale"),
-        meaning="an item seems to lack its reasoning item",
+        meaning="an item seems to be without its reasoning item",
         implies={"reasoning_to_return": "reasoning"},
         examples=(
             (
@@ -122,7 +122,7 @@ REASONING_READINGS = (
             "THINKING ~ (MISSING|REQUIRED|BACK)",
         ),
         rules=("thinking-missing", "reasoning-content-missing", "signature-foreign"),
-        meaning="a turn with calls seems to lack its thinking block",
+        meaning="a turn with calls seems to be without its thinking block",
         implies={"reasoning_to_return": "thinking"},
         examples=(
             (

@@ -3,7 +3,7 @@
 A program that stores each call as it arrives writes one message per call. The results of the first
 message then do not follow it directly, because another assistant message does. Providers report
 missing results or a missing call ("Missing corresponding tool call for tool response message").
-Where each message is a separate step, all messages but the first lack their signature.
+If a provider signs each step, all messages except the first have no signature.
 
 The fix merges the messages into one and keeps the order of the calls; nothing is lost. Calls that
 each have their result before the next call are left alone: they may have been made one by one.

@@ -7,8 +7,8 @@ items, or never requests the encrypted content (`include: ["reasoning.encrypted_
 
 The fix removes such a reasoning item, and the ids of the items that follow from it, which the
 server would look up together. The summary of the reasoning, if there is one, becomes a marked
-message of the assistant. A reference becomes a marked message, too: the item that it names is not
-in the request.
+message of the assistant. A reference also becomes a marked message, because its item is not in the
+request.
 """
 
 from __future__ import annotations
