@@ -84,8 +84,8 @@ def parse_text(text: str) -> JSON:
         ValueError: The text is not JSON.
     """
     try:
-        return parse(text)
-    except ValueError:
+        return decode_text(text)
+    except (ValueError, RecursionError):
         return _parse_surrogates(text)
 
 
