@@ -62,6 +62,20 @@ def test_a_server_that_takes_only_text_gets_text(content: JSON) -> None:
     assert isinstance(get(repaired, ("messages", 2, "content")), str)
 
 
+@pytest.mark.parametrize("fields", [{}, {"content": None}], ids=["missing", "null"])
+@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.parametrize("wire", ["openai-chat", "cohere"])
+def test_a_message_without_content_gets_an_empty_text(
+    wire: str, role: str, fields: dict[str, JSON]
+) -> None:
+    user: JSON = {"role": "user", "content": "hi"}
+    body: JSON = {"model": "m", "messages": [user, {"role": role, **fields}, user]}
+    assert _errors(body, wire) == ["content-shape"]
+    repaired = repair(body, wire).body
+    assert get(repaired, ("messages", 1, "content")) == ""
+    assert _errors(repaired, wire) == []
+
+
 @pytest.mark.parametrize("block", [{}, {"input": None}], ids=["missing", "null"])
 @pytest.mark.parametrize("wire", ["anthropic", "bedrock"])
 def test_a_call_without_arguments_gets_an_empty_object(wire: str, block: dict[str, JSON]) -> None:

@@ -714,6 +714,7 @@ _PROFILES = (
     Profile(
         "cohere",
         "cohere",
+        empty_content="null",
         accepted_message_fields=_COHERE_MESSAGE_FIELDS,
         id_rule=_ANY,
         name_rule=_NAME,
