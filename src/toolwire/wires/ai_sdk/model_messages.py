@@ -297,7 +297,7 @@ def read_message(message: JSON, path: JsonPath) -> Message:
 
 def _with_client_results(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     """The parts of an assistant message, in which a result of one of the client's calls is the
-    client's too. The call of any other result may stand in an earlier message.
+    client's too. The call of any other result may be in an earlier message.
     """
     client_ids = {part.id for part in parts if isinstance(part, Call) and part.executor == "client"}
     return tuple(

@@ -179,7 +179,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
         body["max_tokens"] = context.record_default("max_tokens", default_max_tokens(body))
     choice = body.get("tool_choice")
     if not context.native and isinstance(choice, dict):
-        # The flag stands inside the choice, in whichever order the two settings were written.
+        # The flag is inside the choice, in whichever order the two settings were written.
         parallel = conversation.settings.get("parallel")
         flag: Object = {}
         if isinstance(parallel, bool):

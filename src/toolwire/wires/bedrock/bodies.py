@@ -92,7 +92,7 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
 def _with_client_results(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     """The parts of an assistant message in a history, in which a result may be one of the client.
 
-    The result of a server tool has a type, or a call of such a tool stands in the same message.
+    The result of a server tool has a type, or a call of such a tool is in the same message.
     """
     server_ids = {
         part.id for part in parts if isinstance(part, Call) and part.executor == "provider"

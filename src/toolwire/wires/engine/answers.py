@@ -80,7 +80,7 @@ def _distinguish(context: EncodeContext) -> Iterator[str | int]:
 
 
 def is_minted_answer(text: str) -> bool:
-    """Return True if the id of a response was minted; a prefix may stand before it."""
+    """Return True if the id of a response was minted; a prefix may precede it."""
     return is_minted(text[-_LENGTH:])
 
 

@@ -138,9 +138,9 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     result_media: Literal["inside", "after"] = "inside"
     """Media of a result stay inside it if its place holds them, or follow in a user message."""
     text_after_calls: bool = True
-    """The text of a message may stand after its calls."""
+    """The text of a message may follow its calls."""
     system_anywhere: bool = True
-    """System messages may stand anywhere; otherwise later ones become user messages."""
+    """System messages may be anywhere; otherwise later ones become user messages."""
     candidates: bool = True
     """A response can hold several candidates."""
     messages_in_answers: bool = False

@@ -105,6 +105,6 @@ def severity_of_field(path: JsonPath, kind: Kind, value: JSON | UnsetType = UNSE
 
 
 _DEEPEST_SETTING = 4
-"""Settings of a request stand above its messages, which have longer paths."""
+"""Settings of a request have shorter paths than its messages."""
 _OBJECTS = frozenset({"metrics", "usage", "usageMetadata", "usage_metadata"})
 """Those whose fields count as well."""

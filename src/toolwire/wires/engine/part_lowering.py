@@ -169,7 +169,7 @@ _SYSTEM_TAG = "<system>"
 
 
 def mark_system_text(part: Part) -> Part:
-    """A text of a system message that has to stand in a user's message, and says so."""
+    """A text of a system message that has to be in a user message, and says so."""
     if not isinstance(part, Text) or part.text.startswith(_SYSTEM_TAG):
         return part
     text = f"{_SYSTEM_TAG}\n{part.text}\n</system>"

@@ -390,7 +390,7 @@ class Wire(Struct, frozen=True, eq=False):
     messages_field: str = ""
     """The field of a request that holds the list of messages: such a list alone is a body too."""
     read_message: Callable[[JSON, JsonPath], Message] | None = None
-    """Reads one element of that list as one message, whatever stands beside it; None on wires whose
+    """Reads one element of that list as one message, without the others; None on wires whose
     messages are not the elements of the list."""
     normalize: Callable[[JSON], JSON] | None = None
     """Writes out what a body may abbreviate, such as a single element instead of a list. It is used

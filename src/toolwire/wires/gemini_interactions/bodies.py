@@ -83,7 +83,7 @@ _EMPTY_STEP = Block(
 )
 """A step without content, which is read as an empty text."""
 _CONTENT_MESSAGE = Block("content", part=Message)
-"""A content block that stands among the steps of an input."""
+"""A content block among the steps of an input."""
 
 
 class StepReader(ItemReader, frozen=True, eq=False):

@@ -1,6 +1,6 @@
 """The parts of Genkit messages: how each is read and written.
 
-The type of a part is the field it has; `metadata` stands beside it.
+The type of a part is the field it has; `metadata` is next to it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Microsoft.Extensions.AI: request options, tool definitions, usage and finish reasons.
 
-`ChatOptions` leaves its tools out of its JSON, so a tool stands here under the names of its own
+`ChatOptions` leaves its tools out of its JSON, so a tool has the names of its own
 properties, camelCased like everything else: `name`, `description`, `jsonSchema`.
 """
 

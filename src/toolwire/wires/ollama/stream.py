@@ -250,7 +250,7 @@ class OllamaWriter(SequentialWriter):
         return bool  # nothing is kept of a text that was written
 
     def _separator(self, part: Part) -> str:
-        """What stands before a further text: texts are joined as in a whole message."""
+        """The text before a further text: texts are joined as in a whole message."""
         written = self._written
         if isinstance(part, Reasoning):
             if written:

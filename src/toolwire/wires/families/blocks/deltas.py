@@ -57,7 +57,7 @@ def join_text(opening: JSON, pieces: list[JSON]) -> JSON:
 
 
 def join_arguments(opening: JSON, pieces: list[JSON]) -> JSON:
-    """The object that the pieces spell; other text stands under `_raw`, as in a body."""
+    """The object that the pieces spell; other text is under `_raw`, as in a body."""
     text = "".join([piece for piece in pieces if isinstance(piece, str)])
     if not text and opening is not None:
         return opening
