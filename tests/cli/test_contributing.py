@@ -119,7 +119,8 @@ def test_the_tests_about_all_wires_need_no_edit(project: Path) -> None:
 
 def test_the_generated_pages_show_the_new_wire(project: Path) -> None:
     page = (project / "docs" / "reference" / "wires" / "langchain.md").read_text(encoding="utf-8")
-    assert "- **fields-under-data**: " in page
+    assert "- **stream-of-parallel-calls**: " in page
+    assert "([source](https://github.com/langchain-ai/" in page
     assert "| `tool_call` " in page
     for name, wanted in (
         ("docs/reference/wires/README.md", "[LangChain](langchain.md)"),
