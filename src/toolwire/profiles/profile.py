@@ -47,10 +47,10 @@ class Profile(Struct, frozen=True):
     id_sometimes_refused: bool = False
     """True if some servers of the provider reject the id field and others accept it."""
     result_placement: Literal["", "after", "next", "alone"] = ""
-    """Where results must stand: `after` their call; `next`, directly after the message of their
+    """Where results must be: `after` their call; `next`, directly after the message of their
     call; `alone`, directly after it and with nothing else in their message."""
     results_share_one_message: bool = False
-    """True if all results of a turn must stand in one message."""
+    """True if all results of a turn must be in one message."""
     results_come_first: bool = False
     """True if results must precede all other content of their message."""
     results_follow_call_order: bool = False

@@ -1,4 +1,4 @@
-"""Google ADK: a list of Events, or a session that holds one.
+"""Google ADK: a list of Events, or a session that contains one.
 
 An Event is the user's if its author is `user`, else an agent's. Results are in Events of the agent
 whose content has the role `user`. The parts of a content are those of Gemini.
@@ -23,17 +23,17 @@ whose content has the role `user`. The parts of a content are those of Gemini.
   another wire keeps on the call is requested and decided in such calls here.
   https://github.com/google/adk-docs/blob/main/docs/tools-custom/confirmation.md
 - partial-events-repeat: an Event with `partial: true` is a fragment that a later Event repeats. It
-  counts only if it holds a call that has a result and is not repeated, as ADK before 1.22 sent it.
+  counts only if it has a call with a result that is not repeated, as ADK before 1.22 sent it.
   https://github.com/google/adk-docs/blob/main/docs/events/index.md
 - session-with-state: an Event's id, invocation, author and time belong to the log and are not
   reported as losses. State, errors and other actions do not concern a model; they stay in the log.
-  System prompt, tools and settings belong to the agent; a log cannot hold them.
+  System prompt, tools and settings belong to the agent; a log does not contain them.
   https://github.com/google/adk-python/blob/main/src/google/adk/sessions/session.py
 - run-of-several-turns: a response is what a run returned. Its Events are one answer, and calls that
   have a result in it are done. Calls that another provider ran are written as calls of the agent.
   https://github.com/google/adk-docs/blob/main/docs/runtime/api-server.md
 
-Streams hold the Events of a run. There is no end mark: a stream was cut off if a partial Event was
+Streams are the Events of a run. There is no end mark: a stream was cut off if a partial Event was
 not completed. After a failure the last record is `{"error": ...}`, which is not an Event.
 
 - stream-completed-event-repeats: the texts of a partial Event are emitted at once and skipped when
@@ -49,7 +49,7 @@ not completed. After a failure the last record is `{"error": ...}`, which is not
   an id answers the oldest such call of its name.
   https://github.com/googleapis/python-genai/blob/main/google/genai/types.py
 - stream-long-running: calls that `longRunningToolIds` names are for the client; the agent runs the
-  others. If an Event does not have the field, its calls are held back until their results decide.
+  others. If an Event does not have the field, its calls wait until their results decide.
   The answer of a call that is left to the client is only a progress note.
   https://github.com/google/adk-python/blob/main/src/google/adk/events/event.py
 - stream-parallel-calls-of-one-tool: a result names its call by id.

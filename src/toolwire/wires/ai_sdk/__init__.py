@@ -8,7 +8,7 @@ read, except for approvals. Message ids and `step-start` are bookkeeping: they a
 they are needed, and other wires do not lose them. A response is written as the message that a
 client has after the stream; `finishReason` is next to its parts if they do not imply it.
 
-- call-and-result-share-a-part: a tool part holds a call and, once there is one, its result;
+- call-and-result-share-a-part: a tool part is a call and, once there is one, its result;
   `toolCallId` identifies both.
   https://github.com/vercel/ai/blob/main/packages/ai/src/ui/ui-messages.ts
 - steps-are-turns: an assistant message is a run of steps; in each step all calls come first, then

@@ -3,7 +3,7 @@
 - results-come-first: all results of a turn are in the next user message, before any text.
   https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls
 - thinking-with-signatures: a thinking block is sent back with its signature, or not at all;
-  reasoning of other providers is refused.
+  reasoning from other providers is refused.
   https://github.com/anthropics/anthropic-sdk-python/blob/main/src/anthropic/types/thinking_block_param.py
 - server-tools: a `server_tool_use` and its result are in the same assistant message.
   https://github.com/anthropics/anthropic-sdk-python/blob/main/src/anthropic/types/server_tool_use_block_param.py

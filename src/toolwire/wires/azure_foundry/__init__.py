@@ -1,6 +1,6 @@
 """Azure AI Foundry: the Responses wire with the items of its own tools and agents.
 
-- answer-with-calls: every item of that wire, each with `agent_reference` and `response_id`.
+- answer-with-calls: all items of that wire, each with `agent_reference` and `response_id`.
   https://learn.microsoft.com/en-us/dotnet/api/azure.ai.extensions.openai.extensionsopenaimodelfactory?view=azure-dotnet
 - answer-service-tools: the service runs all of its own tools; their output is another item with the
   same `call_id`.

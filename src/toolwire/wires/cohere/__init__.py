@@ -3,7 +3,7 @@
 - parallel-calls-with-a-plan: `tool_plan` explains the calls of a message; it is read as reasoning
   and goes back as the plan.
   https://docs.cohere.com/docs/tool-use-overview
-- documents-are-results: a tool message holds text or documents; a single document without an id is
+- documents-are-results: a tool message has text or documents; a single document without an id is
   a JSON object.
   https://docs.cohere.com/reference/chat
 - choice-is-required-or-none: `tool_choice` is `REQUIRED` or `NONE`; its absence means auto, and no

@@ -7,19 +7,19 @@
   pairing needs them.
   https://github.com/googleapis/python-genai/blob/main/google/genai/types.py
 - parallel-calls-by-order: without ids, responses are in the order of their calls, together in one
-  content that holds nothing else. Each names the function that it answers.
+  content without other parts. Each names the function that it answers.
   https://ai.google.dev/gemini-api/docs/function-calling
-- results-in-every-form: by convention `response` holds `output` or `error`; any other object is the
+- results-in-every-form: by convention `response` has `output` or `error`; any other object is the
   result itself.
   https://github.com/googleapis/python-genai/blob/main/google/genai/types.py
-- results-of-clients: `@ai-sdk/google` (so opencode, too) and Genkit write `{"name": ..., "content":
+- results-of-clients: `@ai-sdk/google` (and so opencode) and Genkit write `{"name": ..., "content":
   output}` as the response. Other wires get the output.
   https://github.com/vercel/ai/blob/main/packages/google/src/convert-to-google-messages.ts
 - thoughts-and-signatures: `thoughtSignature` is a field of the part, beside the call, and has to be
   sent back in the same part.
   https://ai.google.dev/gemini-api/docs/thought-signatures
-- snake-case: protobuf's JSON reads `functionCall` and `function_call` alike; a field is written
-  back in the spelling that it had.
+- snake-case: protobuf's JSON accepts `functionCall` and `function_call`; a field is written
+  back in its original spelling.
   https://github.com/googleapis/python-genai/blob/main/google/genai/_common.py
 
 Streams: each chunk is a response, and all chunks together are one. There is no end mark: a stream

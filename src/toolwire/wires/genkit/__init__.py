@@ -10,13 +10,13 @@
 - parallel-calls-of-one-tool: the responses of one turn come in the order in which the tools
   finished.
   https://github.com/firebase/genkit/blob/main/js/ai/src/generate/resolve-tool-requests.ts
-- media-and-resources: a response holds any JSON value as `output`, and media as parts under
+- media-and-resources: a response has any JSON value as `output`, and media as parts under
   `content`; it has no error flag.
   https://github.com/firebase/genkit/blob/main/js/ai/src/parts.ts
 - reasoning-keeps-its-signature: the field that a part has is its type; `metadata` is next to it and
   may hold a signature.
   https://github.com/firebase/genkit/blob/main/js/ai/src/parts.ts
-- old-candidates: early responses held a list of candidates; now there is one message.
+- old-candidates: early responses had a list of candidates; now there is one message.
   https://github.com/firebase/genkit/blob/main/js/ai/src/model-types.ts
 - output-schema-and-named-tools: a request of the framework itself may name its tools without
   describing them.

@@ -1,6 +1,6 @@
 """Microsoft.Extensions.AI: lists of ChatMessage, a request with its ChatOptions, a ChatResponse.
 
-- type-first: every content names its type in `$type`; System.Text.Json wants it first in the
+- type-first: every content names its type in `$type`; System.Text.Json needs it first in the
   object.
   https://github.com/dotnet/extensions/blob/main/src/Libraries/Microsoft.Extensions.AI.Abstractions/Contents/AIContent.cs
 - call-id-required: `callId` may be empty, but it is never null; so a minted id is sent, too.
@@ -14,14 +14,14 @@
 - informational-call: a call with `informationalOnly` was run by another party and must not be run
   again.
   https://github.com/dotnet/extensions/blob/main/src/Libraries/Microsoft.Extensions.AI.Abstractions/Contents/FunctionCallContent.cs
-- exceptions-are-not-serialized: the JSON of a result does not hold the exception of a failed call,
+- exceptions-are-not-serialized: the JSON of a result does not have the exception of a failed call,
   and there is no error flag, only a value.
   https://github.com/dotnet/extensions/blob/main/src/Libraries/Microsoft.Extensions.AI.Abstractions/Contents/FunctionResultContent.cs
 - reasoning-and-refusal: a refusal is a content of type `error` with the code `Refusal`.
   https://github.com/dotnet/extensions/blob/main/src/Libraries/Microsoft.Extensions.AI.OpenAI/OpenAIChatClient.cs
-- answer-of-several-turns: a ChatResponse may hold calls, their results and the answer after them.
+- answer-of-several-turns: a ChatResponse may have calls, their results and the answer after them.
   https://github.com/dotnet/extensions/blob/main/src/Libraries/Microsoft.Extensions.AI.Abstractions/ChatCompletion/ChatResponse.cs
-- instructions-beside-messages: `options.instructions` is a system prompt too.
+- instructions-beside-messages: `options.instructions` is also a system prompt.
   https://github.com/dotnet/extensions/blob/main/src/Libraries/Microsoft.Extensions.AI.Abstractions/ChatCompletion/ChatOptions.cs
 - message-ids-and-times: the id and time of a message belong to the log and are not reported as
   losses.

@@ -8,7 +8,7 @@
   https://github.com/ollama/ollama/blob/main/api/types.go
 - odd-arguments: arguments are an object; any other value cannot be sent.
   https://github.com/ollama/ollama/blob/main/api/types.go
-- images-beside-text: `images` holds bare base64 next to the text of a message; there are no URLs
+- images-beside-text: `images` has bare base64 next to the text of a message; there are no URLs
   and no MIME types.
   https://github.com/ollama/ollama/blob/main/docs/api.md
 - answer-with-calls: a response with calls ends with `stop` like any other.

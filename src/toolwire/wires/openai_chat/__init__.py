@@ -3,11 +3,11 @@
 - parallel-calls-of-one-tool: `tool` messages answer every call of an assistant message before any
   other message follows.
   https://github.com/evalstate/fast-agent/issues/314
-- results-in-every-form: a tool message holds text and has no error flag; media follow in a user
+- results-in-every-form: a tool message is text and has no error flag; media follow in a user
   message.
   https://github.com/openai/openai-python/blob/main/src/openai/types/chat/chat_completion_tool_message_param.py
 - legacy-function-call: `function_call` and the role `function` have no ids; they pair by name. An
-  answer to a request with `functions` is written with `function_call`, which holds one call.
+  answer to a request with `functions` is written with `function_call`, which is one call.
   https://github.com/openai/openai-python/blob/main/src/openai/types/chat/chat_completion_function_message_param.py
 - refusal-and-reasoning: the API of OpenAI has no reasoning; compatible servers send
   `reasoning_content` or `reasoning`.

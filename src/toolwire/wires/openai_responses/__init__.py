@@ -9,7 +9,7 @@
 - hosted-tools: a call that the provider ran and its result are one item, with only an item id. A
   tool search that the provider ran has a null `call_id`; its output is the next item.
   https://github.com/openai/openai-python/blob/main/src/openai/types/responses/response_input_item_param.py
-- client-tools: `local_shell_call_output` names its call in `id`; servers want `call_id`.
+- client-tools: `local_shell_call_output` names its call in `id`; servers need `call_id`.
   https://github.com/openai/openai-agents-python/pull/1855
 - mcp-tools: the response to an `mcp_approval_request` names its `id`.
   https://github.com/openai/openai-python/blob/main/src/openai/types/responses/response_input_item_param.py
@@ -23,11 +23,11 @@
   https://github.com/openai/openai-python/blob/main/src/openai/types/responses/response_create_params.py
 - reasoning-in-every-form: only encrypted content of this provider is accepted back.
   https://github.com/openai/openai-python/blob/main/src/openai/types/responses/response_reasoning_item_param.py
-- media-in-every-form: beside `file_url` or `file_id` a `filename` is refused.
+- media-in-every-form: a `filename` next to `file_url` or `file_id` is refused.
   https://github.com/0xPlaygrounds/rig/issues/1429
 - results-in-every-form: the result of a function cannot be marked as an error.
   https://github.com/openai/openai-python/blob/main/src/openai/types/responses/response_input_item_param.py
-- answer-plain: a response repeats settings and tools of its request; they are no part of the
+- answer-plain: a response repeats settings and tools of its request; they are not part of the
   answer.
   https://github.com/openai/openai-python/blob/main/src/openai/types/responses/response.py
 """

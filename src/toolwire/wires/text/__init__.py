@@ -8,7 +8,7 @@ read as one here, so a loss is reported for it.
 - several-parts-share-one-string: an edited part is written into its own span; the rest of the
   string stays verbatim.
   https://github.com/NousResearch/Hermes-Function-Calling/blob/main/README.md
-- calls-without-ids: ids are in the tags. Where a model leaves them out, results pair by name and by
+- calls-without-ids: ids are in the tags. If a model leaves them out, results pair by name and by
   order; a minted id is not written.
   https://github.com/NousResearch/Hermes-Function-Calling/blob/main/README.md
 - broken-tags-are-text: a tag that does not parse stays part of the model's text.
