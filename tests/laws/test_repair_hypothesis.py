@@ -96,7 +96,7 @@ def texts(conversation: Conversation) -> Counter[str]:
     return Counter(filter(None, found))
 
 
-MARKS = (MARK, "<system>", "From tool call ", "[image")
+MARKS = (MARK, "<system>", "From tool call ", "[image ", "[image]")
 """How a text says that it was made: by repair, of a system message, as the label of a medium that
 was moved, or in its place; and how `Result.text` describes an image that is there."""
 

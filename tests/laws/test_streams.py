@@ -355,7 +355,6 @@ def ends_in_error(stream: StreamCase) -> bool:
 BODY_LOSSES = {
     "is moved before": "events keep the order of the source",
     "under `_raw`": "pieces of arguments are text, whatever they add up to",
-    "the parts of a message say why the model stopped": "the last event of the stream says it",
 }
 """Words of losses that only bodies have, and why streams do not."""
 
