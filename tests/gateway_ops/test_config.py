@@ -139,6 +139,23 @@ servers."http://127.0.0.1:1" = {}
     ]
 
 
+def test_a_missing_key_file_and_a_missing_tool_program_are_reported_with_their_lines() -> None:
+    text = """
+[keys]
+file = "no_such_keys.toml"
+[models.a]
+upstream = "demo:"
+[tools]
+sources = ["mcp:no-such-program --port 1", "mcp:", "mcp:python 'x"]
+"""
+    assert mistakes(text) == [
+        "g.toml:3: [keys] file: no_such_keys.toml: no such file",
+        "g.toml:7: [tools] sources: mcp:no-such-program --port 1: no such command: no-such-program",
+        "g.toml:7: [tools] sources: mcp:: name a command, as in mcp:uvx some-server",
+        "g.toml:7: [tools] sources: mcp:python 'x: no closing quotation",
+    ]
+
+
 def test_a_mistake_in_a_table_does_not_hide_the_others_in_it() -> None:
     text = """
 [server]
@@ -317,6 +334,8 @@ def test_the_examples_of_the_page_are_right(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "tools.py").write_text("")
+    program = tmp_path / "some-mcp-server"
+    program.touch(0o755)
     page = (ROOT / "docs" / "reference" / "gateway.md").read_text()
     blocks = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     assert len(blocks) >= 3
@@ -326,7 +345,7 @@ def test_the_examples_of_the_page_are_right(
             assert read_keys(tmp_path / "keys.toml")[0].models == ("claude-*", "local")
         else:
             models = "" if "[models" in text else '[models.demo]\nupstream = "demo"\n'
-            env = {"ANTHROPIC_API_KEY": "k", "TOOLS_KEY": "k"}
+            env = {"ANTHROPIC_API_KEY": "k", "TOOLS_KEY": "k", "PATH": str(program.parent)}
             assert mistakes(models + text, env) == [], text
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from shutil import which
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +20,8 @@ from toolwire.gateway.config.schema import Config, is_demo
 from toolwire.gateway.key_files import read_keys
 from toolwire.gateway.keys import KeyConfig
 
-_REMOTE_TOOLS = ("http://", "https://", "mcp:", "mcp+http://", "mcp+https://")
+_PROGRAM = "mcp:"
+_SERVERS = ("http://", "https://", "mcp+http://", "mcp+https://")
 
 
 class LoadedConfig(Struct, frozen=True):
@@ -61,16 +64,19 @@ class ConfigSource(Struct, frozen=True, kw_only=True):
 
         models = ModelTable(config, self.env, demo_url=demo_url, read_file=read_file, check=False)
         reported = {(mistake.table, mistake.key) for mistake in mistakes}
-        others = [*find_mistakes(config, models), *_missing_tools(config)]
+        others = [*find_mistakes(config, models), *_missing_tools(config, self.env)]
         others += _missing_variables(config, self.env)
         mistakes += [other for other in others if (other.table, other.key) not in reported]
         if self.file is not None and not config.models and not mistakes:
             example = '[models."claude-*"] with upstream = "anthropic"'
             mistakes.append(Mistake("", "", f"there are no models; add a table, such as {example}"))
-        described = lines.describe(mistakes) if lines is not None else list(map(str, mistakes))
         key_file = self.keys
         if key_file is None and config.keys.file is not None:
             key_file = folder / config.keys.file
+            if not key_file.exists():
+                mistakes.append(Mistake("keys", "file", f"{config.keys.file}: no such file"))
+                key_file = None
+        described = lines.describe(mistakes) if lines is not None else list(map(str, mistakes))
         keys: list[KeyConfig] | None = None
         try:
             keys = read_keys(key_file) if key_file is not None else None
@@ -98,15 +104,30 @@ class ConfigSource(Struct, frozen=True, kw_only=True):
         return config, mistakes, SourceLines(str(self.file), text)
 
 
-def _missing_tools(config: Config) -> list[Mistake]:
-    """Tool files of the configuration that do not exist."""
-    return [
-        Mistake("tools", "sources", f"{source}: no such file")
-        for source in config.tools.sources
-        if source.endswith(".py")
-        and not source.startswith(_REMOTE_TOOLS)
-        and not Path(source).is_file()
-    ]
+def _missing_tools(config: Config, env: Mapping[str, str]) -> list[Mistake]:
+    """Tool files and commands of the configuration that do not exist."""
+    mistakes: list[Mistake] = []
+    for source in config.tools.sources:
+        if source.startswith(_PROGRAM):
+            reason = _program_mistake(source.removeprefix(_PROGRAM), env)
+        elif source.endswith(".py") and not source.startswith(_SERVERS):
+            reason = "" if Path(source).is_file() else "no such file"
+        else:
+            continue
+        if reason:
+            mistakes.append(Mistake("tools", "sources", f"{source}: {reason}"))
+    return mistakes
+
+
+def _program_mistake(command: str, env: Mapping[str, str]) -> str:
+    """Why a command cannot be started; empty if it can."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        return str(error).lower()
+    if not words:
+        return "name a command, as in mcp:uvx some-server"
+    return "" if which(words[0], path=env.get("PATH")) else f"no such command: {words[0]}"
 
 
 def _missing_variables(config: Config, env: Mapping[str, str]) -> list[Mistake]:
