@@ -410,6 +410,14 @@ def test_values_and_errors_survive_a_round_trip_over_other_wires(over: str) -> N
     ) == {"message": "boom"}
 
 
+def test_a_log_that_has_only_a_list_of_tools_is_written_back_verbatim() -> None:
+    tool: JSON = {"id": "add@1.0.0", "name": "add", "description": "Adds.", "version": "1.0.0"}
+    body: JSON = [{"tools": [tool]}]
+    conversation = decode(body, "oxp", "response")
+    edited = replace(conversation, settings=dict(conversation.settings))
+    assert encode(edited, "oxp", "response").body == body
+
+
 def test_a_result_taken_out_of_a_log_leaves_the_other_bodies_verbatim() -> None:
     body = case("exchange-of-parallel-calls")
     assert isinstance(body, list)

@@ -127,7 +127,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
     log = _BodyReader(NAME)
     if not isinstance(body, list):
         log.read(body, ())
-    elif body and all(isinstance(item, dict) and _is_tool(item) for item in body):
+    elif _is_tool_list(body):
         log.tools += [read_tool(item, (i,)) for i, item in enumerate(body)]
     else:
         for i, item in enumerate(body):
@@ -136,8 +136,9 @@ def read(body: JSON, kind: Kind) -> Conversation:
     return log.conversation(body, kind)
 
 
-def _is_tool(body: Object) -> bool:
-    return "id" in body and "tool_id" not in body
+def _is_tool_list(body: list[JSON]) -> bool:
+    """True for a list of tools; any other list is a log of bodies."""
+    return all(isinstance(item, dict) and "id" in item and "tool_id" not in item for item in body)
 
 
 # --- writing --------------------------------------------------------------------------------------
@@ -152,7 +153,11 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
         patched = _patch_single(conversation, context)
         if not isinstance(patched, UnsetType):
             return patched
-    if native and isinstance(source, list) and any(conversation.parts()):
+    if (
+        native
+        and isinstance(source, list)
+        and (any(conversation.parts()) or not _is_tool_list(source))
+    ):
         return _write_log(conversation, context, source)
     part = _last_part(conversation, context.kind)
     if part is None:
