@@ -33,6 +33,7 @@ CLIENT = {
     "gemini": "`google-genai`",
     "gemini-interactions": "`google-genai` (interactions)",
     "bedrock": "`boto3` (converse)",
+    "mistral": "`mistralai`",
     "cohere": "`cohere`",
     "ollama": "`ollama`",
     "ai-sdk": "npm `ai` (`useChat`)",

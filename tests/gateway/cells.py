@@ -139,6 +139,10 @@ PATHS: dict[str, tuple[str, Callable[[str], Object]]] = {
         "/model/{model}/converse-stream",
         lambda text: {"messages": [{"role": "user", "content": [{"text": text}]}]},
     ),
+    "mistral": (
+        "/mistral/v1/chat/completions",
+        lambda text: {"messages": [{"role": "user", "content": text}], "stream": True},
+    ),
     "cohere": (
         "/v2/chat",
         lambda text: {"messages": [{"role": "user", "content": text}], "stream": True},

@@ -18,6 +18,7 @@ import ollama
 import openai
 from gateway.cloud_clients import BedrockConverse, CohereChat, close_cloud_clients
 from gateway.interactions_client import GoogleInteractions, interactions_of
+from gateway.mistral_client import MistralChat, mistral_of
 from gateway.turns import History, RequestRefused, Turn
 from google import genai
 from google.genai import errors as genai_errors
@@ -63,7 +64,7 @@ def _ollama(url: str) -> ollama.Client:
 
 def close_clients() -> None:
     """Close all clients: making one takes longer than a whole conversation, so they are kept."""
-    for made in (_openai, _anthropic, _genai, _ollama, interactions_of):
+    for made in (_openai, _anthropic, _genai, _ollama, interactions_of, mistral_of):
         made.cache_clear()
     close_cloud_clients()
 
@@ -347,6 +348,7 @@ Client = (
     | GoogleGenai
     | GoogleInteractions
     | BedrockConverse
+    | MistralChat
     | CohereChat
     | OllamaChat
 )
@@ -357,6 +359,7 @@ CLIENTS: dict[str, Client] = {
     "gemini": GoogleGenai(),
     "gemini-interactions": GoogleInteractions(),
     "bedrock": BedrockConverse(),
+    "mistral": MistralChat(),
     "cohere": CohereChat(),
     "ollama": OllamaChat(),
 }

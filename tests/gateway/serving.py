@@ -36,6 +36,7 @@ FRONTS = (
     "gemini",
     "gemini-interactions",
     "bedrock",
+    "mistral",
     "cohere",
     "ollama",
     "ai-sdk",

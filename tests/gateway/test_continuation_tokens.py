@@ -256,6 +256,7 @@ def holding(api: str, token: str) -> Object:
             "steps": [{"type": "model_output", "content": [{"type": "text", "text": "Hi"}]}]
         },
         "bedrock": {"output": {"message": {"role": "assistant", "content": [{"text": "Hi"}]}}},
+        "mistral": {"choices": [{"message": {"role": "assistant", "content": "Hi"}}]},
         "cohere": {"message": {"role": "assistant", "content": [{"type": "text", "text": "Hi"}]}},
         "ollama": {"message": {"role": "assistant", "content": "Hi"}},
         "ai-sdk": {"id": "a", "role": "assistant", "parts": [{"type": "text", "text": "Hi"}]},
@@ -264,7 +265,7 @@ def holding(api: str, token: str) -> Object:
     BY_WIRE[api].add_token(body, token)
     user: JSON = {"role": "user", "content": "hi"}
     match api, body:
-        case "openai-chat", {"choices": [{"message": message}]}:
+        case "openai-chat" | "mistral", {"choices": [{"message": message}]}:
             return {"model": "m", "messages": [user, message, user]}
         case "openai-responses", {"output": list(output)}:
             return {"model": "m", "input": [user, *output, user]}

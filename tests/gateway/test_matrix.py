@@ -72,5 +72,5 @@ def test_the_page_of_the_matrix_is_not_stale() -> None:
     assert done.returncode == 0, done.stderr + done.stdout
 
 
-def test_the_matrix_has_ten_fronts_and_nine_upstreams() -> None:
-    assert (len(FRONTS), len(UPSTREAMS), len(SCENARIOS)) == (10, 9, 6)
+def test_the_matrix_has_eleven_fronts_and_nine_upstreams() -> None:
+    assert (len(FRONTS), len(UPSTREAMS), len(SCENARIOS)) == (11, 9, 6)

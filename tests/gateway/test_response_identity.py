@@ -85,6 +85,16 @@ WIRES = {
         {"id": "responseId", "model": "modelVersion"},
         stream_path="/v1beta/models/name:streamGenerateContent?alt=sse",
     ),
+    "mistral": Wire(
+        "/mistral/v1/chat/completions",
+        {"model": "name", "messages": [USER]},
+        {"id": "", "created": 0, "model": "", "choices": [{**CHOICE, "finish_reason": "stop"}]},
+        (
+            {"id": "", "model": "", "choices": [{"index": 0, "delta": HI}]},
+            {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "id": None},
+        ),
+        {"id": "id", "model": "model", "time": "created"},
+    ),
     "cohere": Wire(
         "/v2/chat",
         {"model": "name", "messages": [USER]},

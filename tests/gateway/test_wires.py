@@ -17,6 +17,8 @@ from gateway.serving import UPSTREAMS, Gateways, gateway, row, serving
 from gateway.upstreams import answers, scripted_gateway, streams
 from google import genai
 from google.genai import types
+from mistralai.client import Mistral
+from mistralai.client.models import BaseModelCard
 from mock.tools import functions
 
 from toolwire.conversation.json import JSON, Object
@@ -154,6 +156,10 @@ def test_models_are_listed_as_each_client_reads_them() -> None:
         with genai.Client(api_key="k", http_options=types.HttpOptions(base_url=url)) as third:
             assert [one.name for one in third.models.list()] == ["models/one", "models/some/two"]
             assert third.models.get(model="one").name == "models/one"
+        with Mistral(api_key="k", server_url=f"{url}/mistral") as fourth:
+            cards = fourth.models.list().data
+            assert cards is not None and all(isinstance(card, BaseModelCard) for card in cards)
+            assert fourth.models.retrieve(model_id="some/two").type == "base"
         last = ollama.Client(host=url)
         assert [one.model for one in last.list().models] == ["one", "some/two"]
         assert last.show("one").capabilities

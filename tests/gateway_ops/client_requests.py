@@ -195,6 +195,7 @@ FRONTS = (
         _bedrock,
         _bedrock_on,
     ),
+    Row("mistral", lambda model, stream: "/mistral/v1/chat/completions", _chat, _chat_on),
     Row("cohere", lambda model, stream: "/v2/chat", _chat, _cohere_on),
     Row("ollama", lambda model, stream: "/api/chat", _chat, _ollama_on),
     Row("ai-sdk", lambda model, stream: "/ai-sdk/chat", _ai_sdk, _ai_sdk_on, whole=False),

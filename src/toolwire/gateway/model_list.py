@@ -39,9 +39,21 @@ def _ollama(name: str) -> JSON:
     }
 
 
+def _mistral(name: str) -> JSON:
+    return {
+        "id": name,
+        "object": "model",
+        "created": _CREATED,
+        "owned_by": "toolwire",
+        "type": "base",
+        "capabilities": {"completion_chat": True, "function_calling": True, "vision": True},
+    }
+
+
 _BODIES: dict[str, Callable[[str], JSON]] = {
     "anthropic": _anthropic,
     "gemini": _gemini,
+    "mistral": _mistral,
     "ollama": _ollama,
 }
 

@@ -26,6 +26,7 @@ _OLLAMA = b"Ollama is running"
 _CLIENTS = (
     ("OpenAI chat completions, Responses", "/v1"),
     ("Anthropic, Gemini, Bedrock, Cohere, Ollama", ""),
+    ("Mistral", "/mistral"),
     ("AI SDK useChat", "/ai-sdk/chat"),
 )
 """The clients, and the path of the address that they are pointed at."""

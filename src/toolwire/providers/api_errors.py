@@ -50,6 +50,13 @@ _ANTHROPIC = {
     504: "timeout_error",
     529: "overloaded_error",
 }
+_MISTRAL = {
+    400: "invalid_request_error",
+    401: "unauthorized",
+    404: "invalid_model",
+    429: "rate_limited",
+    500: "internal_server_error",
+}
 _GOOGLE = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",
@@ -113,6 +120,16 @@ def _interactions(error: ApiError) -> JSON:
     return {"error": {"code": code, "message": error.message}}
 
 
+def _mistral(error: ApiError) -> JSON:
+    return {
+        "object": "error",
+        "message": error.message,
+        "type": _lookup(_MISTRAL, error.status),
+        "param": None,
+        "code": error.code,
+    }
+
+
 SHAPES: dict[str, Callable[[ApiError], JSON]] = {
     "openai-chat": _openai,
     "openai-responses": _openai,
@@ -122,6 +139,7 @@ SHAPES: dict[str, Callable[[ApiError], JSON]] = {
     # The type of an AWS error may stand in the body instead of a header field:
     # https://smithy.io/2.0/aws/protocols/aws-restjson1-protocol.html#operation-error-serialization
     "bedrock": lambda error: {"__type": _lookup(_AWS, error.status), "message": error.message},
+    "mistral": _mistral,
     "cohere": lambda error: {"message": error.message},
     "ollama": lambda error: {"error": error.message},
 }

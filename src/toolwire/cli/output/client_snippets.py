@@ -60,6 +60,11 @@ messages = [{{"role": "user", "content": [{{"text": "{QUESTION}"}}]}}]
 response = client.converse(modelId="{model}", messages=messages)
 print(response["output"]["message"]["content"][0]["text"])"""
         ),
+        "mistralai": (
+            f"""{imports}from mistralai.client import Mistral
+client = Mistral(server_url="{url}/mistral", api_key={secret})
+print(client.chat.complete(model="{model}", messages={messages}).choices[0].message.content)"""
+        ),
         "cohere": (
             f"""{imports}from cohere import ClientV2
 client = ClientV2(base_url="{url}", api_key={secret})
