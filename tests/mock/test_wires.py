@@ -3,6 +3,8 @@ are listed."""
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from mock.asking import PATHS, ask, send
 from mock.tools import TOOLS
@@ -12,11 +14,13 @@ from toolwire import Tool, Usage, UsageError, check, decode, encode, fold, repai
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Reasoning, Text
+from toolwire.mock.demo_server import DemoServer
 from toolwire.mock.error_bodies import SHAPES
 from toolwire.mock.error_texts import ERROR_TEXTS
 from toolwire.mock.paths import HOUSES, ROUTES
 from toolwire.mock.server import MockProvider, app
 from toolwire.profiles.table import PROFILES
+from toolwire.server.asgi import Receive
 
 MODELS = [name for name in PATHS if name != "text"]
 
@@ -155,15 +159,37 @@ def test_broken_arguments_are_broken_in_the_stream(wire: str) -> None:
 def test_a_slow_answer_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
 
-    async def wait(seconds: float) -> None:
+    async def wait(receive: Receive, seconds: float) -> bool:
         waits.append(seconds)
+        return False
 
-    monkeypatch.setattr("toolwire.mock.server._wait", wait)
+    monkeypatch.setattr("toolwire.mock.server._wait_for_disconnect", wait)
     for stream in (False, True):
         body = request("openai-chat", "[[slow 0.05]] hello")
         ask(MockProvider("openai-chat"), "openai-chat", body, stream=stream)
         assert set(waits) == {0.05} and (len(waits) > 1) is stream, "before each event of a stream"
         waits.clear()
+
+
+@pytest.mark.parametrize("question", ["[[slow 600]] hello", "[[slow 0.01]] [[size 99999]] hello"])
+def test_an_answer_ends_without_a_log_line_when_its_client_disconnects(
+    question: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    asyncio.run(_disconnect_during(question))
+    assert [record.message for record in caplog.records] == []
+
+
+async def _disconnect_during(question: str) -> None:
+    async with DemoServer() as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        _, writer = await asyncio.open_connection(host, int(port))
+        body = dump({"model": "m", "stream": True, **request("openai-chat", question)})
+        head = f"POST /openai/v1/chat/completions HTTP/1.1\r\nHost: {host}\r\n"
+        rest = f"Authorization: Bearer any\r\nContent-Length: {len(body)}\r\n\r\n"
+        writer.write((head + rest).encode() + body)
+        while not server.mock("openai").requests:
+            await asyncio.sleep(0.01)
+        writer.close()
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini", "bedrock", "ollama"])

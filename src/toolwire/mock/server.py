@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from urllib.parse import parse_qs
 
@@ -125,7 +125,7 @@ class MockProvider:
         if body == "gone":
             return
         reply = self._reply(request, body if isinstance(body, bytes) else None)
-        await _send_reply(reply, send)
+        await _send_reply(reply, receive, send)
 
     # --- one request ---
 
@@ -349,34 +349,41 @@ def _array(events: list[Chunk], cut: bool) -> Iterable[bytes]:
         yield b"]"
 
 
-async def _send_reply(reply: _MockReply, send: Send) -> None:
-    """Send it; one that is cut is left in the middle, which the server ends by closing the
-    connection."""
+async def _send_reply(reply: _MockReply, receive: Receive, send: Send) -> None:
+    """Send a reply, until its end or until the client disconnects.
+
+    The server closes the connection after a reply that is cut in the middle.
+    """
     headers = [
         (name.encode(), value.encode("latin-1", "replace")) for name, value in reply.headers.items()
     ]
-    await _wait(reply.pause)
+    if await _wait_for_disconnect(receive, reply.pause):
+        return
     if reply.pieces is None and not reply.cut:
         await send_whole(send, reply.status, reply.body, headers)
         return
     if reply.pieces is None:
         headers.append((b"content-length", str(len(reply.body)).encode()))
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-    async for piece in _pieces(reply):
+    for piece in (reply.body[: len(reply.body) // 2],) if reply.pieces is None else reply.pieces:
         await send({"type": "http.response.body", "body": piece, "more_body": True})
+        if await _wait_for_disconnect(receive, reply.pause):
+            return
     if not reply.cut:
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _pieces(reply: _MockReply) -> AsyncIterator[bytes]:
-    for piece in (reply.body[: len(reply.body) // 2],) if reply.pieces is None else reply.pieces:
-        yield piece
-        await _wait(reply.pause)
-
-
-async def _wait(seconds: float) -> None:
-    if seconds:
-        await asyncio.sleep(min(seconds, 600.0))
+async def _wait_for_disconnect(receive: Receive, seconds: float) -> bool:
+    """Wait this long, at most ten minutes, and return whether the client disconnected."""
+    if not seconds:
+        return False
+    try:
+        async with asyncio.timeout(min(seconds, 600.0)):
+            while (await receive())["type"] != "http.disconnect":
+                pass
+    except TimeoutError:
+        return False
+    return True
 
 
 # --- small things ---------------------------------------------------------------------------------
