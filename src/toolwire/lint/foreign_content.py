@@ -17,7 +17,7 @@ from toolwire.conversation.json import JSON, JsonPath, put
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
-from toolwire.conversation.parts import Call, Media, Message, Opaque, Part, Result, Role
+from toolwire.conversation.parts import Call, Media, Message, Opaque, Part, Result, Role, Source
 from toolwire.errors import DecodeError
 from toolwire.lint.facts import Facts
 from toolwire.lint.foreign_blocks import read_foreign_block
@@ -25,19 +25,8 @@ from toolwire.lint.items import input_items
 from toolwire.lint.memo import once_per_history
 from toolwire.wires import wire
 from toolwire.wires.engine.capabilities import NO_MEDIA, Capabilities, Place
+from toolwire.wires.engine.roles import meant_role
 
-_ROLE_MEANINGS: dict[str, Role] = {
-    "human": "user",
-    "ai": "assistant",
-    "assistant": "assistant",
-    "bot": "assistant",
-    "model": "assistant",
-    "developer": "system",
-    "system": "system",
-    "function": "tool",
-    "tool": "tool",
-}
-"""What roles mean that only some wires know; any other is a user's."""
 _ROLES_WITHOUT_ID = ("user", "function")
 """Roles of messages that name no call."""
 
@@ -66,8 +55,14 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
         parts = parts or _content_field(message)
         is_same = len(parts) == len(message.parts) and all(map(is_, parts, message.parts))
         if calls or not is_same or has_foreign_role(facts, message):
-            found[message] = (*parts, *calls)
+            found[message] = (*(_apart_from(message, part) for part in parts), *calls)
     return found
+
+
+def _apart_from(message: Message, part: Part) -> Part:
+    """The part without the JSON of its message, whose other fields become parts themselves."""
+    is_message = part.__class__ is Result and part.path == message.path
+    return replace(part, source=Source(path=part.path)) if is_message else part
 
 
 def _unread_messages(message: Message) -> list[Opaque]:
@@ -123,12 +118,9 @@ def _meant_role(facts: Facts, message: JSON) -> str:
     has that role.
     """
     assert isinstance(message, dict)
-    role = _ROLE_MEANINGS.get(str(message.get("role")).lower(), "user")
-    if isinstance(message.get("tool_calls"), list):
-        role = "assistant"
-    elif isinstance(message.get("tool_call_id"), str):
-        role = "tool"
-    elif role == "tool" and facts.profile.results_share_one_message:
+    role = meant_role(message)
+    names_call = isinstance(message.get("tool_call_id"), str)
+    if role == "tool" and not names_call and facts.profile.results_share_one_message:
         role = "user"
     word = "model" if role == "assistant" and "model" in facts.profile.accepted_roles else role
     return "" if word == message.get("role") else word
@@ -175,10 +167,12 @@ def foreign_calls(message: Message) -> list[Call]:
     entries = raw.get("tool_calls") if isinstance(raw, dict) else None
     if not isinstance(entries, list) or any(part.__class__ is Call for part in message.parts):
         return []
-    return [call for call in map(_read_call, entries) if call is not None]
+    path = (*message.path, "tool_calls")
+    calls = [_read_call(entry, (*path, n)) for n, entry in enumerate(entries)]
+    return [call for call in calls if call is not None]
 
 
-def _read_call(entry: JSON) -> Call | None:
+def _read_call(entry: JSON, path: JsonPath) -> Call | None:
     function = entry.get("function") if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or not isinstance(function, dict):
         return None
@@ -186,7 +180,8 @@ def _read_call(entry: JSON) -> Call | None:
     if not isinstance(call_id, str) or not call_id or not isinstance(name, str):
         return None
     arguments = function.get("arguments", "{}")
-    return Call(call_id, name, LazyJson(arguments if arguments is not None else "{}"))
+    value = LazyJson(arguments if arguments is not None else "{}")
+    return Call(call_id, name, value, source=Source(path=path))
 
 
 def _known_part(capabilities: Capabilities, part: Part, place: Role | Place) -> Part:

@@ -19,6 +19,7 @@ from toolwire.conversation.parts import Call, Message, Opaque, Origin, Part, Sou
 from toolwire.errors import DecodeError
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.roles import role_of_unread
 from toolwire.wires.engine.stream import StreamSpec
 
 Form: TypeAlias = Literal["request", "response", "stream"]
@@ -130,8 +131,8 @@ def opaque(name: JSON, block: JSON, path: JsonPath) -> Opaque:
 
 def unread_message(wire: str, role: JSON, message: JSON, path: JsonPath) -> Message:
     """Return a message whose role its wire does not know: one part that keeps it verbatim."""
-    source = Source(message, path)
-    return Message("user", (opaque(role, message, path),), None, wire, source=source)
+    part = opaque(role, message, path)
+    return Message(role_of_unread(message), (part,), None, wire, source=Source(message, path))
 
 
 def read_block(

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Message, Output, Part, Reasoning, Result, Role, Source, Text
 from toolwire.wires.engine.capabilities import CacheBreakpoints
+from toolwire.wires.engine.roles import role_of_unread
 from toolwire.wires.engine.specs import (
     Block,
     object_at,
@@ -84,7 +85,7 @@ class MessageReader(Struct, frozen=True, eq=False):
         if spec is None:
             part: Part = opaque(role, message, path)
             source = Source(message, path, self.message)
-            return Message("user", (part,), None, self.name, source=source)
+            return Message(role_of_unread(message), (part,), None, self.name, source=source)
         source = Source(message, path, spec)
         if spec.read is not None:
             part = spec.read(message, path, spec)
