@@ -100,6 +100,8 @@ class _Walk:
         self.reopened: dict[str, Call | None] = {}
         """Ids that a call of this turn shares with an older call that has no result, and the newer
         call; None if it is uncertain to which of them the results under the id belong."""
+        self.uncertain_ids: set[str] = set()
+        """Ids of this turn with a result that may belong to several calls."""
         self.turn_calls: list[Call] = []
         """The client's calls of this turn."""
         self.called_names: set[str] = set()
@@ -121,6 +123,7 @@ class _Walk:
             self._pair_waiting(waiting)
         self.shared_ids = {}
         self.reopened = {}
+        self.uncertain_ids = set()
         self.is_interrupted = False
         self.turn_calls = []
         self.server_calls = {}
@@ -201,6 +204,7 @@ class _Walk:
         if known is not None:
             calls = known[1]
             if result.call_id in self.reopened and self._is_uncertain(result):
+                self.uncertain_ids.add(result.call_id)
                 return
             if result.call_id in self.shared_ids and len(calls) > 1:
                 self.results_of_shared_ids.setdefault(result.call_id, []).append(result)
@@ -262,6 +266,7 @@ class _Walk:
             calls = self.open_by_id[call_id][1]
             is_one_call = calls.is_one_call
             if len(calls) > len(results) and not is_one_call and call_id in late_ids:
+                self.uncertain_ids.add(call_id)
                 continue
             while len(calls) > len(results) and not is_one_call:
                 calls.take()
@@ -270,7 +275,12 @@ class _Walk:
                     self._join(calls.take(result), result, "id")
 
     def _open_calls(self) -> list[Call]:
-        return [call for call in self.turn_calls if call not in self.joined]
+        """The calls of this turn without a result; a result under its id may be that of a call."""
+        return [
+            call
+            for call in self.turn_calls
+            if call not in self.joined and call.id not in self.uncertain_ids
+        ]
 
     def _match(self, calls: list[Call], results: list[Result], how: PairedBy) -> None:
         """Pair one call with one result, or all in order where order is guaranteed.
