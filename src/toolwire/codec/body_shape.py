@@ -81,7 +81,7 @@ def with_list_paths(conversation: Conversation) -> Conversation:
     field = conversation.source.list_field
     if not field:
         return conversation
-    messages = _with_paths(conversation.messages, lambda path: _inside(path, field))
+    messages = with_paths(conversation.messages, lambda path: _inside(path, field))
     source = replace(conversation.source, messages=messages)
     return replace(conversation, messages=messages, source=source)
 
@@ -91,16 +91,18 @@ def with_full_paths(conversation: Conversation) -> Conversation:
     field = conversation.source.list_field
     if not field:
         return conversation
-    messages = _with_paths(conversation.messages, lambda path: _outside(path, field))
+    messages = with_paths(conversation.messages, lambda path: _outside(path, field))
     source = conversation.source
     if source.messages is conversation.messages:
         source = replace(source, messages=messages)
     return replace(conversation, messages=messages, source=source)
 
 
-def _with_paths(
+def with_paths(
     messages: tuple[Message, ...], change: Callable[[JsonPath], JsonPath]
 ) -> tuple[Message, ...]:
+    """The messages with other paths."""
+
     def move(part: Part) -> Part:
         source = part.source
         if source.original is not None:

@@ -6,7 +6,12 @@ it. The rule about such messages converts them.
 
 from __future__ import annotations
 
-from toolwire.codec import encode_in_full, read_body
+from msgspec.structs import replace
+
+from toolwire.codec import read_body
+from toolwire.codec.body_shape import with_paths
+from toolwire.conversation.ids import give_results_ids
+from toolwire.conversation.json import JsonPath
 from toolwire.conversation.model import Change, Conversation
 from toolwire.conversation.observations import Observation, Observations
 from toolwire.conversation.parts import Message, Opaque
@@ -36,17 +41,42 @@ def write_in_own_vocabulary(conversation: Conversation) -> tuple[Conversation, l
     profile = PROFILES.get(conversation.wire)
     if profile is None or vocabulary.fix is None:
         return conversation, changes
+    as_read = True
     for _ in range(_MAX_FIXES):
         facts = Facts(conversation, profile)
         fixed = vocabulary.fix(facts, False) if any(True for _ in vocabulary.check(facts)) else None
-        if fixed is None:
+        if fixed is None or (isinstance(fixed, FixedBody) and not as_read):
             break
         changes += [
             Change(vocabulary.code, vocabulary.name, path, text) for path, text in fixed.changes
         ]
         if isinstance(fixed, FixedBody):
-            body = fixed.body
-        else:
-            body = encode_in_full(fixed.conversation, conversation.wire).body
-        conversation = read_body(body, conversation.wire, "request")
+            conversation = _read_with_origins(fixed, conversation.wire)
+        else:  # not written in between: losses need the paths of what was read
+            conversation, as_read = _with_ids_of_pairs(fixed.conversation), False
     return conversation, changes
+
+
+def _read_with_origins(fixed: FixedBody, wire: str) -> Conversation:
+    """Read a body after a fix; its paths lead into the body before it."""
+    conversation = read_body(fixed.body, wire, "request")
+    origins = fixed.origins
+    if not origins:
+        return conversation
+
+    def trace(path: JsonPath) -> JsonPath:
+        if len(path) < 2 or not isinstance(path[1], int):
+            return path
+        return (path[0], origins[path[1]], *path[2:])
+
+    source = replace(
+        conversation.source, unknown_fields=tuple(map(trace, conversation.source.unknown_fields))
+    )
+    messages = with_paths(conversation.messages, trace)
+    return replace(conversation, messages=messages, source=source)
+
+
+def _with_ids_of_pairs(conversation: Conversation) -> Conversation:
+    """The conversation with the id of its call on every result."""
+    messages = give_results_ids(conversation.messages, ordered=conversation.ordered)
+    return replace(conversation, messages=messages)

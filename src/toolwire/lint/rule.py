@@ -44,6 +44,9 @@ class FixedBody(Struct, frozen=True):
 
     body: JSON
     changes: FixLog
+    origins: tuple[int, ...] = ()
+    """For each element of the list of messages, the index of the element that it was made from;
+    empty if the fix added and removed none."""
 
 
 class Rule(Struct, frozen=True, eq=False):

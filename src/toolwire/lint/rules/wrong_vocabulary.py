@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
+
 from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, FieldSpec, Message, Part, Result, Source
@@ -172,7 +174,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 def _write_anew(facts: Facts) -> FixedConversation | None:
     """The conversation with foreign messages written in the format of the wire."""
     found = _foreign_messages(facts)
-    parts_of = PartMap((message, message.parts) for message, _ in found)
+    parts_of = PartMap((message, _without_json(message, parts)) for message, parts in found)
     changes = [
         (part.path, "converted to the format of the wire, with the same id")
         for _, parts in found
@@ -191,6 +193,15 @@ def _write_anew(facts: Facts) -> FixedConversation | None:
     return FixedConversation(with_messages(facts.conversation, messages), tuple(changes))
 
 
+def _without_json(message: Message, foreign: list[Call | Result]) -> tuple[Part, ...]:
+    """The parts of a message; those that are foreign keep their path and not their JSON."""
+    is_foreign = PartSet[Part](foreign).__contains__
+    return tuple(
+        replace(part, source=Source(path=part.path)) if is_foreign(part) else part
+        for part in message.parts
+    )
+
+
 def _with_parts(message: Message, parts: tuple[Part, ...]) -> Message:
     """The message with other parts."""
     return Message(message.role, parts, source=Source(path=message.path))
@@ -204,23 +215,28 @@ def _with_known_roles(facts: Facts) -> FixedBody | None:
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | FixedConversation | None:
-    rewritten = _with_known_roles(facts) or _write_anew(facts)
-    if rewritten is not None:
-        return rewritten
+    # What is rewritten in the conversation comes last: the body does not show it.
+    return _with_known_roles(facts) or _with_own_items(facts) or _write_anew(facts)
+
+
+def _with_own_items(facts: Facts) -> FixedBody | None:
+    """The body with items instead of chat messages, or with chat messages instead of items."""
     messages = _messages_among_items(facts)
     if messages:
-        body = with_items(facts, {index: _as_items(message) for index, message in messages})
+        new = {index: _as_items(message) for index, message in messages}
         changes = [
             (("input", index), "converted to items, with the same ids") for index, _ in messages
         ]
-        return FixedBody(body, tuple(changes))
+        origins = [index for index, *_ in input_items(facts) for _ in new.get(index, (index,))]
+        return FixedBody(with_items(facts, new), tuple(changes), tuple(origins))
     items = _items_among_messages(facts)
     if items and isinstance(facts.body, dict):
-        body = {**facts.body, "messages": _as_messages(facts.body["messages"])}
+        converted, origins = _as_messages(facts.body["messages"])
+        body = {**facts.body, "messages": converted}
         changes = [
             (("messages", index), "converted to a message, with the same id") for index, _ in items
         ]
-        return FixedBody(body, tuple(changes))
+        return FixedBody(body, tuple(changes), tuple(origins))
     return None
 
 
@@ -276,24 +292,28 @@ def _as_call_item(call: Object) -> JSON:
     return {"type": "function_call", **call_id, "name": name, "arguments": arguments}
 
 
-def _as_messages(messages: JSON) -> list[JSON]:
-    """Chat messages instead of items; consecutive calls become one message."""
+def _as_messages(messages: JSON) -> tuple[list[JSON], list[int]]:
+    """Chat messages instead of items, and the index of what each was made from; consecutive calls
+    become one message.
+    """
     converted: list[JSON] = []
+    origins: list[int] = []
     calls: list[JSON] | None = None
-    for message in messages if isinstance(messages, list) else []:
+    for index, message in enumerate(messages if isinstance(messages, list) else ()):
         kind = message.get("type") if isinstance(message, dict) and "role" not in message else None
-        if not isinstance(message, dict) or kind not in _ITEM_TYPES:
-            calls = None
-            converted.append(message)
-        elif kind == "function_call":
-            if calls is None:
-                calls = []
-                converted.append({"role": "assistant", "content": None, "tool_calls": calls})
-            calls.append(_as_tool_call(message))
+        if isinstance(message, dict) and kind == "function_call":
+            if calls is not None:
+                calls.append(_as_tool_call(message))
+                continue
+            calls = [_as_tool_call(message)]
+            converted.append({"role": "assistant", "content": None, "tool_calls": calls})
         else:
             calls = None
-            converted.append(_as_tool_message(message))
-    return converted
+            if isinstance(message, dict) and kind in _ITEM_TYPES:
+                message = _as_tool_message(message)
+            converted.append(message)
+        origins.append(index)
+    return converted, origins
 
 
 def _as_tool_call(item: Object) -> JSON:
