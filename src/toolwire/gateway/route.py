@@ -67,6 +67,9 @@ def _find_targets(request: GatewayRequest, model: str | None) -> list[ModelTarge
     if name and len(name) > MAX_MODEL_NAME:
         message = f"The name of the model is longer than {MAX_MODEL_NAME} characters."
         raise RequestRejected(message, 404, code="model_not_found")
+    if name and not _is_unicode(name):
+        message = "The name of the model contains half of a surrogate pair."
+        raise RequestRejected(message, 404, code="model_not_found")
     targets = request.models.find(name)
     if not targets:
         raise RequestRejected(
@@ -76,6 +79,15 @@ def _find_targets(request: GatewayRequest, model: str | None) -> list[ModelTarge
     if request.key is not None and not request.key.may_use(request.record.model):
         raise RequestRejected(f"This key may not use the model `{request.record.model}`.", 403)
     return targets
+
+
+def _is_unicode(name: str) -> bool:
+    """False if a text cannot be sent: JSON may escape half of a character."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _available(request: GatewayRequest) -> str:
