@@ -188,10 +188,9 @@ def importing() -> tuple[float, float]:
 
 def translation_page() -> list[str]:
     lines = [
-        (
-            "× is the floor, `orjson` loads and dumps of the same bytes. Losses, pairing and id"
-            " maps are on."
-        ),
+        "The floor is `orjson.dumps(orjson.loads(body))`: what any program pays that parses the body and",
+        "writes it again. × is the time of `translate` divided by the floor. It includes pairing, losses",
+        "and the id map.",
         "",
         "| translate, bytes to bytes | messages | kB | µs | × the floor | limit |",
         "|---|---|---|---|---|---|",
@@ -205,8 +204,8 @@ def translation_page() -> list[str]:
     lines += [
         "",
         (
-            f"A message in a history of {GROWTH[1]} takes {slope:.2f} × the time of one of"
-            f" {GROWTH[0]} (1 is linear)."
+            f"In a history of {GROWTH[1]} messages, each message takes {slope:.2f} × as long as in"
+            f" one of {GROWTH[0]} (1 is linear)."
         ),
     ]
     return lines
@@ -215,12 +214,12 @@ def translation_page() -> list[str]:
 def stream_page() -> list[str]:
     lines = [
         (
-            f"Streams of {CHUNKS} events with {chunks.CALLS} calls interleaved, given event by"
-            " event as bytes; the floor is"
+            f"Streams of {CHUNKS} events with {chunks.CALLS} interleaved calls, passed as bytes,"
+            " event by event. The floor is"
         ),
-        "`orjson.loads` of each event's data, already cut out.",
+        "`orjson.loads` of the data of each event; it does not cut the bytes into events.",
         "",
-        "| restream, bytes to bytes | bytes an event | µs an event | × the floor | limit |",
+        "| restream, bytes to bytes | bytes per event | µs per event | × the floor | limit |",
         "|---|---|---|---|---|",
     ]
     for route, length, times, micros, limit in streaming():
@@ -231,10 +230,10 @@ def stream_page() -> list[str]:
     lines += [
         "",
         (
-            f"A stream {LONGER} times as long needs {memory_ratio(interleaved=False):.2f} × the memory"
-            " at its peak (1 is constant) if its calls come one after the other. If they are"
+            f"A stream that is {LONGER} times as long needs {memory_ratio(interleaved=False):.2f} × the"
+            " peak memory (1 is constant) if its calls arrive one after the other. If they are"
             f" interleaved, it needs {memory_ratio(interleaved=True):.2f} ×: the target sends one call"
-            " after the other, so the arguments of the others wait."
+            " at a time, so the arguments of the other calls wait in memory."
         ),
     ]
     return lines
@@ -244,7 +243,7 @@ def lint_page() -> list[str]:
     length, times, micros = linting()
     return [
         (
-            "| check and repair of a clean history, on top of reading it | messages | kB | µs | ×"
+            "| `check` and `repair` of a clean history, without reading it | messages | kB | µs | ×"
             " the floor | limit |"
         ),
         "|---|---|---|---|---|---|",
@@ -259,7 +258,8 @@ def import_page() -> list[str]:
     bare, ours = importing()
     word = Word.OK if ours <= 3 * bare + 60 else Word.MISSED
     return [
-        f"`import toolwire` {ours:.0f} ms, `import json` {bare:.0f} ms; limit 3 × and 60 ms: {word}"
+        f"`import toolwire` takes {ours:.0f} ms, `import json` {bare:.0f} ms. The limit is 3 × `import json`"
+        f" plus 60 ms: {word}"
     ]
 
 
@@ -269,12 +269,12 @@ PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "lint": ("Check and repair", lint_page),
     "import": ("Import", import_page),
     "http": ("The HTTP client", http_client.client_page),
-    "ledger": ("The record of calls", tool_pages.ledger_page),
+    "ledger": ("The ledger", tool_pages.ledger_page),
     "tools": ("Tools over HTTP", tool_pages.tool_page),
     "gateway": ("The gateway", gateway_pages.cpu_page),
     "gateway-latency": ("The gateway's latency", gateway_pages.latency_page),
     "gateway-memory": ("The gateway's memory", gateway_pages.memory_page),
-    "gateway-idle": ("Streams held open", gateway_pages.idle_page),
+    "gateway-idle": ("Open streams", gateway_pages.idle_page),
     "gateway-workers": ("Several processes", gateway_pages.workers_page),
 }
 """By the word that asks for it: its heading, and what measures it."""
@@ -285,9 +285,12 @@ HEAD = """# Speed
 
 For people who want to know what toolwire costs in time and memory, and how that was measured.
 
-Written by `make bench` (one part: `python -m bench ledger`). What takes minutes is measured by name only: `python -m bench
-gateway-latency gateway-memory gateway-idle gateway-workers`. [Other gateways](bench-peers.md) have a separate page. Times are of one machine on one
-day; the ratios are what counts: both sides of each were measured in turns in the same run.
+Each table compares toolwire with something that was measured in the same run, in turns, on the same machine. Compare the ratios (×):
+the times depend on the machine. The last column is the target that the project has set for a row; `MISSED` marks a row that is not
+there yet. [Compared with other gateways](bench-peers.md) is a separate page.
+
+`make bench` writes this page; `python -m bench ledger` measures one part again. Parts that take minutes run only by name: `python -m
+bench gateway-latency gateway-memory gateway-idle gateway-workers`.
 """
 
 

@@ -37,7 +37,7 @@ class IdleStreams(Struct, frozen=True):
     opened: int
     """Streams that got their first event."""
     ended: int
-    """Streams that came to a proper end: every event, the last one, and the end of the answer."""
+    """Streams that completed: every event arrived, and the response ended."""
     opening: float
     """Seconds until all had begun."""
     ending: float

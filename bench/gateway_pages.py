@@ -14,19 +14,19 @@ from processes import Turns
 def cpu_page() -> list[str]:
     """The gateway against a pass-through on the same stack."""
     lines = [
-        "CPU time of the server process for one request, through the gateway as `toolwire gateway` runs",
-        "it, but for the log, and through a bare pass-through (uvicorn as it comes in front, aiohttp",
-        "behind, bytes in, bytes out; it reads nothing of a body, so it has one address for all models):",
-        "one process each, neither logs requests, clients and model in processes of their own,",
-        f"{gateway_cpu.CONNECTIONS} connections that send the next request at once, in turns; × is the median of the ratios",
-        "of neighbouring turns. The model server speaks Anthropic. *Translated* requests come from a chat",
-        "client, *same wire* requests from an Anthropic client. A stream has 50 events,",
-        f"{gateway_cpu.EVENT_MS} ms apart, so that both servers read and write each of them on its own.",
+        "CPU time of the server process per request: of the gateway as `toolwire gateway` runs it, and of",
+        "a bare pass-through (plain uvicorn in front, aiohttp behind). The pass-through copies bytes and",
+        "does not read bodies, so it can serve only one address for all models. Each is one process and",
+        f"logs no requests; clients and model run in separate processes. {gateway_cpu.CONNECTIONS} connections send the next",
+        "request as soon as they have a response, and the two servers take turns; × is the median of the",
+        "ratios of neighbouring turns. The model server has Anthropic's API. *Translated* requests come",
+        "from a chat client, *same wire* requests from an Anthropic client. A stream has 50 events,",
+        f"{gateway_cpu.EVENT_MS} ms apart, so that both servers read and write each of them separately.",
         "",
-        "What is sent: every request has one tool and a system prompt. A *new conversation* has texts",
-        "and call ids that no other request has. A *new last question* follows a history that was sent",
-        "before. *Same bytes* is one request again and again. Histories of more than one message repeat",
-        "four: a question, a call, its result, an answer. Nothing is cached between requests.",
+        "Every request has one tool and a system prompt. A *new conversation* has texts and call ids that",
+        "no other request has. A *new last question* follows a history that was sent before. *Same bytes*",
+        "repeats one request. Longer histories repeat four messages: a question, a call, its result, an",
+        "answer. Nothing is cached between requests.",
         "",
         "| wires | response | messages | traffic | gateway, CPU µs | pass-through | × | at most |",
         "|---|---|---|---|---|---|---|---|",
@@ -41,13 +41,13 @@ def cpu_page() -> list[str]:
 def latency_page() -> list[str]:
     """How long a response takes at a pace that both servers can keep."""
     lines = [
-        "New conversations of five messages, to the last byte of the response. Both servers get the",
-        f"same pace: {gateway_cpu.SHARE:.0%} of what the pass-through can do. A request that is due while its",
-        "connection still waits is sent after it, and that wait counts. Needs a quiet machine.",
+        "New conversations of five messages, timed to the last byte of the response. Both servers get",
+        f"requests at the same rate: {gateway_cpu.SHARE:.0%} of what the pass-through can handle. If a request is due while",
+        "its connection is busy, it is sent afterwards, and the wait counts. Needs a quiet machine.",
         "",
         (
             "| response | requests/s | gateway, median ms | pass-through, median ms | added ms |"
-            " 99 % of both, ms | at most |"
+            " p99 of both, ms | at most |"
         ),
         "|---|---|---|---|---|---|---|",
     ]
@@ -73,15 +73,10 @@ def memory_page() -> list[str]:
         f" {first:,} requests"
     )
     lines = [
-        (
-            "One process of the gateway, chat to Anthropic: turns of conversations that differ in"
-            " every text, id, tool and length,"
-        ),
-        (
-            "one in eight as a stream; of each hundred requests two are left in mid-stream by their"
-            " clients, and three are refused"
-        ),
-        f"by the gateway or by the model. At most {growth}.",
+        "One gateway process translates chat requests for an Anthropic model: turns of conversations with",
+        "different texts, ids, tools and lengths. One response in eight is a stream. Of every hundred",
+        "requests, two clients disconnect in mid-stream, and the gateway or the model refuses three. The",
+        f"limit is {growth}.",
         "",
         "| requests | MB in memory | at most |",
         "|---|---|---|",
@@ -105,18 +100,13 @@ def idle_page() -> list[str]:
         f"all {Word.OK if found.opened == found.ended == found.streams else Word.MISSED}",
     )
     return [
-        (
-            "Chat streams through one process of the gateway to an Anthropic model that gives the"
-            " first event and then says nothing"
-        ),
-        (
-            f"for {found.seconds} s; meanwhile another client asks for {gateway_idle.PACE:.0f} whole"
-            " answers in a second, as before."
-        ),
+        "Chat streams through one gateway process to an Anthropic model that sends the first event and",
+        f"then nothing for {found.seconds} s. Before and during that time, another client requests {gateway_idle.PACE:.0f} whole",
+        "responses per second.",
         "",
         (
-            "| streams | began | came to a proper end | kB each | whole answers before: median, 99"
-            " % ms | meanwhile | limit |"
+            "| streams | started | completed | kB each | whole responses before: median, p99 ms"
+            " | during | limit |"
         ),
         "|---|---|---|---|---|---|---|",
         f"| {' | '.join(cells)} |",
@@ -127,16 +117,11 @@ def workers_page() -> list[str]:
     """Two processes behind one port."""
     found = gateway_workers.turns()
     return [
-        (
-            "`toolwire gateway --workers 2` against one process, whole answers on"
-            f" {gateway_workers.CONNECTIONS} connections, in turns."
-        ),
-        (
-            "The client and the model's server run on the same machine and take their share of its"
-            " cores."
-        ),
+        "`toolwire gateway --workers 2` compared with one process: whole responses on",
+        f"{gateway_workers.CONNECTIONS} connections, in turns. The client and the model server run on the same machine and use",
+        "part of its cores.",
         "",
-        "| processes | requests/s | median, 99 % ms | × one |",
+        "| processes | requests/s | median, p99 ms | × one process |",
         "|---|---|---|---|",
         *(_processes(found, name) for name in found.rates),
     ]

@@ -93,7 +93,10 @@ async def compare(url: str, *, stream: bool) -> tuple[float, float]:
 def client_page() -> list[str]:
     """Return the lines of the page."""
     lines = [
-        f"CPU time of the client for one request, {CONNECTIONS} connections, the same server, in turns.",
+        (
+            f"CPU time of the client per request, with {CONNECTIONS} connections to the same server,"
+            " measured in turns."
+        ),
         "",
         "| response | toolwire, µs | aiohttp, µs | aiohttp / toolwire |",
         "|---|---|---|---|",

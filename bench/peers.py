@@ -302,11 +302,12 @@ def page(found: PeerResults) -> list[str]:
         "response. Every request is a new conversation of six messages with tools, so no gateway can",
         "answer from a cache. A chat client uses an Anthropic model; gateways that do not translate",
         "(smg) serve an Anthropic client, and so does our gateway in that row. × is our requests per",
-        "second divided by theirs, the median of all rounds. Times are of one machine on one day.",
+        "second divided by theirs, the median of all rounds. Compare the ratios: the times depend on the",
+        "machine.",
         "litellm requires a key of its clients by default. Portkey runs with",
         "`@hono/node-server` 1.13.8: with the newest version that it allows, its streams fail.",
         "",
-        "| | gateway | requests/s | × | CPU µs a request | median ms | at least |",
+        "| | gateway | requests/s | × | CPU µs per request | median ms | at least |",
         "|---|---|---|---|---|---|---|",
     ]
     limits = {peer.name: peer.limit for peer in ALL}
@@ -323,7 +324,7 @@ def page(found: PeerResults) -> list[str]:
             lines.append(f"| {what} | {_display_name(name, versions)} | {figures} |")
     lines += [
         "",
-        "| gateway | seconds to its first answer | MB in memory after all that |",
+        "| gateway | seconds to the first response | MB of memory at the end |",
         "|---|---|---|",
     ]
     for name, seconds in found.seconds.items():

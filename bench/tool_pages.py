@@ -12,23 +12,15 @@ from marks import least
 def ledger_page() -> list[str]:
     """The ledgers against one transaction for each write."""
     lines = [
-        (
-            "A call is two durable writes: claimed before the tool runs, ended with a kilobyte"
-            " after it. × is by the calls in a"
-        ),
-        (
-            "second of the same two writes as two transactions, on the same disk in the same run"
-            " (SQLite: one connection in a"
-        ),
-        (
-            f"thread and a bare table; PostgreSQL: {records_pg.POOL} connections, once the same"
-            " ledger without batches, once a bare"
-        ),
-        ("table, which has neither leases nor fences). A single caller cannot share its commits."),
+        "A call needs two durable writes: a claim before the tool runs, and a result of one kilobyte",
+        "afterwards. The ledger commits the writes of concurrent callers together. × compares its calls",
+        "per second with a transaction for each write, on the same disk: in SQLite one connection in a",
+        f"thread and a bare table; in PostgreSQL {records_pg.POOL} connections, first the same ledger",
+        "without batches, then a bare table without leases and fences. A single caller shares no commits.",
         "",
         (
-            "| ledger | callers | calls/s | one transaction each, calls/s | × | CPU µs a call |"
-            " limit |"
+            "| ledger | callers | calls/s | a transaction for each write, calls/s | × |"
+            " CPU µs per call | limit |"
         ),
         "|---|---|---|---|---|---|---|",
     ]
@@ -43,30 +35,17 @@ def ledger_page() -> list[str]:
 def tool_page() -> list[str]:
     """Calls over HTTP against servers that record nothing."""
     lines = [
-        (
-            "`POST /tools/call` of a tool that adds two numbers, every call under a new id and"
-            " recorded in SQLite (two commits"
-        ),
-        (
-            "that are on the disk before the caller gets the result), against the same tool on a bare MCP"
-            " server of the official SDK"
-        ),
-        (
-            "(stateless, JSON) and on FastAPI, which record nothing. One process each under uvicorn"
-            " with uvloop and httptools, the"
-        ),
-        (
-            "client in another; they take turns. × is our requests in a second by theirs. The CPU"
-            " time is of the whole server, with"
-        ),
-        (
-            "the thread that writes. One connection alone waits for the disk twice in every call,"
-            " and does little else."
-        ),
+        "`POST /tools/call` for a tool that adds two numbers. Every call has a new id and is recorded in",
+        "SQLite: two commits are on the disk before the caller gets the result. The same tool runs on a",
+        "bare MCP server of the official SDK (stateless, JSON) and on FastAPI, which record nothing. Each",
+        "server is one process under uvicorn with uvloop and httptools, the client is another, and the",
+        "servers take turns. × is our requests per second divided by theirs. CPU time is that of the whole",
+        "server, including the thread that writes. With one connection, a call does little but wait for",
+        "the disk, twice.",
         "",
         (
-            "| connections | requests/s | MCP | FastAPI | × MCP | × FastAPI | CPU µs of the three |"
-            " ms: median, 99 % | limit |"
+            "| connections | requests/s | MCP | FastAPI | × MCP | × FastAPI | CPU µs per request, all"
+            " three | median, p99 ms | limit |"
         ),
         "|---|---|---|---|---|---|---|---|---|",
     ]
