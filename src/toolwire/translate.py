@@ -23,7 +23,6 @@ from toolwire.lint.repair_loop import (
     repair_for_translation,
     repair_on_own_wire,
 )
-from toolwire.profiles.profile import names_model
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import names, wire
 from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy, require_breakpoint_policy
@@ -182,8 +181,8 @@ def _run_stages(
     encoded.changes = [*conversions, *repaired.changes] if conversions else repaired.changes
     if not observations.holds(Observation.OTHER_WIRE):
         return _repair_verbatim_messages(encoded, wire, profile, abandon_pending=abandon_pending)
-    encoded.findings = _errors(repaired)
-    encoded.well_formed = _stays_well_formed(repaired, profile)
+    if repaired.findings:
+        encoded.findings = _errors(repaired)
     return encoded
 
 
@@ -220,16 +219,6 @@ def _with_repairs(encoded: Encoded, repaired: RepairedConversation) -> Encoded:
         encoded = Encoded(body, encoded.losses, ids, changes=changes)
     encoded.findings = _errors(repaired)
     return encoded
-
-
-def _stays_well_formed(repaired: RepairedConversation, profile: Profile) -> bool:
-    """True if no rule is broken, nor would be by a further turn that is well-formed itself."""
-    if repaired.findings or repaired.changes:
-        return False
-    model = repaired.conversation.settings.get("model")
-    if not profile.reasoning_models or not isinstance(model, str):
-        return True
-    return not names_model(profile.reasoning_models, model)
 
 
 def _errors(repaired: RepairedConversation) -> list[Finding]:

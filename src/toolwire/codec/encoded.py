@@ -16,16 +16,7 @@ from toolwire.wires.engine.specs import Wire
 class Encoded:
     """A body of a wire, with its losses, the changes of repair, and the map that restores ids."""
 
-    __slots__ = (
-        "_bytes",
-        "body",
-        "changes",
-        "conversation",
-        "findings",
-        "ids",
-        "losses",
-        "well_formed",
-    )
+    __slots__ = ("_bytes", "body", "changes", "conversation", "findings", "ids", "losses")
 
     def __init__(
         self,
@@ -49,8 +40,6 @@ class Encoded:
         """What was repaired for the target, with pointers into the source body."""
         self.findings: list[Finding] = findings if findings is not None else []
         """What the target would refuse and no safe fix exists for."""
-        self.well_formed = False
-        """True if the history was seen to need no repair for the target."""
         self.conversation: Conversation | None = None
         """The conversation that was encoded, before any repair."""
 
