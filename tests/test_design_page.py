@@ -253,7 +253,7 @@ def test_the_functions_that_run_only_sometimes_run_when_the_page_says_so() -> No
 def test_server_tools_are_lowered_before_everything_else() -> None:
     names = [name for name, _ in calls_in(BRANCHES["lower_server_tools"])]
     assert names.index("lower_server_tools") < names.index("repair_for_translation")
-    assert names.index("lower_server_tools") < names.index("lower_to_capabilities")
+    assert names.index("lower_server_tools") < names.index("lower")
 
 
 # --- names in tables ------------------------------------------------------------------------------

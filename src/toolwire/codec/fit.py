@@ -175,7 +175,10 @@ def _fit_tool_names(
 ) -> dict[str, str]:
     """The names that change for the target, and those that must not be fitted on the way back."""
     choice = conversation.settings.get("choice")
-    used = seen.names.union([tool.name for tool in conversation.tools if tool.name])
+    used = set(seen.names)
+    for tool in conversation.tools:
+        if tool.name:
+            used.add(tool.name)
     if isinstance(choice, Choice):
         used.update(choice.names)
     if not used:

@@ -8,7 +8,7 @@ This module knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import UnsetType
@@ -47,7 +47,7 @@ def require_breakpoint_policy(policy: str, wire: str) -> None:
 
 
 def find_breakpoints(
-    conversation: Conversation, leftovers: Iterable[Traceable], *, marks_end: bool
+    conversation: Conversation, leftovers: Sequence[Traceable], *, marks_end: bool
 ) -> FoundBreakpoints:
     """The cache breakpoints of a request.
 
@@ -59,7 +59,7 @@ def find_breakpoints(
             become one of its last part.
     """
     whole = _mark_lifetime(conversation.source.body) if marks_end else None
-    if whole is None and all(_lifetime(part) is None for part in leftovers):
+    if whole is None and (not leftovers or all(_lifetime(part) is None for part in leftovers)):
         return {}
     found: FoundBreakpoints = {}
     _collect(conversation.tools, found)

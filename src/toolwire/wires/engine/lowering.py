@@ -39,6 +39,7 @@ from toolwire.wires.engine.part_lowering import (
 )
 from toolwire.wires.engine.server_tools import ServerToolPolicy, lower_server_tools
 from toolwire.wires.engine.settings_lowering import (
+    has_lowerable,
     lower_settings,
     lower_tools,
     without_defaults,
@@ -94,18 +95,20 @@ def lower(
         conversation, lost = lower_server_tools(conversation, target, policy, kind=kind)
         losses += lost
         observations = observe(conversation, target.name)
-    plain = Observation.PLAIN
-    if not target.capabilities.error_flag:
-        plain |= Observation.NO_ERROR_RESULTS
-    lowered = lower_to_capabilities(
-        conversation,
-        target.capabilities,
-        wire=target.name,
-        kind=kind,
-        losses=losses,
-        plain=observations.holds(plain),
-        plain_tools=observations.holds(Observation.PLAIN_TOOLS | Observation.DISTINCT_TOOLS),
-    )
+    lowered = conversation
+    if kind != "request" or not _fits_every_target(conversation, observations, target.capabilities):
+        plain = Observation.PLAIN
+        if not target.capabilities.error_flag:
+            plain |= Observation.NO_ERROR_RESULTS
+        lowered = lower_to_capabilities(
+            conversation,
+            target.capabilities,
+            wire=target.name,
+            kind=kind,
+            losses=losses,
+            plain=observations.holds(plain),
+            plain_tools=observations.holds(_PLAIN_TOOLS),
+        )
     leftovers = observations.leftovers
     breakpoints: FoundBreakpoints = {}
     marks = target.capabilities.cache_breakpoints
@@ -116,6 +119,20 @@ def lower(
         observations = observe(lowered, target.name)
         leftovers = _follow_lowering(leftovers, observations.results)
     return Lowering(lowered, losses, observations, leftovers, breakpoints)
+
+
+_PLAIN_TOOLS = Observation.PLAIN_TOOLS | Observation.DISTINCT_TOOLS
+_PLAIN_REQUEST = Observation.PLAIN | Observation.NO_ERROR_RESULTS | _PLAIN_TOOLS
+
+
+def _fits_every_target(
+    conversation: Conversation, observations: Observations, capabilities: Capabilities
+) -> bool:
+    """True for a request in which nothing needs lowering, as most requests are: messages of text,
+    calls and results of text, tools that are functions, and settings that are plain values."""
+    if not observations.holds(_PLAIN_REQUEST) or has_lowerable(conversation.settings):
+        return False
+    return capabilities.tool_definitions or not conversation.tools
 
 
 def _follow_lowering(leftovers: list[Traceable], results: list[Result]) -> list[Traceable]:

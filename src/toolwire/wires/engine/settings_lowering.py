@@ -19,6 +19,7 @@ from toolwire.conversation.model import (
     Setting,
     Tool,
     Usage,
+    WebSearch,
 )
 from toolwire.wires.engine.capabilities import Capabilities
 from toolwire.wires.engine.incidental import setting_matters
@@ -175,8 +176,13 @@ def lower_settings(
     return {**settings, **changed} if changed else settings
 
 
-_STRUCTURED = frozenset({Choice, Format, Usage})
+_STRUCTURED = frozenset({Choice, Format, Usage, WebSearch})
 """The settings that have fields which a target may lack."""
+
+
+def has_lowerable(settings: Mapping[str, Setting]) -> bool:
+    """False if no stage but the last one, which writes them, has to look at these settings."""
+    return "parallel" in settings or not _STRUCTURED.isdisjoint(map(type, settings.values()))
 
 
 def _lower_setting(
