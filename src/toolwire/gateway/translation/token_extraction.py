@@ -33,14 +33,18 @@ def may_contain_unsigned_reasoning(raw: bytes) -> bool:
     return _EMPTY_SIGNATURE.search(raw) is not None
 
 
-def has_place_for_token(message: Message) -> bool:
-    """False if a message has neither a part nor a field that could hold a token."""
-    if message.role != "assistant":
-        return False
-    for part in message.parts:
-        if part.signature is not None or part.__class__ in _PARTS_WITH_TOKEN:
+def have_place_for_token(messages: Sequence[Message]) -> bool:
+    """False if no message has a part or a field that could hold a token."""
+    for message in messages:
+        if message.role != "assistant":
+            continue
+        for part in message.parts:
+            if part.signature is not None or part.__class__ in _PARTS_WITH_TOKEN:
+                return True
+        raw = message.source.raw
+        if isinstance(raw, dict) and TOKEN_FIELD in raw:
             return True
-    return isinstance(message.raw, dict) and TOKEN_FIELD in message.raw
+    return False
 
 
 def has_reasoning(messages: Sequence[Message]) -> bool:

@@ -39,8 +39,8 @@ from toolwire.gateway.translation.sampling import (
 from toolwire.gateway.translation.token_extraction import (
     disown_unsigned_reasoning,
     extract_tokens,
-    has_place_for_token,
     has_reasoning,
+    have_place_for_token,
     may_contain_token,
     may_contain_unsigned_reasoning,
 )
@@ -402,7 +402,7 @@ class Translator:
 
 def _may_hold_token(raw: bytes, conversation: Conversation) -> bool:
     """False if no message of the model has a continuation token."""
-    return any(map(has_place_for_token, conversation.messages)) and may_contain_token(raw)
+    return have_place_for_token(conversation.messages) and may_contain_token(raw)
 
 
 def _without_source(response: Conversation) -> Conversation:

@@ -39,7 +39,7 @@ from toolwire.wires.engine.settings import (
 from toolwire.wires.engine.specs import (
     Outcome,
     keys,
-    list_at,
+    list_in,
     patch_message,
     raise_unexpected,
     read_block,
@@ -142,7 +142,7 @@ _TEXT = keys("text")
 
 
 def _read_response(body: Object) -> Conversation:
-    content = list_at(NAME, body, ("content",))
+    content = list_in(NAME, body, "content")
     settings = read_settings(RESPONSE, body, _RESPONSE_KEYS)
     message = Message(
         "assistant",

@@ -12,7 +12,7 @@ from toolwire.wires.engine.answers import complete_answer, seed_from
 from toolwire.wires.engine.bodies import answer_message, build_conversation, unknown_fields
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import put_tools, read_settings, write_settings
-from toolwire.wires.engine.specs import list_at, object_at, patch_message, raise_unexpected
+from toolwire.wires.engine.specs import list_in, object_at, patch_message, raise_unexpected
 from toolwire.wires.families.blocks.history import BlockHistory
 from toolwire.wires.families.contents.settings import finish_reason, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field, spellings
@@ -51,11 +51,11 @@ def _read_request(body: Object) -> Conversation:
     ]
     messages += [
         PARTS.read_content(content, ("contents", i))
-        for i, content in enumerate(list_at(NAME, body, ("contents",)))
+        for i, content in enumerate(list_in(NAME, body, "contents"))
     ]
     tools: list[Tool] = []
     if body.get("tools") is not None:
-        for i, entry in enumerate(list_at(NAME, body, ("tools",))):
+        for i, entry in enumerate(list_in(NAME, body, "tools")):
             tools += read_tools(entry, ("tools", i))
     settings = read_settings(REQUEST, body, _NOT_SETTINGS)
     return build_conversation(
@@ -69,7 +69,7 @@ def _read_response(body: Object) -> Conversation:
     unknown: list[JsonPath] = []
     candidates: list[JSON] = []
     if body.get("candidates") is not None:
-        candidates = list_at(NAME, body, ("candidates",))
+        candidates = list_in(NAME, body, "candidates")
     elif _WITHOUT_CANDIDATES.isdisjoint(body):
         raise_unexpected(NAME, ("candidates",), "a list", body.get("candidates", UNSET))
     feedback = get_field(body, "promptFeedback")

@@ -13,7 +13,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.model import Setting, Tool, Usage
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec
-from toolwire.wires.engine.specs import count_at, list_at, require_object
+from toolwire.wires.engine.specs import count_at, list_in, require_object
 
 # --- tool definitions -----------------------------------------------------------------------------
 
@@ -22,7 +22,7 @@ def read_tools(wire: str, body: Object, read: Callable[[JSON, JsonPath], Tool]) 
     """The tool definitions of a body in its list `tools`."""
     if body.get("tools") is None:
         return ()
-    tools = list_at(wire, body, ("tools",))
+    tools = list_in(wire, body, "tools")
     return tuple(read(tool, ("tools", i)) for i, tool in enumerate(tools))
 
 

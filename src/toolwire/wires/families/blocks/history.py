@@ -6,7 +6,7 @@ tables of one wire. This module knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct, UnsetType
 
@@ -16,7 +16,7 @@ from toolwire.conversation.parts import Call, Message, Part, Result, Role, Text
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities, Place
 from toolwire.wires.engine.encode_context import Breakpoints, EncodeContext
 from toolwire.wires.engine.part_lowering import lower_part
-from toolwire.wires.engine.specs import OPAQUE, Block, list_at, patch_block, patch_message
+from toolwire.wires.engine.specs import OPAQUE, Block, list_in, patch_block, patch_message
 
 
 class PartWriter(Struct, frozen=True, eq=False, kw_only=True):
@@ -112,7 +112,7 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
 
     def read_messages(self, body: Object) -> list[Message]:
         """The system prompt and the messages of a request."""
-        messages = list_at(self.name, body, ("messages",))
+        messages = list_in(self.name, body, "messages")
         out = [self.read(message, ("messages", i)) for i, message in enumerate(messages)]
         prompt = body.get("system")
         return out if prompt is None else [self.read(prompt, ("system",)), *out]
@@ -128,13 +128,14 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         name, alone, write_text = self.name, self.alone, self.text
         write_result = self.foreign[Result]
         marks_nothing = context.breakpoints is None
-        previous_role, role = "", ""
+        previous_role = ""
         for message in conversation.messages:
-            previous_role, role, parts = role, message.role, message.parts
+            role, parts = message.role, message.parts
             if turn.results and role == "assistant":
                 self._write_results(turn, out)
             if alone and role == "assistant":
                 turn.add_caller(parts, same_turn=previous_role == "assistant")
+            previous_role = role
             if message.wire == name:
                 patched = patch_message(message, context, self.read)
                 if not isinstance(patched, UnsetType):
@@ -178,17 +179,18 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
                 block = self.foreign[part.__class__](part, context)
             if block is None:
                 continue
-            for written in (block,) if marks is None else self._mark(part, block, marks):
-                if part.__class__ is Result and not is_assistant:
-                    turn.results.append((part.call_id, written))
-                else:
-                    blocks.append(written)
+            written = (block,) if marks is None else self._mark(part, block, marks)
+            if part.__class__ is Result and not is_assistant:
+                for result in written:
+                    turn.results.append((part.call_id, result))
+            else:
+                blocks += written
         return blocks
 
-    def _mark(self, part: Part, block: JSON, marks: Breakpoints) -> list[JSON]:
+    def _mark(self, part: Part, block: JSON, marks: Breakpoints) -> Sequence[JSON]:
         """A block with the cache breakpoint that it gets, if any."""
         support = self.capabilities.cache_breakpoints
-        return [block] if support is None else support.mark_block(block, part, marks)
+        return (block,) if support is None else support.mark_block(block, part, marks)
 
     def _write_results(
         self, turn: _Turn, out: list[JSON], following: list[JSON] | None = None

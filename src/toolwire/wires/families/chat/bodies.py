@@ -30,7 +30,7 @@ from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
     Outcome,
-    list_at,
+    list_in,
     object_at,
     raise_unexpected,
     read_definition,
@@ -85,7 +85,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
             messages, unknown = self.read_answers(body)
             seed = self.seed(body)
         else:
-            raw_messages = list_at(self.chat.name, body, ("messages",))
+            raw_messages = list_in(self.chat.name, body, "messages")
             messages = self.chat.read_messages(raw_messages)
             settings = read_settings(self.request, body, self.request_fields(body))
             tools, unknown = self.read_tools(body), []
@@ -128,8 +128,8 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         out: list[Tool] = []
         for key in ("tools",) if self.legacy_tools is None else ("tools", self.legacy_tools.name):
             if body.get(key) is not None:
-                definitions = list_at(self.chat.name, body, (key,))
-                out += [self.read_tool(tool, (key, i)) for i, tool in enumerate(definitions)]
+                for i, tool in enumerate(list_in(self.chat.name, body, key)):
+                    out.append(self.read_tool(tool, (key, i)))
         return tuple(out)
 
     def read_tool(self, tool: JSON, path: JsonPath) -> Tool:
@@ -177,7 +177,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         """Read the message of each choice, and the paths of the unknown fields of the choices."""
         messages: list[Message] = []
         unknown: list[JsonPath] = []
-        for i, choice in enumerate(list_at(self.chat.name, body, ("choices",))):
+        for i, choice in enumerate(list_in(self.chat.name, body, "choices")):
             message = self.chat.read_choice(body, i)
             fields = require_object(choice)
             stop = self.read_finish_reason(fields)
