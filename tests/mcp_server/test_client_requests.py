@@ -33,6 +33,7 @@ from toolwire.mcp.stdio import serve_stdio
 from toolwire.server.auth import Auth
 from toolwire.tool_server import ToolServer
 from toolwire.tools.client import LogLevel
+from toolwire.tools.errors import ToolError
 from toolwire.tools.function import tool
 from toolwire.tools.registry import Tools
 from toolwire.tools.runnable import ToolContext
@@ -66,7 +67,25 @@ async def say_all(context: ToolContext) -> str:
     return "said"
 
 
-TOOLS = Tools(ask_user, ask_model, say_all)
+HALF = "\ud83d"
+"""Half of a surrogate pair, as a text has it that was cut inside an emoji."""
+
+
+@tool(id="Cut.Texts@1.0.0")
+async def cut_texts(context: ToolContext, end: Annotated[str, "How to end."]) -> JSON:
+    """Use half of a surrogate pair wherever a tool has a text."""
+    await context.report_progress(1, 1, HALF)
+    await context.log("info", {HALF: HALF}, logger=HALF)
+    if end == "ask":
+        schema: Object = {"type": "object", "properties": {"name": {"type": "string"}}}
+        await context.elicit(HALF, {**schema, "title": HALF})
+        await context.sample(HALF, max_tokens=7, system_prompt="Be brief.", temperature=0.5)
+    if end == "fail":
+        raise ToolError(HALF, developer_message=HALF, extra={"why": HALF})
+    return {"content": [{"type": "text", "text": HALF}]} if end == "content" else {HALF: HALF}
+
+
+TOOLS = Tools(ask_user, ask_model, say_all, cut_texts)
 
 
 class Person:
@@ -147,6 +166,23 @@ def test_a_tool_asks_the_user_and_the_model_of_its_own_caller(over: str) -> None
             assert sorted(person.asked) == ["q0", "q1", "q2"]
             completion = await client.call_tool("Ask_Model", {"prompt": "hello"})
             assert completion.structured_content == {"type": "text", "text": "hello!"}
+
+    run(act())
+
+
+@pytest.mark.parametrize("over", OVER)
+def test_half_of_a_surrogate_pair_in_a_text_of_a_tool_ends_no_session(over: str) -> None:
+    async def act() -> None:
+        person = Person()
+        async with connect_client(over, person) as client:
+            for end in ("ask", "fail", "content", "value"):
+                result = await client.call_tool(
+                    "Cut_Texts", {"end": end}, progress_callback=person.report
+                )
+                assert result.is_error is (end == "fail")
+                said = texts(result)[0] if end in ("fail", "content") else result.structured_content
+                assert "\ufffd" in (said or "")
+            assert person.asked == ["\ufffd"] and len(person.progress) == len(person.logs) == 4
 
     run(act())
 

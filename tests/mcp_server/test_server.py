@@ -4,6 +4,7 @@ on loopback."""
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -391,6 +392,7 @@ def test_a_page_of_another_site_is_turned_away(tmp_path: Path) -> None:
             for origin, status in (
                 ("https://evil.example", 403),
                 ("null", 403),
+                ("http://[", 403),
                 ("https://page.example", 200),
             ):
                 assert (
@@ -404,6 +406,24 @@ def test_a_page_of_another_site_is_turned_away(tmp_path: Path) -> None:
         assert effects(folder, "echo") == 1
 
     http(act, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [{"type": "text", "text": 5}],
+        [{"type": "image", "mimeType": "image/png"}],
+        [{"type": "resource", "resource": {"uri": "file:///a"}}],
+        [{"type": "text", "text": "a", "annotations": {"audience": ["nobody"]}}],
+    ],
+)
+def test_a_value_that_is_no_valid_content_is_sent_as_json(tmp_path: Path, value: JSON) -> None:
+    async def act() -> None:
+        async with connect_client(tmp_path, "http") as client:
+            (text,) = texts(await call(client, "Echo_Any", {"value": value}))
+            assert json.loads(text) == value
+
+    run(act())
 
 
 def test_replicas_share_one_record_and_any_of_them_answers(tmp_path: Path) -> None:

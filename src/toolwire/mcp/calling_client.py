@@ -1,4 +1,8 @@
-"""The client of an MCP request, for the tool that the request runs."""
+"""The client of an MCP request, for the tool that the request runs.
+
+Texts of the tool are sent without halves of surrogate pairs: the SDK cannot write them, and the
+session would end.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from mcp_types import (
 )
 from pydantic import ValidationError
 
-from toolwire.conversation.json import JSON, Object, require_json
+from toolwire.conversation.json import JSON, Object, replace_lone_surrogates, require_json
 from toolwire.tools.client import ClientUnsupported, Elicitation, LogLevel
 from toolwire.tools.errors import ToolError
 
@@ -76,8 +80,10 @@ class McpCallingClient:
     async def report_progress(
         self, progress: float, total: float | None, message: str | None
     ) -> None:
+        text = replace_lone_surrogates(message)
+        assert text is None or isinstance(text, str)
         with suppress(MCPError):
-            await self._ctx.session.report_progress(progress, total, message)
+            await self._ctx.session.report_progress(progress, total, text)
 
     async def log(self, level: LogLevel, data: JSON, logger: str | None) -> None:
         ctx = self._ctx
@@ -85,7 +91,9 @@ class McpCallingClient:
             return
         if self._session_id is not None and not self._levels.allows(self._session_id, level):
             return
-        params = LoggingMessageNotificationParams(level=level, data=data, logger=logger)
+        params = LoggingMessageNotificationParams.model_validate(
+            replace_lone_surrogates({"level": level, "data": data, "logger": logger})
+        )
         with suppress(MCPError):
             await ctx.session.send_notification(
                 LoggingMessageNotification(params=params), ctx.request_id
@@ -96,7 +104,9 @@ class McpCallingClient:
         if capabilities is None or capabilities.elicitation is None:
             raise ClientUnsupported("The client cannot ask the user for the input of this tool.")
         request = ElicitRequest(
-            params=ElicitRequestFormParams(message=message, requested_schema=schema)
+            params=ElicitRequestFormParams.model_validate(
+                replace_lone_surrogates({"message": message, "requestedSchema": schema})
+            )
         )
         result = await self._request(request, ElicitResult)
         content = require_json(result.content or {}, "mcp")
@@ -108,7 +118,9 @@ class McpCallingClient:
         if capabilities is None or capabilities.sampling is None:
             raise ClientUnsupported("The client has no model that this tool could ask.")
         params = CreateMessageRequestParams.model_validate(
-            {**options, "messages": list(messages), "maxTokens": max_tokens}
+            replace_lone_surrogates(
+                {**options, "messages": list(messages), "maxTokens": max_tokens}
+            )
         )
         result = await self._request(CreateMessageRequest(params=params), CreateMessageResult)
         value = require_json(

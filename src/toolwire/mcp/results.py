@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
@@ -57,11 +58,20 @@ SAME_ID = frozenset({"still_running", "unavailable", "invalid_input", "missing_r
 run twice."""
 
 
-def write_result(result: ToolCallResult, *, any_structured_content: bool = False) -> Object:
+def write_result(
+    result: ToolCallResult,
+    *,
+    any_structured_content: bool = False,
+    is_content: Callable[[Object], bool] = lambda content: True,
+) -> Object:
     """The result of `tools/call` for the result of a call.
 
-    With `any_structured_content`, structured content may be any value (MCP since 2026-07-28);
-    otherwise it is an object.
+    Args:
+        result: the result of the call.
+        any_structured_content: True if structured content may be any value (MCP since 2026-07-28);
+            otherwise it is an object.
+        is_content: False for a value that looks like the content of a result and is not valid. It
+            is sent as JSON, like any other value.
 
     Raises:
         McpRejection: the call id belongs to another call.
@@ -82,6 +92,9 @@ def write_result(result: ToolCallResult, *, any_structured_content: bool = False
         raise ValueError(f"a call with state {result.state} must have an outcome")
     if outcome.failure is not None:
         return _failure_result(outcome.failure, result)
+    content = _content_of(outcome.value)
+    if content is not None and is_content(content):
+        return _finish({**content, "_meta": {**_meta(result), CONTENT: True}})
     return _value_result(outcome.value, result, any_structured_content)
 
 
@@ -96,17 +109,20 @@ def _meta(result: ToolCallResult) -> Object:
 
 def _value_result(value: JSON, result: ToolCallResult, any_structured_content: bool) -> Object:
     meta = _meta(result)
-    written = _content_of(value)
-    if written is not None:
-        meta[CONTENT] = True
-    else:
-        written = {"content": [_text_block(value if isinstance(value, str) else text_of(value))]}
-        # The SDKs leave out a structured content of null
-        if isinstance(value, dict) or (any_structured_content and value is not None):
-            written["structuredContent"] = value
-        elif not isinstance(value, str):
-            meta[JSON_TEXT] = True
-    return {**written, "_meta": meta, "isError": False, "resultType": "complete"}
+    written: Object = {
+        "content": [_text_block(value if isinstance(value, str) else text_of(value))],
+        "_meta": meta,
+    }
+    # The SDKs leave out a structured content of null
+    if isinstance(value, dict) or (any_structured_content and value is not None):
+        written["structuredContent"] = value
+    elif not isinstance(value, str):
+        meta[JSON_TEXT] = True
+    return _finish(written)
+
+
+def _finish(written: Object) -> Object:
+    return {**written, "isError": False, "resultType": "complete"}
 
 
 def _content_of(value: JSON) -> Object | None:

@@ -20,7 +20,6 @@ from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import TypeAlias
-from urllib.parse import urlsplit
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
@@ -29,14 +28,16 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
     CallToolRequestParams,
+    CallToolResult,
     PaginatedRequestParams,
     SetLevelRequestParams,
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec.structs import replace
+from pydantic import ValidationError
 from starlette.requests import Request
 
-from toolwire.conversation.json import JSON, Object, require_json
+from toolwire.conversation.json import JSON, Object, replace_lone_surrogates, require_json
 from toolwire.errors import DecodeError
 from toolwire.execution.errors import MissingRequirements
 from toolwire.execution.executor import ToolExecutor
@@ -73,7 +74,10 @@ class _ToolList:
         tools = tuple(self._tools)
         if tools != self._seen:
             self._by_name = tool_names(tools)
-            self._entries = [mcp.list_entry(name, tool) for name, tool in self._by_name.items()]
+            self._entries = [
+                replace_lone_surrogates(mcp.list_entry(name, tool))
+                for name, tool in self._by_name.items()
+            ]
             self._seen = tools
 
     def entries(self) -> list[JSON]:
@@ -130,7 +134,10 @@ class _Handlers:
                 mcp.INVALID_PARAMS, f"Unknown tool: {error}", {"kind": "unknown_tool"}
             ) from None
         try:
-            return await self._run(ctx, tool, params.arguments or {})
+            # Half a surrogate pair in a result would end the session: the SDK cannot write it.
+            result = replace_lone_surrogates(await self._run(ctx, tool, params.arguments or {}))
+            assert isinstance(result, dict)
+            return result
         except McpRejection as error:
             raise MCPError(error.code, error.message, {"kind": error.kind}) from None
         except DecodeError as error:
@@ -159,8 +166,19 @@ class _Handlers:
         with use_trace_context(_trace_context(request, meta)):
             result = await self._executor.execute(call)
         return results.write_result(
-            result, any_structured_content=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+            result,
+            any_structured_content=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS,
+            is_content=_is_content,
         )
+
+
+def _is_content(content: Object) -> bool:
+    """True if the SDK accepts the content blocks that a tool returned."""
+    try:
+        CallToolResult.model_validate(content)
+    except ValidationError:
+        return False
+    return True
 
 
 def sdk_server(
@@ -346,4 +364,4 @@ class McpApp:
         host = headers.get(b"host", b"").decode("latin-1")
         if not origin or origin in self._allowed_origins:
             return True
-        return urlsplit(origin).netloc.lower() == host.lower()
+        return origin.partition("://")[2].lower() == host.lower()
