@@ -8,10 +8,11 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Event
+from threading import Barrier, Event
 from traceback import format_exception
 
 import pytest
@@ -29,6 +30,8 @@ from toolwire.gateway.balance import COOLDOWN, Balancer
 from toolwire.gateway.config.model_table import ModelTable, ModelTarget
 from toolwire.gateway.config.parser import read_config
 from toolwire.gateway.observe.request_record import RequestRecord
+from toolwire.gateway.responses_state.database import DatabaseStore
+from toolwire.gateway.responses_state.store import StoreLimits
 from toolwire.gateway.usage.limits import (
     KeyLimits,
     KeyUsage,
@@ -227,6 +230,30 @@ def test_a_store_in_sqlite(tmp_path: Path) -> None:
 
 def test_a_store_in_postgresql() -> None:
     check_store(database_url())
+
+
+@pytest.mark.parametrize("kind", ["usage", "responses"])
+def test_replicas_that_start_at_once_on_an_empty_database_all_open_their_store(kind: str) -> None:
+    url = database_url()
+    barrier = Barrier(8)
+
+    def open_store() -> None:
+        barrier.wait(60)
+        if kind == "usage":
+            store = UsageStore(url)
+            store.open()
+            store.close()
+        else:
+            asyncio.run(open_and_close(DatabaseStore(url, StoreLimits(size=1000, age=60.0))))
+
+    with ThreadPoolExecutor(barrier.parties) as threads:
+        for opened in [threads.submit(open_store) for _ in range(barrier.parties)]:
+            opened.result(60)
+
+
+async def open_and_close(store: DatabaseStore) -> None:
+    await store.open()
+    await store.close()
 
 
 def test_a_failed_exchange_writes_nothing_and_the_next_one_succeeds(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from toolwire.errors import ConfigError
 FORMS = "expected sqlite:///FILE or postgresql://HOST/DATABASE"
 _SECONDS = 10
 """How long a connection, or a lock of SQLite, is waited for."""
+_CREATE_LOCK = 0x746F6F6C67617465
+"""The advisory lock of PostgreSQL under which tables are created."""
 
 
 class _DatabaseCursor(Protocol):
@@ -86,6 +88,18 @@ class Database:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def create_tables(self, statements: Iterable[str]) -> None:
+        """Create the tables and indexes that are missing, and commit.
+
+        Replicas that start at the same time take turns: `if not exists` does not prevent that two
+        transactions of PostgreSQL create the same table, and one of them fails.
+        """
+        if self.file is None:
+            self.run("select pg_advisory_xact_lock(?)", (_CREATE_LOCK,))
+        for statement in statements:
+            self.run(statement)
+        self.commit()
 
     def run(self, sql: str, values: Sequence[object] = ()) -> list[tuple[object, ...]]:
         """Run a statement and return its rows."""

@@ -114,9 +114,8 @@ class DatabaseStore:
         if self._database.is_open:
             return
         self._database.open()
-        for statement in _SCHEMA:
-            kind = "blob" if self._database.file is not None else "bytea"
-            self._database.run(statement.format(bytes=kind))
+        kind = "blob" if self._database.file is not None else "bytea"
+        self._database.create_tables([statement.format(bytes=kind) for statement in _SCHEMA])
         self._trim()
         self._database.commit()
 

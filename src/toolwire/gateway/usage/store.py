@@ -100,9 +100,7 @@ class UsageStore:
             FileNotFoundError: the file is missing and `create` is False.
         """
         self._database.open(create=create)
-        for statement in _SCHEMA:
-            self._database.run(statement)
-        self._database.commit()
+        self._database.create_tables(_SCHEMA)
 
     def close(self) -> None:
         """Close the connection."""
