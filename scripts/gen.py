@@ -142,7 +142,7 @@ SOURCE = re.compile(r"\n  (https://\S+)$", re.MULTILINE)
 """The last line of a peculiarity: the page that documents it."""
 EXAMPLE_INTRO = (
     "A user asks, the model calls one tool twice, and the results come back in the other order:",
-    "A call of a tool:",
+    "A call to a tool:",
 )
 
 

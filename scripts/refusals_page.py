@@ -30,12 +30,12 @@ def heading(text: str) -> str:
 REFUSALS = """\
 # A provider refused a request
 
-For people who have the error of a provider, a coding agent or a gateway on the screen. The headings are the texts as they appear:
-search this page for a few words of yours.
+For people who have the error of a provider, a coding agent or a gateway on the screen. Each heading is such an error: search this
+page for a few words of yours.
 
-Paste the error as you see it: clipped, with line breaks, JSON inside JSON, a traceback around it. `explain` says which rule the
-history breaks. With the body or the session file it says where, lists everything that `check` finds, and ends with the command that
-repairs it:
+Or pass the error to `explain`, as you see it: cut off, with line breaks, as JSON inside JSON, or with a traceback around it. `explain`
+names the rule that the history breaks. If you also pass the body or the session file, it shows the position, lists everything else
+that `check` finds, and ends with the command that repairs the file:
 
 ```json title="request.json"
 {
@@ -55,10 +55,9 @@ TW021 missing-result at /messages/1/content/0
 …
 ```
 
-In Python, `explain(error_text, body=None, wire=None)` returns a list of `Explanation`, the likeliest first. `likely` is False for
-additional findings of `check`, and `command` is the command to paste. An error that is not about tool calls has one explanation with the code
-`TW000`, and its kind as the name.
+In Python, `explain(error_text, body=None, wire=None)` returns a list of `Explanation`, the most likely first. `likely` is False for
+additional findings of `check`, and `command` is the command to paste. For an error that is not about tool calls, the list has one
+explanation, with the code `TW000` and the kind of the error as its name.
 
-Texts differ in ids, indexes and wrapping, and gateways and agents
-repeat those of others, so they are sorted by what is wrong, not by provider. `tests/lint/error_texts.jsonl` has several hundred texts
-from public issues; `explain` is tested with all of them."""
+Gateways and agents repeat the errors of providers, with other ids, indexes and wrapping, so this page is sorted by what is wrong, not
+by provider. `tests/lint/error_texts.jsonl` has several hundred errors from public issues; `explain` is tested with all of them."""

@@ -240,13 +240,18 @@ def detect(body: Body) -> str:
     if best == 0:
         raise UsageError(f"this is not a body of any known wire ({', '.join(names())})")
     if len(candidates) > 1:
-        raise UsageError(f"this could be a body of {' or '.join(candidates)}: name the wire")
+        raise UsageError(f"this could be a body of {_join_or(candidates)}: name the wire")
     unknown = _describe_unknown(value, wire(candidates[0]), certain=best == _CERTAIN)
     if unknown:
         possible = [name for name, score in scores.items() if score > 0]
-        resembled = " or ".join(sorted(possible, key=lambda name: -scores[name]))
+        resembled = _join_or(sorted(possible, key=lambda name: -scores[name]))
         raise UsageError(f"this resembles a body of {resembled}, but {unknown}: name the wire")
     return candidates[0]
+
+
+def _join_or(names: list[str]) -> str:
+    """Names as in a sentence: `a, b or c`."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def score_wires(value: JSON) -> dict[str, int]:

@@ -106,7 +106,7 @@ def test_a_stream_that_breaks_off_exits_with_one_and_says_so() -> None:
         "stream", "--from", "anthropic", "--to", "openai-chat", stdin=sse(*EVENTS[:6])
     )
     assert done.returncode == 1
-    assert done.stderr == b"toolwire: the stream ended before the answer was over\n"
+    assert done.stderr == b"toolwire: the stream ended before the response was complete\n"
     assert b'"error"' in done.stdout
     assert b"[DONE]" not in done.stdout
 

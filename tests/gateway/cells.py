@@ -61,7 +61,7 @@ def plain(gateways: Gateways, api: str, upstream: str, stream: bool) -> None:
 
 
 def tools(gateways: Gateways, api: str, upstream: str, stream: bool) -> None:
-    """Two parallel calls of one tool, then a call with their results; every result finds its call."""
+    """Two parallel calls to one tool, then a call with their results; every result finds its call."""
     turns = talk(ALL_CLIENTS[api], gateways.url(upstream), model(upstream), QUESTION, stream, run)
     called = [[name for _, name, _ in turn.calls] for turn in turns]
     assert called == [["Calculator_Add", "Calculator_Add"], ["Calculator_Multiply"], []], called

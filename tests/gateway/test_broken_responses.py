@@ -88,7 +88,7 @@ def test_a_stream_of_the_same_wire_that_ends_early_ends_with_an_error(wire: str,
     assert content.startswith(b"".join(pieces))
     last = content.rstrip().rsplit(b"data: ", 1)[1]
     message = message_of(parse(last))
-    assert ("broke off" if cut else "ended before the answer was over") in message
+    assert ("broke off" if cut else "ended before the response was complete") in message
     assert "send the request again" in message
 
 
@@ -111,4 +111,7 @@ def test_a_translated_stream_that_ends_early_names_its_upstream(client: str) -> 
     with scripted_gateway("openai-chat", streams(*CHAT_STREAM[:3])) as door:
         got = ask(door.url, client, stream=True)
     assert got.status_code == 200
-    assert "openai: the stream ended before the answer was over; send the request again" in got.text
+    assert (
+        "openai: the stream ended before the response was complete; send the request again"
+        in got.text
+    )

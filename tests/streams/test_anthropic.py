@@ -316,7 +316,7 @@ def test_a_stream_that_breaks_off_keeps_its_content_and_reports_the_break() -> N
     assert body["content"] == [{"type": "text", "text": "Half"}]
     assert body["error"] == {
         "type": "stream_cut",
-        "message": "the stream ended before the answer was over",
+        "message": "the stream ended before the response was complete",
     }
     last = list(restream(events, WIRE, "openai-chat", framed=False))[-1]
     assert "error" in last

@@ -144,11 +144,11 @@ def test_truncated_fragments_stay_as_they_arrived() -> None:
     )
     assert read_events(*events)[-2:] == [
         PartEnd(0, cut=True),
-        StreamError("the stream ended before the answer was over", cut=True),
+        StreamError("the stream ended before the response was complete", cut=True),
     ]
     body = fold(events, "genkit")
     assert isinstance(body, dict) and body["error"] == {
-        "message": "the stream ended before the answer was over"
+        "message": "the stream ended before the response was complete"
     }
     assert body["message"] == {
         "role": "model",
@@ -327,7 +327,7 @@ def test_an_error_closes_open_parts_and_has_its_status() -> None:
 
 def test_a_flow_without_a_result_was_cut_off_and_bare_chunks_were_not() -> None:
     assert read_events(*message_events(chunk({"text": "Hm"})))[-1] == StreamError(
-        "the stream ended before the answer was over", cut=True
+        "the stream ended before the response was complete", cut=True
     )
     assert read_events(chunk({"text": "Hm"}))[-1] == Finish(None)
 

@@ -188,11 +188,11 @@ def test_a_stream_without_a_finish_reason_broke_off() -> None:
     updates = [update(text("It is"))]
     assert read_events(*updates)[-2:] == [
         PartEnd(0, cut=True),
-        StreamError("the stream ended before the answer was over", cut=True),
+        StreamError("the stream ended before the response was complete", cut=True),
     ]
     body = fold(updates, "meai")
     assert isinstance(body, dict) and body["error"] == {
-        "message": "the stream ended before the answer was over"
+        "message": "the stream ended before the response was complete"
     }
 
 

@@ -165,7 +165,7 @@ def test_the_official_client_raises_the_error_of_a_truncated_stream() -> None:
         restream(anthropic_stream(cut=True), "anthropic", "ollama"), "application/x-ndjson"
     ) as server:
         got: list[ollama.ChatResponse] = []
-        with pytest.raises(ollama.ResponseError, match="ended before the answer was over"):
+        with pytest.raises(ollama.ResponseError, match="ended before the response was complete"):
             got.extend(ollama.Client(host=server.url).chat("m", [], stream=True))
     arguments = [
         dict(call_id.function.arguments)
@@ -244,7 +244,7 @@ def test_a_stream_without_its_last_line_broke_off() -> None:
     lines = [line(thinking="Well"), line(content="It is")]
     assert read_events(*lines)[-2:] == [
         PartEnd(1, cut=True),
-        StreamError("the stream ended before the answer was over", cut=True),
+        StreamError("the stream ended before the response was complete", cut=True),
     ]
     body = fold(lines, "ollama")
     assert isinstance(body, dict) and body["error"] and body["done"] is False

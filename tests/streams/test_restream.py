@@ -512,7 +512,7 @@ def test_a_stream_that_breaks_off_ends_in_an_error_and_keeps_the_open_call(targe
         "".join(part.text for part in conversation.parts() if isinstance(part, Text))
         == "Let me look – ünd sée."
     )
-    assert "the stream ended before the answer was over" in out.decode(errors="replace")
+    assert "the stream ended before the response was complete" in out.decode(errors="replace")
     how = wire(target).stream
     assert how is not None
     assert not how.trailer or not out.endswith(how.trailer)

@@ -339,7 +339,7 @@ def test_a_truncated_call_is_emitted_as_text(cut: int) -> None:
     body = fold(events, "text")
     assert isinstance(body, dict)
     assert body["error"] == {
-        "message": "the stream ended before the answer was over",
+        "message": "the stream ended before the response was complete",
         "type": "stream_cut",
     }
     neutral_events = [event for chunk in read_events(events) for event in chunk]

@@ -86,7 +86,7 @@ class CallRunner:
         except ExecutorBusy as error:
             return call.rejection(busy_failure(str(error)))
         except Exception as error:
-            logger.exception("a call of %s failed unexpectedly", call.tool_id)
+            logger.exception("a call to %s failed unexpectedly", call.tool_id)
             return call.rejection(call.redact(failure_from(error)))
 
     async def _acquire_slot(self, call: InFlightCall) -> RunSlot:
@@ -277,7 +277,7 @@ class CallRunner:
     async def _mark_lost(
         self, call: InFlightCall, claim: Claim, error: OutcomeUnknown
     ) -> ToolCallResult:
-        logger.error("the outcome of a call of %s is unknown: %s", call.tool_id, error)
+        logger.error("the outcome of a call to %s is unknown: %s", call.tool_id, error)
         if claim.state == "new":
             await self.claims.lose(claim)
         return ToolCallResult(state="lost", call_id=call.call_id, attempt=claim.attempt)

@@ -329,7 +329,9 @@ class ToolExecutor:
             return business_key(self.ledger.key, owner, tool.id, value)
         except Exception as error:
             logger.error("the key of %s raised %s", tool.id, type(error).__name__, exc_info=error)
-            raise InvalidInput({"input": "the tool cannot compute a key of it"}) from error
+            raise InvalidInput(
+                {"input": "the tool cannot compute its business key from this input"}
+            ) from error
 
     async def _join(self, call: InFlightCall, request: ToolCall, digest: bytes) -> ToolCallResult:
         """Wait for the call in progress with the same id."""

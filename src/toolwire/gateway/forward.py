@@ -163,7 +163,7 @@ async def _post(request: GatewayRequest, data: bytes, url: str | None = None) ->
     except CONNECTION_ERRORS as error:
         raise connection_failure(error, f"{provider} could not be reached") from None
     except ValueError as error:  # the address or a header is invalid; the message shows neither
-        raise UpstreamFailed(f"{provider} could not be asked: {error}", 502) from None
+        raise UpstreamFailed(f"the request to {provider} could not be sent: {error}", 502) from None
 
 
 def _headers_to_forward(request: GatewayRequest) -> dict[str, str]:

@@ -138,7 +138,7 @@ class McpCallingClient:
             return await ctx.session.send_request(request, result_type, metadata=related)
         except NoBackChannelError:
             raise ClientUnsupported(
-                "This tool asks the client for something, and the connection has no way back."
+                "This tool asks the client a question, which this connection cannot carry."
             ) from None
         except MCPError as error:
             raise ToolError(

@@ -147,7 +147,7 @@ class _Handlers:
         except MissingRequirements as error:
             return results.missing_requirements_result(error.missing)
         except Exception:  # the SDK would send the text of the exception to older clients
-            _log.exception("an error while handling a call of %s", tool.id)
+            _log.exception("an error while handling a call to %s", tool.id)
             raise MCPError(INTERNAL_ERROR, "The server failed.") from None
 
     async def _run(self, ctx: Context, tool: Runnable, arguments: object) -> Object:

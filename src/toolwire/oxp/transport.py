@@ -180,7 +180,8 @@ class OxpTransport:
             keeps_body = method == "GET" or response.status in (307, 308)
             if not keeps_body or _parse(target).origin != self._origin:
                 raise InvalidResponse(
-                    "the server redirects to another place; not followed", status=response.status
+                    "the server redirects the request to another origin, or without its body",
+                    status=response.status,
                 )
             url = target
         raise InvalidResponse("too many redirects")
@@ -195,7 +196,7 @@ class OxpTransport:
         """
         target = _parse(url)
         if target.login is not None:
-            raise InvalidResponse("the server named a URL with a login")
+            raise InvalidResponse("the server sent a URL with credentials")
         own = target.origin == self._origin and self._auth is not None
         headers = self._auth.headers() if own and self._auth is not None else {}
         try:
@@ -224,4 +225,4 @@ def _parse(url: str) -> Url:
     try:
         return parse_url(url)
     except ValueError:
-        raise InvalidResponse("the server named something that is not a URL") from None
+        raise InvalidResponse("the server sent text that is not a URL") from None

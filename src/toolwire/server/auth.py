@@ -185,7 +185,7 @@ def _check_strength(secret: str | bytes, what: str) -> bytes:
     """Return a key or secret as bytes; raise ConfigError if it is weak."""
     value = secret.encode() if isinstance(secret, str) else secret
     if isinstance(secret, str) and secret != secret.strip():
-        raise ConfigError(f"{what} starts or ends with a blank or a line break")
+        raise ConfigError(f"{what} starts or ends with a space or a line break")
     if len(value) < MIN_LENGTH:
         raise ConfigError(f"{what} is {len(value)} bytes long; at least {MIN_LENGTH} are required")
     if len(set(value)) < MIN_DISTINCT:

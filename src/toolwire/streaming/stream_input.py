@@ -90,7 +90,7 @@ class EventInput:
             try:
                 value, _ = load(_encode_bytes(item), self._wire)
             except (DecodeError, RecursionError) as error:
-                return StreamError(f"not an event: {error}")
+                return StreamError(f"not an event of a stream: {error}")
         return _require_object(value)
 
     def end(self) -> list[Chunk | StreamError]:
@@ -110,7 +110,9 @@ class EventInput:
             try:
                 value, _ = load(frame.data, self._wire)  # more tolerant than `parse`, and slower
             except DecodeError:
-                return StreamError(f"not an event: {frame.data[:200].decode('utf-8', 'replace')}")
+                return StreamError(
+                    f"not an event of a stream: {frame.data[:200].decode('utf-8', 'replace')}"
+                )
         if self._unwrap is not None:
             value = self._unwrap(frame.event, value)
         return _require_object(value)
@@ -119,7 +121,7 @@ class EventInput:
 def _require_object(value: JSON) -> Chunk | StreamError:
     if isinstance(value, dict):
         return value
-    return StreamError(f"not an event: {text_of(value)[:200]}")
+    return StreamError(f"not an event of a stream: {text_of(value)[:200]}")
 
 
 def _encode_bytes(value: object) -> object:

@@ -142,7 +142,7 @@ class TemporalRunner:
                 handle = await self._start(claim, tool, payload)
             except NoEffect as error:  # it may have been accepted when the call first started
                 logger.warning(
-                    "a call of %s is only looked up: %s", tool.id, error.developer_message
+                    "a call to %s is only looked up: %s", tool.id, error.developer_message
                 )
         return await self._outcome(handle, tool, call_fingerprint(str(tool.id), arguments))
 

@@ -45,7 +45,7 @@ def _describe(facts: Facts, composite: CompositeId, what: str) -> str:
     reason = "its result has another id"
     if part.id in facts.invalid_ids:
         reason = f"{facts.profile.name} does not accept it"
-    return f"the id {shorten(part.id)} of the call of {part.name} {what} {plain}; {reason}"
+    return f"the id {shorten(part.id)} of the call to {part.name} {what} {plain}; {reason}"
 
 
 def reduce_ids(

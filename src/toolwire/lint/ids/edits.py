@@ -253,7 +253,7 @@ def nth_id(call_id: str, n: int) -> str:
 
 def describe_move(facts: Facts, call: Call, new: str) -> str:
     """The message of a fix that gives another id to a call."""
-    subject = f"the call of {call.name or 'a tool'}"
+    subject = f"the call to {call.name or 'a tool'}"
     if call.origin == "wire" and call.id != new:
         subject = f"the call {shorten(call.id)}" + (f" ({call.name})" if call.name else "")
     if call in facts.result_of:

@@ -44,7 +44,7 @@ def find_missing_ids(facts: Facts, kind: IdProblem, what: str) -> Iterable[Probl
     ambiguous = _ambiguous_parts(facts)
     for part in parts:
         if isinstance(part, Call):
-            subject = f"the call of {part.name or 'a tool'}"
+            subject = f"the call to {part.name or 'a tool'}"
         else:
             subject = f"the result of {part.name}" if part.name else "the result"
         message = f"{subject} in message {facts.message_index(part)} {what}"

@@ -157,10 +157,10 @@ def _check(facts: Facts) -> Iterable[Problem]:
     elif _uncertain_results(facts):
         reason += "; without ids, results would match other calls"
     for part in parts:
-        side = "call" if isinstance(part, Call) else "result"
+        side = "call to" if isinstance(part, Call) else "result of"
         call_id = call_id_of(part)
         message = (
-            f"the {side} of {part.name or 'a tool'} has the id"
+            f"the {side} {part.name or 'a tool'} has the id"
             f" {shorten(call_id)}{describe_maker(call_id)}, but {reason}"
         )
         yield part.path, message, fix

@@ -173,7 +173,8 @@ def _check(facts: Facts) -> Iterable[Problem]:
         if isinstance(value, list) and isinstance(expected, list):
             problem = "has blocks of another wire"
         else:
-            problem = f"is {kind_of(value)}; expected {kind_of(expected)}"
+            found = "missing" if isinstance(value, UnsetType) else kind_of(value)
+            problem = f"is {found}; expected {kind_of(expected)}"
         yield path, f"{_describe(result)} {problem}", "safe"
 
 

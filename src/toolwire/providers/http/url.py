@@ -91,17 +91,17 @@ def request_head(
         target: What stands in the request line instead of the path; a proxy gets the whole URL.
 
     Raises:
-        ValueError: A field has a line break, or says where the request ends.
+        ValueError: A field has a line break, or sets the length of the request.
     """
     names = {name.lower() for name in fields}
     if not _FRAMING_FIELDS.isdisjoint(names):
-        raise ValueError("a header field that says where the request ends")
+        raise ValueError("a header field sets the length of the request")
     lines = [f"{name}: {value}" for name, value in fields.items()]
     if "host" not in names:  # a signature includes the host, and sets it
         lines.append(f"host: {url.host_header}")
     text = "\n".join(lines)
     if text.count("\n") >= len(lines) or "\r" in text or "\0" in text:
-        raise ValueError("a line break in a header field")
+        raise ValueError("a header field contains a line break")
     try:
         encoded = "\r\n".join(lines).encode("latin-1")  # the bytes that a client sent
     except UnicodeEncodeError:

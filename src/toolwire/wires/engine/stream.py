@@ -37,7 +37,7 @@ from toolwire.streaming.framing import aws, ndjson
 from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, EncodeContext
 
 DONE = b"data: [DONE]\n\n"
-STREAM_CUT = "the stream ended before the answer was over"
+STREAM_CUT = "the stream ended before the response was complete"
 
 
 class StreamReader:

@@ -1,7 +1,7 @@
 """Genkit: the messages, requests and responses of its models, in all of its languages.
 
 - missing-refs: a tool request and its response are paired by `ref`, which may be missing or empty.
-  Then they pair by name. Responses to several calls of one tool without refs are ambiguous, because
+  Then they pair by name. Responses to several calls to one tool without refs are ambiguous, because
   their order says nothing. So a minted id is sent in a response, and in a history with such calls.
   https://github.com/firebase/genkit/blob/main/js/ai/src/parts.ts
 - ref-is-not-the-name: neither the tool's name nor its output ever replaces the ref. Genkit for Go
