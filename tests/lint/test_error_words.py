@@ -1,6 +1,14 @@
-"""Errors in words that no provider is known to use: the vocabulary decides by what they combine."""
+"""Errors in words that no provider is known to use: the vocabulary decides by what they combine.
+
+`error_sentences.json` has more of them: sentences that were written to say one thing in many ways
+and languages, before the vocabulary knew them, with the names of the rules that are right first, or
+`=` and the kind of an error that is not about calls.
+"""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import pytest
 
@@ -96,6 +104,25 @@ SENTENCES = {
 )
 def test_a_thing_and_a_complaint_lead_to_the_rule_or_the_kind(name: str, text: str) -> None:
     assert explain(text)[0].name == name
+
+
+PARAPHRASES = json.loads(
+    (Path(__file__).parent / "error_sentences.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize(
+    ("expected", "text"),
+    [(expected, text) for expected, texts in PARAPHRASES.items() for text in texts],
+)
+def test_a_sentence_in_other_words_leads_to_the_same_rule_or_kind(expected: str, text: str) -> None:
+    found = [(one.code, one.name) for one in explain(text)]
+    if expected == "=other":
+        assert all(code == UNRELATED_CODE for code, _ in found)
+    elif expected.startswith("="):
+        assert found == [(UNRELATED_CODE, expected[1:])]
+    else:
+        assert found[0][1] in expected.split()
 
 
 @pytest.mark.parametrize(

@@ -14,18 +14,25 @@ is wrong, add a phrase to the table of its class.
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from toolwire.lint.provider_errors.arguments import ARGUMENT_PHRASES, ARGUMENT_READINGS
+from toolwire.lint.provider_errors.arguments import (
+    ARGUMENT_PHRASES,
+    ARGUMENT_READINGS,
+    BROKEN_CALL_READINGS,
+)
 from toolwire.lint.provider_errors.concepts import read_concepts
 from toolwire.lint.provider_errors.content import (
     CONTENT_PHRASES,
     CONTENT_READINGS,
     EMPTY_CONTENT_READINGS,
+    MEDIA_READINGS,
 )
 from toolwire.lint.provider_errors.definitions import (
     DEFINITION_PHRASES,
     DEFINITION_READINGS,
     NAME_READINGS,
+    REFUSED_FIELD_READINGS,
 )
 from toolwire.lint.provider_errors.ids import ID_PHRASES, ID_READINGS, MISSING_ID_READINGS
 from toolwire.lint.provider_errors.order import ORDER_PHRASES, ORDER_READINGS
@@ -33,7 +40,7 @@ from toolwire.lint.provider_errors.pairs import PAIR_PHRASES, PAIR_READINGS
 from toolwire.lint.provider_errors.pattern import ErrorPattern, matches
 from toolwire.lint.provider_errors.providers import PROVIDER_PATTERNS
 from toolwire.lint.provider_errors.reasoning import REASONING_PHRASES, REASONING_READINGS
-from toolwire.lint.provider_errors.subjects import SUBJECT_READINGS
+from toolwire.lint.provider_errors.subjects import LAST_GUESS, SUBJECT_READINGS
 from toolwire.lint.provider_errors.text import (
     References,
     read_references,
@@ -69,9 +76,14 @@ ERROR_CLASSES: dict[str, tuple[ErrorPattern, ...]] = {
     "Roles and order": (*ORDER_PHRASES, *ORDER_READINGS),
     "Ids": (*ID_PHRASES, *ID_READINGS, *MISSING_ID_READINGS),
     "Reasoning and signatures": (*REASONING_PHRASES, *REASONING_READINGS),
-    "Arguments": (*ARGUMENT_PHRASES, *ARGUMENT_READINGS),
-    "Content": (*CONTENT_PHRASES, *EMPTY_CONTENT_READINGS, *CONTENT_READINGS),
-    "Tool definitions": (*DEFINITION_PHRASES, *NAME_READINGS, *DEFINITION_READINGS),
+    "Arguments": (*ARGUMENT_PHRASES, *ARGUMENT_READINGS, *BROKEN_CALL_READINGS),
+    "Content": (*CONTENT_PHRASES, *MEDIA_READINGS, *EMPTY_CONTENT_READINGS, *CONTENT_READINGS),
+    "Tool definitions": (
+        *DEFINITION_PHRASES,
+        *NAME_READINGS,
+        *REFUSED_FIELD_READINGS,
+        *DEFINITION_READINGS,
+    ),
 }
 PHRASES = (
     *PAIR_PHRASES,
@@ -86,15 +98,23 @@ READINGS = (
     *NAME_READINGS,
     *ID_READINGS,
     *ARGUMENT_READINGS,
+    *MEDIA_READINGS,
     *PAIR_READINGS,
+    *BROKEN_CALL_READINGS,
     *MISSING_ID_READINGS,
     *REASONING_READINGS,
+    *REFUSED_FIELD_READINGS,
 )
 """Rows in order: one about a smaller thing, a name or an id, comes before one about a larger thing.
 No other kind of error combines these concepts."""
 WEAK_READINGS = (*EMPTY_CONTENT_READINGS, *ORDER_READINGS, *DEFINITION_READINGS, *CONTENT_READINGS)
 """Rows whose concepts other kinds of errors use too."""
 ERROR_PATTERNS = (*PHRASES, *READINGS, *WEAK_READINGS, *SUBJECT_READINGS)
+
+
+_CALL_CONCEPTS = frozenset(("CALL", "RESULT", "CALL_ID", "SERVER", "SIGNATURE", "DEFINITION"))
+"""Concepts that a text has to name so that a guess is better than no answer."""
+_MAX_GUESSES = 3
 
 
 class ErrorMatch(Struct, frozen=True):
@@ -117,7 +137,23 @@ def match_error(text: str) -> ErrorMatch:
     patterns = match(PHRASES, READINGS)
     if not patterns and match_certain(forms) is None:
         patterns = match(WEAK_READINGS, SUBJECT_READINGS)
-    return ErrorMatch(patterns) if patterns else ErrorMatch(unrelated=match_unrelated(forms))
+    unrelated = None if patterns else match_unrelated(forms)
+    if not patterns and unrelated is None:
+        patterns = _guess_patterns(concepts)
+    return ErrorMatch(patterns, unrelated)
+
+
+def _guess_patterns(concepts: str) -> tuple[ErrorPattern, ...]:
+    """The rows whose concepts a text about calls has in some order, those with most concepts first.
+
+    They are guesses: what they imply about the provider does not follow.
+    """
+    if not _CALL_CONCEPTS.intersection(concepts.split()):
+        return ()
+    ranks = ((row.overlaps(concepts), row) for row in (*READINGS, *WEAK_READINGS))
+    ranked = sorted(((rank, row) for rank, row in ranks if rank > 1), key=lambda pair: -pair[0])
+    rows = tuple(row for _, row in ranked[:_MAX_GUESSES]) or (LAST_GUESS,)
+    return tuple(replace(row, implies={}, refuses_reasoning=False) for row in rows)
 
 
 def match_providers(text: str) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ _ARGUMENT_TYPE_RULES = (
 
 ARGUMENT_PHRASES = (
     ErrorPattern(
-        words=r"item pairs from a mapping|function_call\.args \(",
+        words=r"item pairs from a mapping|function_call\.args \(|tooluse\.input in the request is",
         rules=_ARGUMENT_TYPE_RULES,
         meaning="the arguments of a call do not have the required type",
         implies={"arguments_format": "object"},
@@ -72,7 +72,7 @@ ARGUMENT_READINGS = (
         examples=("messages.1.content.0.tool_use.input: Input should be a valid dictionary",),
     ),
     ErrorPattern(
-        concepts=("ARGUMENTS & (BROKEN|INVALID|MATCH|SCHEMA)", "BROKEN CALL", "CALL ~ BROKEN"),
+        concepts=("ARGUMENTS & (BROKEN|INVALID|MATCH|SCHEMA)",),
         rules=BROKEN_ARGUMENT_RULES,
         meaning="the arguments of a call seem to be broken",
         implies={"arguments_format": "json"},
@@ -86,6 +86,9 @@ ARGUMENT_READINGS = (
     ErrorPattern(
         concepts=(
             "UNREADABLE",
+            "BROKEN CALL ~ GENERATED",
+            "GENERATED ~ BROKEN CALL",
+            "EXPECTED EMPTY ~ CALL",
             "GENERATED & (INVALID|BROKEN|NO|EXPECTED|NOT_FOUND|UNEXPECTED|MATCH) & CALL",
             "EXPECTED CALL ~ NO",
         ),
@@ -101,6 +104,16 @@ ARGUMENT_READINGS = (
             ),
         ),
     ),
+)
+
+BROKEN_CALL_READINGS = (
+    ErrorPattern(
+        concepts=("BROKEN CALL", "CALL ~ BROKEN"),
+        rules=BROKEN_ARGUMENT_RULES,
+        meaning="a call seems to be broken",
+        implies={"arguments_format": "json"},
+        examples=("Error parsing tool call: unexpected end of JSON input",),
+    ),
     ErrorPattern(
         concepts=("STREAMED",),
         rules=(
@@ -115,3 +128,4 @@ ARGUMENT_READINGS = (
         examples=("Cannot send 'TOOL_CALL_START' event: A tool call is already in progress.",),
     ),
 )
+"""Rows that are tried after pairs: a call that is not complete may only lack its result."""

@@ -93,6 +93,27 @@ CONTENT_PHRASES = (
     ),
 )
 
+MEDIA_READINGS = (
+    ErrorPattern(
+        concepts=(
+            "RESULT ~ MEDIA ~ (UNSUPPORTED|ONLY)",
+            "RESULT ~ (UNSUPPORTED|ONLY) ~ MEDIA",
+            "MEDIA ~ (UNSUPPORTED|ONLY) ~ RESULT",
+        ),
+        rules=("media-in-result", "output-not-string", "content-shape"),
+        meaning="a result seems to contain an image or a file, which this model does not accept",
+        implies={"text_result_models": ".*"},
+        examples=("images are not supported in tool results",),
+    ),
+    ErrorPattern(
+        concepts=("RESULT ~ MIXED", "MIXED ~ RESULT"),
+        rules=("result-with-extra", "result-not-first"),
+        meaning="a message with results seems to contain other parts too",
+        implies={"result_placement": "alone"},
+        examples=("tool_result blocks cannot be mixed with text",),
+    ),
+)
+
 EMPTY_CONTENT_READINGS = (
     ErrorPattern(
         concepts=("FOREIGN",),

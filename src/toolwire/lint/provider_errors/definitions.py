@@ -101,7 +101,14 @@ NAME_READINGS = (
         ),
     ),
     ErrorPattern(
-        concepts=("UNKNOWN TOOL",),
+        concepts=("RESULT NAME & MATCH", "CALL NAME & MATCH"),
+        rules=("result-name-mismatch", "results-out-of-order"),
+        meaning="a result seems to name another tool than its call",
+        implies={"results_need_tool_name": True},
+        examples=("tool result name differs from the name of the called function",),
+    ),
+    ErrorPattern(
+        concepts=("UNKNOWN TOOL", "GENERATED TOOL NOT_FOUND"),
         rules=("name-unknown", "tools-undefined"),
         meaning="a call seems to name a tool that is not defined",
         implies={"tool_choice_must_exist": True},
@@ -131,7 +138,11 @@ NAME_READINGS = (
         ),
     ),
     ErrorPattern(
-        concepts=("TOOL NAME & (UNSUPPORTED|INVALID)", "DEFINITION ~ NAME & INVALID"),
+        concepts=(
+            "TOOL NAME & (UNSUPPORTED|INVALID)",
+            "DEFINITION ~ NAME & INVALID",
+            "(SCHEMA|TOOL) INVALID NAME",
+        ),
         rules=("name-bad-charset", "name-too-long", "name-collision", "name-unknown"),
         meaning="the name of a tool seems not to be accepted",
         implies={"accepted_names": None},
@@ -146,10 +157,20 @@ NAME_READINGS = (
     ),
 )
 
+REFUSED_FIELD_READINGS = (
+    ErrorPattern(
+        concepts=("UNSUPPORTED DEFINITION", "DEFINITION UNSUPPORTED"),
+        rules=("schema-refused", "field-refused"),
+        meaning="the provider does not know a field of a tool definition",
+        examples=("Extra inputs are not permitted, field: 'tools[0].eager_input_streaming'",),
+    ),
+)
+
 DEFINITION_READINGS = (
     ErrorPattern(
         concepts=(
             "TOOL NOT_FOUND",
+            "NOT_FOUND TOOL",
             "TOOL (NAME|UNKNOWN|INVALID) NOT_FOUND",
             "NO TOOL",
             "CHOICE & (TOOLS|NOT_FOUND)",

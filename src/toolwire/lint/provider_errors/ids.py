@@ -33,6 +33,31 @@ ID_PHRASES = (
         examples=("AI_InvalidResponseDataError: Expected 'id' to be a string.",),
     ),
     ErrorPattern(
+        words=r"^(?!.*greater than or equal to 1\b).*constraint: member must satisfy regular exp",
+        also="toolUseId",
+        rules=("id-bad-charset", "id-too-long", "id-empty"),
+        meaning="the id of a call or result has characters that are not accepted",
+        implies={"requires_ids": True},
+        examples=(
+            (
+                "Value 'a b' at 'messages.1.member.content.0.member.toolUse.toolUseId' failed to"
+                " satisfy constraint: Member must satisfy regular expression pattern: [a-z]+"
+            ),
+        ),
+    ),
+    ErrorPattern(
+        words="constraint: member must have length less than or equal to",
+        also="toolUseId",
+        rules=("id-too-long", "id-carries-payload", "id-composite"),
+        meaning="the id of a call or result is longer than accepted",
+        examples=(
+            (
+                "Value at 'messages.1.member.content.0.member.toolUse.toolUseId' failed to satisfy"
+                " constraint: Member must have length less than or equal to 64"
+            ),
+        ),
+    ),
+    ErrorPattern(
         words="failed to satisfy constraint: member must",
         also="toolUseId",
         rules=("id-missing", "id-empty", "id-bad-charset", "id-too-long", "id-not-string"),
@@ -201,6 +226,8 @@ MISSING_ID_READINGS = (
             "CALL_ID (REQUIRED|MISSING)",
             "CALL (HAVE|MISSING|REQUIRED) ID",
             "CALL_ID ~ REQUIRED",
+            "REQUIRED ~ CALL_ID",
+            "ID REQUIRED ~ CALL",
         ),
         rules=("id-missing", "id-empty"),
         meaning="a call or a result seems to have no id",

@@ -155,7 +155,7 @@ ORDER_READINGS = (
         examples=("messages.3: `tool_result` blocks can only be in `user` messages",),
     ),
     ErrorPattern(
-        concepts=("SYSTEM & (FIRST|UNSUPPORTED)", "SYSTEM AFTER"),
+        concepts=("SYSTEM & (FIRST|UNSUPPORTED|DUPLICATE)", "SYSTEM AFTER", "PLACE ~ SYSTEM"),
         rules=("late-system-message",),
         meaning="a system message seems to follow other messages",
         implies={"system_comes_first": True},

@@ -56,7 +56,7 @@ PAIR_PHRASES = (
         examples=('{"message":"Improperly formed request.","reason":null}',),
     ),
     ErrorPattern(
-        words="invalid tool usage",
+        words="invalid tool usage|invalid_tool_results",
         rules=MISSING_RESULT_RULES,
         meaning="a call has no result",
         implies={"rejects_missing_results": True},
@@ -114,9 +114,27 @@ PAIR_PHRASES = (
 PAIR_READINGS = (
     ErrorPattern(
         concepts=(
+            "(NO|HAVE|NOT_FOUND) PENDING CALL",
+            "(NO|NOT_FOUND) CALL PENDING",
+            "RESULT ~ UNKNOWN CALL",
+        ),
+        rules=ORPHAN_RULES,
+        meaning="a result seems to be for a call that is not open",
+        implies={"rejects_orphan_results": True},
+        examples=("Received a tool result, but no such call is pending",),
+    ),
+    ErrorPattern(
+        concepts=("CALL PENDING", "PENDING CALL"),
+        rules=MISSING_RESULT_RULES,
+        meaning="a call seems to wait for its result",
+        implies={"rejects_missing_results": True},
+        examples=("tool call call_7 is still pending",),
+    ),
+    ErrorPattern(
+        concepts=(
             "COUNT RESULT ~ (CALL|COUNT|MATCH)",
             "COUNT CALL ~ (RESULT|COUNT|MATCH)",
-            "COUNT CALL",
+            "(CALL|RESULT) COUNT ~ (CALL|RESULT|MATCH)",
             "EXPECTED COUNT RESULT",
             "UNEQUAL ~ (CALL|RESULT)",
         ),
@@ -160,8 +178,8 @@ PAIR_READINGS = (
             "(NO|MISSING|EXPECTED|PENDING|HAVE) RESULT",
             "NOT_FOUND ~ RESULT",
             "RESULT (MISSING|REQUIRED|NOT_FOUND)",
-            "(PENDING|ORPHAN) CALL",
-            "CALL PENDING",
+            "(PENDING|ORPHAN) ~ CALL",
+            "CALL ~ PENDING",
             "RESULT PENDING",
             "REQUIRED ITEM OUTPUT",
         ),
@@ -172,7 +190,8 @@ PAIR_READINGS = (
     ),
     ErrorPattern(
         concepts=(
-            "RESULT ~ (HAVE|MATCH|AFTER|NO) ~ CALL",
+            "RESULT ~ (HAVE|MATCH|AFTER|NO|BEFORE) ~ CALL",
+            "RESULT ~ (ASSISTANT|CALL) ~ (NOT_FOUND|MISSING)",
             "RESULT ~ MATCH ~ CALL_ID",
             "(NO|MISSING|UNKNOWN|NOT_FOUND) CALL",
             "CALL (NOT_FOUND|MISSING)",

@@ -50,6 +50,14 @@ class ErrorPattern(Struct, frozen=True, kw_only=True):
             and (not self.concepts or bool(_compile_concepts(self.concepts).search(concepts)))
         )
 
+    def overlaps(self, concepts: str) -> int:
+        """The number of concepts of the row that a text has in any order; 0 unless it has all."""
+        tokens = set(concepts.split())
+        sequences = map(_read_alternatives, self.concepts)
+        return max(
+            (len(steps) for steps in sequences if all(step & tokens for step in steps)), default=0
+        )
+
 
 def matches(pattern: str, forms: tuple[str, ...]) -> bool:
     """True if a searchable form of a text contains a match of a regular expression."""
@@ -78,3 +86,10 @@ def _compile_concepts(patterns: tuple[str, ...]) -> re.Pattern[str]:
         parts = pattern.replace("(", "(?:").replace(" ~ ", _FEW).split(" & ")
         alternatives += [_SOME.join(order) for order in permutations(parts)]
     return re.compile(f"(?<![A-Z_])(?:{'|'.join(alternatives)})(?![A-Z_])")
+
+
+@cache
+def _read_alternatives(pattern: str) -> tuple[frozenset[str], ...]:
+    """The steps of a pattern of concepts, each one as the tokens that it allows."""
+    steps = re.findall(r"\([^)]*\)|[A-Z_]+", pattern)
+    return tuple(frozenset(re.findall("[A-Z_]+", step)) for step in steps)

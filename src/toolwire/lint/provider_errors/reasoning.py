@@ -53,7 +53,7 @@ REASONING_READINGS = (
     ),
     ErrorPattern(
         concepts=(
-            "SIGNATURE & (INVALID|CHANGED|UNSUPPORTED|MATCH|FORMAT|NOT_FOUND)",
+            "SIGNATURE & (INVALID|CHANGED|UNSUPPORTED|MATCH|FORMAT|NOT_FOUND|BROKEN)",
             "THINKING & CHANGED",
         ),
         rules=("signature-foreign", "signature-of-other-model", "signature-missing"),
@@ -96,7 +96,7 @@ REASONING_READINGS = (
         examples=("messages.1: The final block in an assistant message cannot be `thinking`.",),
     ),
     ErrorPattern(
-        concepts=("REASONING ~ HAVE ~ AFTER", "REASONING ~ HAVE ~ ITEM"),
+        concepts=("REASONING ~ HAVE ~ (AFTER|ITEM)", "REASONING MATCH"),
         rules=("reasoning-dangling", "reasoning-missing", "item-id-stale"),
         meaning="a reasoning item seems to be without the item that follows it",
         implies={"reasoning_to_return": "reasoning"},

@@ -20,7 +20,7 @@ SUBJECT_READINGS = (
         examples=("Tool call 'f' has parameter issues",),
     ),
     ErrorPattern(
-        also=r"tool|function|\bcall|arg|request",
+        also=r"tool|function|\bcall|arguments|request",
         concepts=("DECODER",),
         rules=BROKEN_ARGUMENT_RULES,
         meaning="the decoder of a server refused the JSON of some arguments",
@@ -34,7 +34,11 @@ SUBJECT_READINGS = (
         examples=("check the role of each message",),
     ),
     ErrorPattern(
-        concepts=("PLACE", "(INVALID|BROKEN) MESSAGE", "MESSAGE INVALID"),
+        concepts=(
+            "PLACE",
+            "(INVALID|BROKEN) (MESSAGE|USER|ASSISTANT)",
+            "(MESSAGE|USER|ASSISTANT) INVALID",
+        ),
         rules=("content-shape", "wrong-vocabulary", "missing-result", "orphan-result"),
         meaning="the error names a message, and does not say what is wrong with it",
         examples=("Invalid input: messages.12.content",),
@@ -58,3 +62,10 @@ SUBJECT_READINGS = (
         examples=("problem with tool_call_id call_1",),
     ),
 )
+
+LAST_GUESS = ErrorPattern(
+    rules=("missing-result", "orphan-result", "count-mismatch", "content-shape"),
+    meaning="the error is about calls or results, in words that are not known",
+    examples=("something is odd about the tool results",),
+)
+"""The row for a text that names calls or results and matches no other row."""

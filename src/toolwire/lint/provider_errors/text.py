@@ -103,10 +103,13 @@ def searchable_forms(text: str) -> tuple[str, ...]:
     Lines may be broken between words or inside words: the first form is the likeliest one, the
     others treat all breaks alike.
     """
-    text = text[:_MAX_TEXT]
-    text = _BLANKS.sub(" ", _STACK_FRAME.sub("", text).strip() or text)
+    text = _BLANKS.sub(" ", _remove_frames(text[:_MAX_TEXT]))
     lines = (_join_lines(text), _LINE_BREAK.sub(" ", text), _LINE_BREAK.sub(r"\1", text))
     return tuple(dict.fromkeys(map(_to_line, lines)))
+
+
+def _remove_frames(text: str) -> str:
+    return _STACK_FRAME.sub("", text).strip() or text
 
 
 def _join_lines(text: str) -> str:
@@ -124,7 +127,7 @@ def split_compounds(text: str) -> str:
     """A text with a space between words that are written as one, as in `MissingToolResultsError`,
     and without URLs and paths of files, whose words say nothing about the error.
     """
-    return _COMPOUND.sub(" ", _ADDRESS.sub(" ", text[:_MAX_TEXT]))
+    return _COMPOUND.sub(" ", _ADDRESS.sub(" ", _remove_frames(text[:_MAX_TEXT])))
 
 
 def _to_line(text: str) -> str:

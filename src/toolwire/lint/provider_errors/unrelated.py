@@ -36,7 +36,8 @@ UNRELATED_ERRORS = (
             r"|token limit|window)"
             r"|reduce the length of the (?:messages|prompt)|context overflow|maximum prompt length"
             r"|上下文(?:长度|过长)|(?:prompt|input|request body|payload|entity) (?:is )?too large"
-            r"|request_too_large|(?:input|prompt|request|context) too long"
+            r"|request_too_large|(?:input|prompt|request|context) too long|(?:conversation"
+            r"|history) (?:is )?too long"
             r"|exceeds? (?:the )?maximum (?:allowed )?tokens"
         ),
         weak_pattern=r"exceeds? (?:the )?maximum (?:allowed )?size",
@@ -92,7 +93,8 @@ UNRELATED_ERRORS = (
         pattern=(
             r"image (?:exceeds|dimensions|size|is too|url|too large|format|media type)"
             r"|image.{0,40}exceed"
-            r"|could not process image|(?:unable to|failed to|cannot) (?:process|download|decode)"
+            r"|could not process image|(?:valid|unsupported) image|image_url\b"
+            r"|(?:unable to|failed to|cannot) (?:process|download|decode)"
             r" (?:the )?"
             r"(?:image|pdf|file|media)|invalid image|(?:pdf|document) (?:pages?|exceeds|is too)"
             r"|maximum of \d+ (?:pdf|images?|pages)|unsupported image|too many images"
@@ -121,7 +123,8 @@ UNRELATED_ERRORS = (
         "model",
         "the provider does not have this model, or the model cannot do this",
         pattern=(
-            r"model .{0,100}(?:does ?not ?exist|not found|is not supported|not available|deprecated"
+            r"model (?:(?!tool|function).){0,100}(?:does ?not ?exist|not found|is not supported"
+            r"|not available|deprecated"
             r"|decommissioned)|model_not_found|no such model"
             r"|(?:does not|doesnt) support (?:tools|tool use|tool calling|function calling)"
             r"|invalid model|unknown (?:\w+ )?model|not a valid model|模型不存在"
@@ -129,7 +132,8 @@ UNRELATED_ERRORS = (
             r" (?:supported"
             r"|enabled|available)|unsupported).{0,60}model|model.{0,60}(?:tools?|function calling)"
             r" (?:is |are )?(?:not supported|unsupported)|no endpoints found|not found for account"
-            r"|not supported for model"
+            r"|not supported for model|model .{0,60}does not support (?:this|the) (?:api|endpoint"
+            r"|method)"
         ),
     ),
     UnrelatedError(
@@ -189,6 +193,16 @@ UNRELATED_ERRORS = (
             r" token|is deprecated for this model|(?:above max|below min)imum value"
             r"|too many properties|(?:array|string) too long|: range: "
             r"|must be (?:positive|in the range|between|one of)\b|must have at most"
+        ),
+    ),
+    UnrelatedError(
+        "tool-run",
+        "a tool ran and failed, or was not allowed to run; the call itself is in order",
+        pattern=r"(?:user|human) (?:has )?(?:rejected|denied|declined|cancel\w*|skipped)",
+        weak_pattern=(
+            r"tool execution|(?:execut|runn|invok|call)(?:e|ing|ed) (?:the )?(?:tool|function)\b"
+            r"|(?:reject|den|declin|cancel)\w* (?:the |this |a )?tool|permission to use"
+            r"|command not found|no such file|enoent"
         ),
     ),
     UnrelatedError(

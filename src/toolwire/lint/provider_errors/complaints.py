@@ -1,0 +1,153 @@
+"""What errors say is wrong with a thing: missing, unexpected, twice, too long, in the wrong order.
+
+The rows are like those of `things.py`, but a complaint is a word of its own.
+"""
+
+from __future__ import annotations
+
+_MUST = r"(?:must|should|shall|has to|have to|had to|needs? to|ought to|required to)"
+_NOT = r"(?:(?:do|does|did|is|are|was|were|can|could|may|must|should|has|have|had) ?)?(?:not|never)"
+_TYPE = (
+    r"(?:json )?(?:string|str|object|map|mapping|dict\w*|array|list|struct|tuple|integer|int"
+    r"|number|sequence|bool\w*|null|none|nil|iterable)"
+)
+
+COMPLAINTS: tuple[tuple[str, str], ...] = (
+    # --- a value is wrong -------------------------------------------------------------------------
+    (
+        "LONG",
+        r"too long|at most \d+|(?:max(?:imum)? |above_max_)length(?: of)?|longer than|exceed\w*"
+        r"|less than or equal to \d+|between \d+ and \d+ char\w*|\d+ characters or"
+        r"|(?:<=|limit is) \d+|过长|超过|超出",
+    ),
+    (
+        "EMPTY",
+        r"(?:non-?)?empty|blank|at least (?:1|one)(?: \w+)?|minimum length"
+        r"|greater than or equal to 1|too short|whitespace|required oneof field|为空|空",
+    ),
+    (
+        "DUPLICATE",
+        r"duplicat\w*|(?:not |be )?unique|same (?:ids?|names?)|already (?:exists|used|been|defined"
+        r"|declared|registered|provided|answered|given|sent|submitted)|more than once"
+        r"|multiple times"
+        r"|repeated|twice|distinct|multiple|two|several|shared?|reus\w+|重复",
+    ),
+    ("PREFIX", r"(?:begins?|starts?) with(?! an?\b)|prefix"),
+    (
+        "FORMAT",
+        r"patterns?|regex|only contain|(?:invalid|illegal|special) char\w*|alphanumeric|letters|a-z"
+        r"|\[a-z[^\]]*\]|(?:in|wrong|required|valid|an invalid) format|length (?:of )?9|characters"
+        r"|格式|命名",
+    ),
+    (
+        "BROKEN",
+        r"not (?:a )?valid json(?: (?:string|object))?|(?:invalid |valid |malformed |broken )?json"
+        r"(?: (?:format|string|syntax|parse|decode|error|input|object))*"
+        r"|pars(?:e|ed|ing|able|er)|unterminated|malformed|truncated|incomplete"
+        r"|unexpected (?:end|token|eof|char\w*)|extra data|delimiter|decod\w*|deseriali[sz]\w*"
+        r"|eof while|control character|expecting|解析|broken",
+    ),
+    (
+        "TYPE",
+        rf"(?:expect\w*|{_MUST} be|needs? to be|got|received|into|as|not|input should be)(?: an?)?"
+        rf"(?: instance of)?(?: (?:valid|one of|type|plain|either))*(?: an?)? {_TYPE}"
+        r"|(?:invalid|wrong|incorrect) type|type (?:error|mismatch)|cannot unmarshal|from a mapping"
+        r"|of type (?:string|api\.)|not iterable|has no attribute|string indices|must be text"
+        r"|to be a string|\| ?items|类型错误",
+    ),
+    (
+        "UNSUPPORTED",
+        rf"unsupported|additional properties are not allowed|{_NOT} (?:be )?(?:support\w*"
+        rf"|permitted|allowed|accepted|recogni[sz]ed"
+        r"|used)"
+        r"|unrecogni[sz]ed|extra (?:inputs?|fields?)|extra_forbidden|forbidden|cannot find field"
+        r"|invalid fields?(?:\(s\))?|unknown (?:fields?|name|parameters?|key|property)|不支持",
+    ),
+    (
+        "VALUES",
+        r"(?:supported|valid|allowed) values|(?:must|should|is not) (?:be )?one of|use a valid"
+        r"|expected tags|any variant|unknown variant",
+    ),
+    # --- something lacks, or stands in the wrong place --------------------------------------------
+    (
+        "PENDING",
+        rf"{_MUST} (?:respond|reply|answer)(?: to)? (?:all|each|every|any|the)"
+        r"|(?:open|active)(?= (?:tool|function))",
+    ),
+    (
+        "MATCH",
+        rf"{_MUST} (?:be )?(?:\w+ly )?(?:followed?|preceded?|respond\w*|match\w*|correspond\w*"
+        r"|refer\w*|come|paired?|answered|resolved|an? (?:response|reply|answer))"
+        rf"|{_NOT} (?:be |been )?(?:\w+ly )?(?:follow\w*|prec\w+ed|match\w*|correspond\w*"
+        r"|belong\w*|paired)|comes? immediately|(?:previous|preceding) message is not"
+        r"|responding to|mismatch\w*|immediately (?:after|follow\w*)|inconsisten\w+"
+        r"|none of .{0,30}match\w*|differs?(?: from)?|different from",
+    ),
+    (
+        "HAVE",
+        rf"without|lack\w*|{_MUST} (?:have|include|contain|carry|provide|specify|define)"
+        rf"|requires?|needs?|(?:has|have|had|with|contains?|contained) no|{_NOT} (?:have|contain\w*"
+        r"|include\w*|accompanied)|(?:is|are|was|were) missing (?:an?|its|the|required)|缺少|没有",
+    ),
+    (
+        "REQUIRED",
+        r"(?:field |is |are )?required(?: (?:parameter|field|property|key))?|mandatory"
+        r"|missing required(?: \w+)?|(?:cannot|can not|may not) be (?:null|none|undefined)"
+        r"|(?:null|none|undefined) is not (?:an? )?(?:allowed|valid|accepted)(?: value)?"
+        rf"|{_MUST} (?:not )?be (?:set|provided|present|specified|defined|null|undefined)"
+        r"|(?:is|was|got|but got|found) (?:null|none|nil|undefined)|必填|必须",
+    ),
+    (
+        "PENDING",
+        rf"{_NOT} (?:yet )?(?:been |yet )?(?:answer\w*|resolved|executed|handled|cover\w*"
+        rf"|respond\w*"
+        r"|fulfilled|complet\w+|finish\w+|repl\w+|acknowledged)"
+        rf"|{_NOT} (?:receive|get|produce|yield|return)|{_NOT} (?:every|all)"
+        r"|pending|outstanding|unfulfilled|still (?:active|open|running|in progress)"
+        r"|un(?:resolved|answered|processed|finished|completed|matched call)|waiting for|awaiting"
+        r"|(?:respond|reply) to (?:all|each|every|the|any)",
+    ),
+    ("ORPHAN", r"orphan\w*|dangling|unmatched|stray|unpaired"),
+    ("MIXED", r"mix\w* with|in the same (?:message|turn)|alongside|together with|combined with"),
+    ("COUNT", r"(?<!\d)\d{1,2} (?=tool|function)|(?:same |equal )?(?:number|count)s?(?: of)?"),
+    ("UNEQUAL", r"too (?:many|few)|(?:more|fewer|less) .{0,20}than"),
+    ("MISSING", r"missing|absent|omitted"),
+    (
+        "NOT_FOUND",
+        rf"{_NOT} (?:be )?(?:found|find|exist\w*|present|known|registered|available|defined|in"
+        r"|issued|made|locate\w*|requested|request|exposed|provided|part of|supplied)"
+        rf"|{_NOT} (?:an? |one )(?:known|registered|recogni[sz]ed|defined|existing)"
+        r"|unable to find|no such|no longer|removed|deleted|expired"
+        r"|未找到|不存在|找不到|不匹配",
+    ),
+    ("NO", r"no|none|neither|never"),
+    (
+        "UNKNOWN",
+        r"unknown|unavailable|unregistered|unrecogni[sz]ed|non-?exist\w+"
+        rf"|{_NOT} (?:an? )?(?:valid|available|known|recogni[sz]ed)(?= (?:tool|function|role))",
+    ),
+    ("UNEXPECTED", r"unexpected"),
+    ("EXPECTED", r"expect(?:s|ed)?|insufficient"),
+    (
+        "ALTERNATE",
+        r"alternat\w*|consecutive|successive|in (?:a row|succession)|same role|interleav\w*"
+        r"|should be \[?(?:user|assistant|tool)\]?,? but",
+    ),
+    ("FIRST", r"first|begin\w*|start(?!ing an? )\w*|leading"),
+    ("LAST", r"last|final|end(?:s|ing)? with|prefill|trailing|at the end"),
+    ("AFTER", r"after|follow(?:s|ed|ing)?(?: by)?"),
+    ("BEFORE", r"before|prec\w{1,4}(?:ing|ed|es)?"),
+    ("ONLY", r"(?:can |may |must )?only(?: be)?"),
+    (
+        "CHANGED",
+        r"modified|altered|changed|unchanged|remain as|corrupt\w*|verif\w*|decrypt\w*|tampered"
+        r"|validate|original",
+    ),
+    ("BACK", r"(?:passed|sent|returned|given|included) back|pass back|echo\w*|preserv\w*"),
+    (
+        "INVALID",
+        r"invalid|illegal|improper\w*|not valid|bad|wrong|rejected|refused"
+        r"|failed to (?:validate|format|convert|render)|非法|无效",
+    ),
+    (".", r"[.!?](?=\s|$)|;|(?<!\d)[{}](?!\d)(?=\s*(?:[^\w\s]|\w+:|$))|,type:"),
+)

@@ -1,0 +1,197 @@
+"""The things that errors speak of: calls, results, ids, arguments, definitions, roles, messages.
+
+Each row has the tokens of a concept, and the words that mean it as a regular expression for a
+searchable form. A space in the words is a space, a `_`, a `-` or nothing. At each place of a text
+the first row that fits is taken, so longer words come first. A thing may be a part of a path or of
+a name in code.
+
+A token in lower case is a word that only means its concept beside another one: "response" is a
+result in a sentence about a call, and nothing otherwise.
+"""
+
+from __future__ import annotations
+
+_INDEX = r"\.?(?:\[(?:\d+|[a-z*])?\]|\d+(?!\d)|[nmx](?![a-z]))"
+_STEP = r"(?:messages?|contents?|parts|input)(?:\.|\[| -> )(?:\d+|[nmx*](?![a-z])|\{\w+\})\]?"
+
+THINGS: tuple[tuple[str, str], ...] = (
+    # --- what says nothing: values, and the envelope of an error ----------------------------------
+    ("", r"[\w.]{1,40}-(?:[\w.]{1,40}-){0,6}(?:thinking|reasoning)(?:-[\w.]{1,40}){0,6}"),
+    (
+        "",
+        r"(?:call|toolu|tooluse|fc|rs|ws|msg|req|resp|chatcmpl|adk"
+        r"|run)[_-][\w-]{0,80}\d[\w-]{0,80}",
+    ),
+    (
+        "",
+        r"invalid request(?: error| body| message order)?|bad request(?: error| exception)?"
+        r"|invalid argument(?!s)(?: error)?|illegal argument(?: exception)?|invalid value:?"
+        r"|invalid (?:api )?parameter(?: error)?:?|invalid params?(?=[,:])|unexpected status"
+        r"|internalerror\.algo\.invalidparameter|unprocessable entity(?: error)?|error code"
+        r"|validation (?:errors?|exception)(?! for)|api (?:call|status|connection) error"
+        r"|(?:message|msg|errors?|detail|reason):|internal server error|(?:in )?context="
+        r"|(?:type|code|status|param|object|title): ?(?:null|none|error|\w*(?:error|exception"
+        r"|failed))|(?:errors? )?(?:occurred )?when calling the \w+ operation"
+        r"|(?:the )?model returned the following errors|generatecontentrequest(?: proto)?"
+        r"|(?:failed to |error )?call(?:ing)? (?:the )?(?:chat|llm|model|api|agent)[\w-]{0,40}"
+        r"|(?:llm|model|api) (?:request|call) failed|for role:\w+ the following must be satisfied"
+        r"|(?:response|request|user|session|conversation|thread|turn|message)[_ ]ids?"
+        r"|read properties of \w+|argument of type none ?type|(?:request|input) arguments?(?= )"
+        r"|chat completion(?: (?:tool|assistant|user|system|function|message|param|request|generic"
+        r"|content|part|text))*|(?:provider|model|server) returned (?:an )?empty \w+"
+        r"|conversation summary|path: \[ ?message ?\]|stop ?reason:? ?\w+"
+        r"|finish[ _]?reason:? ?(?:stop|length|tool ?use|tool_calls)"
+        r"|none ?type object has no attribute \w+|\(reading \w+\)|args: ?\{\}",
+    ),
+    # --- what is not a call of a model ------------------------------------------------------------
+    (
+        "",
+        r"(?:jwt|webhook|hmac|token|request|commit|package|certificate|code) signatures?"
+        r"|signatures? (?:for|of) (?:an? |the )?(?:webhook|token|request|jwt|package|commit)"
+        r"|roles? (?:postgres|root|admin\w*|[\w-]{1,40} does not exist)|function \w+\(\w{0,40}\)"
+        r"|schema validation failed for \S{1,80}\.(?:json|ya?ml|toml)"
+        r"|command not found|no such file(?: or directory)?|(?:file|path|directory) not found"
+        r"|enoent",
+    ),
+    (
+        "",
+        r"--[a-z-]{1,40}|content-type:|(?:tool|function) calling|tool call parser"
+        r"|parallel tool calls?|user-agent",
+    ),
+    # --- places -----------------------------------------------------------------------------------
+    ("DEFINITION", rf"tools{_INDEX}(?:\.(?:custom|function|tool_?spec)(?![a-z_]))?"),
+    ("ITEM", r"(?:/|\.)?input(?:\.|\[|/)(?:\d+|[nmx*](?![a-z]))\]?"),
+    (
+        "PLACE",
+        rf"body(?:,| ->) (?:messages|input|contents)(?:,| ->)|{_STEP}(?:(?:\.| -> ){_STEP})*"
+        r"|message (?:at )?(?:index|position) \d+|at index \d+",
+    ),
+    # --- what a model or a decoder did ------------------------------------------------------------
+    (
+        "UNREADABLE",
+        r"failed to call a function|failed generation|tool use failed|malformed function call"
+        r"|no valid tool (?:request|call)|plain text responses?|unpars\w+ (?:response|output)"
+        r"|start token \d+|failed to parse input at pos|respect the required format"
+        r"|invalid sequence as part of tool ?use|tokens remaining in message header"
+        r"|element <\w+> closed by|xml syntax error|model called a tool|json blob"
+        r"|(?:model|llm|assistant) (?:did|does|do) not (?:call|use|invoke|select) (?:a|any|the) "
+        r"(?:tool|function)",
+    ),
+    (
+        "DECODER",
+        r"extra data: line|unterminated string|expecting (?:value(?!: line 1 column 1 )|property"
+        r" name|,)|unexpected end of json|bad control character|find closing .{1,3} symbol"
+        r"|expected double-quoted|unexpected end of data"
+        r"|(?:expected|unexpected) .{1,12} (?:after \w+ value )?in json",
+    ),
+    # --- calls, results, and their ids ------------------------------------------------------------
+    (
+        "STREAMED",
+        r"(?:stream|response|output) (?:was )?(?:ended|closed|stopped|cut|interrupted|terminated)"
+        r".{0,30} tool call|while generating a tool call|incomplete tool ?call"
+        r"|tool call (?:start|args|end|chunk|delta|fragment)s?|tool input (?:delta|part|start|end)"
+        r"|input json delta|content block (?:start|delta|stop)",
+    ),
+    (
+        "SERVER",
+        r"server tool\w*|\w*srvtoolu\w*"
+        r"|(?!multi_|missing_|invalid_|orphan|unexpected_|duplicate|no_|unmatched_"
+        r"|empty_)[a-z]{1,40}(?:_[a-z]{1,40}){0,6}_tool_(?:use|result)(?:_\w+)?"
+        r"|(?:web search|web fetch|code execution|mcp|tool search) tool (?:use|result)",
+    ),
+    (
+        "RESULT",
+        r"tool (?:call )?(?:results?|responses?|outputs?|messages?|returns?)"
+        r"(?: (?:parts?|blocks?|events?|items?))?"
+        r"|function (?:call )?(?:responses?|results?|outputs?)"
+        r"(?: (?:parts?|blocks?|turns?|events?))?"
+        r"|\w+_call_outputs?|response messages?|(?:messages? )?(?:with )?(?:the )?role ?[:=]? ?tool"
+        r"|tool role|(?:a|an|its|their|single|matching|corresponding) results?"
+        r"|工具(?:调用)?(?:结果|返回|响应|消息)|tool execution results? ?(?:message)?s?",
+    ),
+    (
+        "CALL_ID",
+        r"(?:tool|function) (?:call|use) ids?|tool ids?|call ids?|调用 ?id"
+        r"|ids? (?:of|for) (?:an?|the|each|every|this) (?:tool|function) (?:call|use)"
+        rf"|(?:tool calls?|tool use|function call|function response)(?:{_INDEX})?\.ids?",
+    ),
+    (
+        "ARGUMENTS INVALID",
+        r"tool (?:input )?validation failed|without value for required parameter",
+    ),
+    (
+        "ARGUMENTS",
+        r"(?:tool calls?|tool use)\.(?:\w+\.)?input|tool inputs?|(?:function )?arguments?|args"
+        r"|(?:parameters|input) for (?:the )?(?:tool|function)|parameter issues?|argum\w*"
+        r"|tool call function arg\w*|(?:工具|函数|调用)参数",
+    ),
+    (
+        "CALL",
+        r"tool (?:calls?|uses?|used|invocations?|(?:execution )?requests?)"
+        r"(?: (?:parts?|blocks?|turns?|events?))?"
+        r"|function calls?(?: (?:parts?|blocks?|turns?|events?))?|custom tool calls?"
+        r"|工具调用|函数调用"
+        r"|(?:matching|corresponding|preceding|pending|open|any|each|no|made a) calls?",
+    ),
+    ("CHOICE", r"tool choices?"),
+    # --- definitions ------------------------------------------------------------------------------
+    (
+        "SCHEMA",
+        r"(?:input |output |json |parameter |request )?schemas?|(?:any|one|all)of|\$(?:ref|defs)"
+        r"|(?:additional )?properties(?! are not allowed)|function declarations?"
+        r"|tool ?spec(?:ification)?s?"
+        r"|strict (?:function )?tools?"
+        r"|(?:tool |function |\.)parameters?|parameter type|strict mode|tools strict"
+        r"|(?:tool|function) (?:definitions?|types?|fields?|payload|format|structure|params?)"
+        r"|array (?:type|parameter|schema)|missing items|must have items|grammar",
+    ),
+    (
+        "SETTING",
+        r"reasoning[ .]?effort|reasoning\.(?!content|text|details)\w+|thinking\.\w+|\w+_tokens"
+        r"|temperature|top_[pk]|tool stream|chat setting|generation config"
+        r"|thinking (?:mode|type|level|budget|config)",
+    ),
+    (
+        "MEDIA",
+        r"(?:input )?images?(?: urls?| inputs?| parts?| blocks?)?|multimodal|(?:pdf|audio|video)s?",
+    ),
+    ("TOOLS", r"tools(?: field| param\w*| list)?=?|tool ?config"),
+    ("TOOL", r"tool|functions?|工具|函数"),
+    ("ID", r"ids?|identifiers?"),
+    ("NAME", r"names?|名称?"),
+    # --- reasoning --------------------------------------------------------------------------------
+    (
+        "SIGNATURE",
+        r"(?:thought )?signatures?|compaction (?:blobs?|items?|summary)|encrypted (?:content"
+        r"|reasoning)|思维签名",
+    ),
+    ("REASONING_CONTENT", r"reasoning (?:content|text|details)"),
+    ("THINKING", r"(?:redacted )?thinking(?: (?:blocks?|content))?|thought blocks?"),
+    ("REASONING", r"reasoning(?: (?:input )?(?:items?|parts?))?"),
+    ("STORED", r"persisted|store(?:d)?|previous response(?: id)?"),
+    ("ITEM", r"item"),
+    # --- messages ---------------------------------------------------------------------------------
+    ("FOREIGN", r"untagged enum(?! ?response)|(?:core|ui|model) message\[\]|determine type"),
+    ("CONTENT TYPE", r"content types?"),
+    ("KIND", r"(?:message|content|item|block|part)s?\.? ?(?:with )?types?|with type|input tag"),
+    ("ROLE INVALID", r"key error: (?:tool|function)|unexpected role:? tool(?! after)"),
+    ("ROLE", r"roles?(?: role enum\.)?(?! ?(?:assignment|arn|based))|角色"),
+    ("SYSTEM", r"system(?!\.)(?: (?:messages?|role|prompt|instruction))?|developer"),
+    ("USER", r"(?:user|human)(?: (?:messages?|turns?|role|query|content|prompt))?"),
+    ("ASSISTANT", r"assistant(?: (?:messages?|turns?|role|response))?|ai ?messages?|model turns?"),
+    ("MESSAGE", r"messages?|turns?|conversations?|(?:chat )?history|消息"),
+    (
+        "CONTENT",
+        r"(?:text )?(?:content|blocks?|parts?)(?: (?:blocks?|parts?|elements?|items?|field))*"
+        r"|\.text|text (?:field|elements?)|内容",
+    ),
+    ("OUTPUT", r"\.?output"),
+    (
+        "GENERATED",
+        r"(?:model|llm) (?:output|response|generat\w*|produced|wrote|tried|did)|response generated"
+        r"|in (?:the )?(?:\w+ )?(?:response|output|answer)|start token"
+        r"|(?:llm|model|assistant) (?:failed|returned|emitted|requested|attempted)",
+    ),
+    ("result", r"results?|responses?|outputs|repl(?:y|ies)|answers?"),
+    ("call", r"calls?|invocations?"),
+)
