@@ -258,7 +258,7 @@ def _write_result_part(part: Part, context: EncodeContext) -> JSON:
         return _write_media(part, context)
     if isinstance(part, Opaque):
         return part.value
-    text = describe(part)
+    text = context.text_in_result(describe(part), part)
     return {"type": "text", "text": text} if text else None
 
 

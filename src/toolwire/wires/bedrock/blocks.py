@@ -180,6 +180,7 @@ def _write_tool_result(result: Result, context: EncodeContext) -> JSON:
         content = [{"json": output}]
     else:
         text = output if isinstance(output, str) else text_of(output)
+        text = context.text_in_result(text, result)
         content = [{"text": text}] if text else []
     out: Object = {"toolUseId": context.result_id(result), "content": content}
     if context.is_error(result):
@@ -199,7 +200,7 @@ def _write_result_part(part: Part, context: EncodeContext) -> JSON:
         return write_media(part, context)
     if isinstance(part, Opaque):
         return part.value
-    text = describe(part)
+    text = context.text_in_result(describe(part), part)
     return {"text": text} if text else None
 
 

@@ -121,6 +121,10 @@ class EncodeContext(Struct, eq=False):
     """Setting that the source did not have → the value that is sent."""
     called_names: dict[str, str] = {}
     """Call id → tool name, for the calls written so far."""
+    names_of_id: dict[str, set[str]] = {}
+    """Id that several calls without a result share → their tool names."""
+    answered_ids: set[str] = set()
+    """Ids under which a result was written since their last call."""
     ordinal: int = 0
     """The number of calls written so far."""
     patching: bool = False
@@ -135,6 +139,13 @@ class EncodeContext(Struct, eq=False):
     def __post_init__(self) -> None:
         self.restores_forms = bool(self.reverse_map.calls or self.reverse_map.results)
         self.no_mapping = self.ids is None and not self.restores_forms
+
+    def text_in_result(self, text: str, part: Part) -> str:
+        """Return a text in a result for a target that refuses blank ones: empty if it is blank."""
+        if not text or text.strip():
+            return text
+        self.report_info(part, "a blank text in a result is left out")
+        return ""
 
     def report_loss(self, path: JsonPath | Traceable, reason: str) -> None:
         """Report something that the target cannot hold, by its path in the source."""
@@ -166,9 +177,27 @@ class EncodeContext(Struct, eq=False):
 
     def result_name(self, result: Result) -> str:
         """Return the tool name to write on a result: the name of its call, if that is known."""
-        called = self.called_names.get(result.call_id)
+        called = self.called_name(result)
         name = (result.name or called if self.patching else called or result.name) or ""
         return self.names.get(name, name) if self.names else name
+
+    def called_name(self, result: Result) -> str | None:
+        """Return the name of the call of a result, if that is known. Of several calls with its id
+        it is the one that the result names, or else the last."""
+        self.answered_ids.add(result.call_id)
+        if self.names_of_id and result.name in self.names_of_id.get(result.call_id, ()):
+            return result.name
+        return self.called_names.get(result.call_id)
+
+    def record_name(self, call: Call) -> None:
+        """Record the name of a call for its result."""
+        previous = self.called_names.get(call.id)
+        if call.id in self.answered_ids:
+            self.answered_ids.discard(call.id)
+            self.names_of_id.pop(call.id, None)
+        elif previous is not None and previous != call.name:
+            self.names_of_id.setdefault(call.id, {previous}).add(call.name)
+        self.called_names[call.id] = call.name
 
     def call_id(self, call: Call) -> str:
         """Return the id to send for a call, and record it if it differs."""
@@ -205,7 +234,7 @@ class EncodeContext(Struct, eq=False):
         sent = call.id if self.ids is None else self.call_id(call)
         hidden = sent[:3] == MINTED and self.hides_id(sent)
         if not self.patching:  # calls of messages that are kept verbatim are counted with these
-            self.called_names[call.id] = call.name
+            self.record_name(call)
             if hidden:
                 self._record_id(mint(self.seed, self.ordinal, self.name(call.name)), sent)
             self.ordinal += 1

@@ -208,7 +208,7 @@ def write_result_span(result: Result, context: EncodeContext, old: str | None) -
         content = [_write_output_part(part, context) for part in output] or ""
     else:
         content = output
-    name = context.called_names.get(result.call_id) or result.name
+    name = context.called_name(result) or result.name
     return write_result(
         content,
         name=context.name(name) if name else None,

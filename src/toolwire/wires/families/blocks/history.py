@@ -61,7 +61,7 @@ class PartWriter(Struct, frozen=True, eq=False, kw_only=True):
 def record_call(part: Part, context: EncodeContext) -> None:
     """Count a call that is written as it was read."""
     if isinstance(part, Call):
-        context.called_names[part.id] = part.name
+        context.record_name(part)
         context.ordinal += 1
 
 

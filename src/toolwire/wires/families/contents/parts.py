@@ -383,7 +383,7 @@ class ContentParts:
                 block["id"] = call_id
         else:
             context.ordinal += 1
-            context.called_names[call.id] = call.name
+            context.record_name(call)
             block["id"] = call.id
         block["name"] = context.name(call.name) if context.names else call.name
         block["args"] = context.arguments_object(call)
