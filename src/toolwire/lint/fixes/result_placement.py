@@ -6,6 +6,7 @@ This module knows no rule and no wire.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import chain
 from operator import is_
 
 from msgspec.structs import replace
@@ -16,6 +17,9 @@ from toolwire.conversation.parts import Call, Message, Part, Result, Text, Trace
 from toolwire.lint.facts import CallBatch, Facts
 from toolwire.lint.fixes.transforms import merge_same_roles, without_parts
 from toolwire.lint.ids.edits import surplus_results
+
+_LEGACY_CALL = "function-legacy"
+"""The family of calls in a field of their own, without an id."""
 
 
 def place_results(
@@ -36,7 +40,7 @@ def place_results(
     added = new_results or PartMap()
     second_results = _accepted_second_results(facts)
     results_of: list[tuple[CallBatch, list[Result]]] = []
-    for batch in batches:
+    for batch in chain.from_iterable(_split(facts, batch) for batch in batches):
         owned = [(facts.call_of[result], result) for result in batch.results]
         if owned:
             owned += [(call, more) for call in batch.calls for more in second_results.get(call, ())]
@@ -48,6 +52,26 @@ def place_results(
     for batch, results in results_of:
         layout.place(batch, results)
     return layout.conversation()
+
+
+def _split(facts: Facts, batch: CallBatch) -> list[CallBatch]:
+    """The batch; on its own wire one for each message, if a message has a call of the kind of which
+    it can hold only one: such messages cannot be joined.
+    """
+    if not facts.own_wire or len(batch.caller_indexes) == 1:
+        return [batch]
+    if all(call.family != _LEGACY_CALL for call in batch.calls):
+        return [batch]
+    index_of, call_of = facts.message_index, facts.call_of
+    return [
+        replace(
+            batch,
+            caller_indexes=(n,),
+            calls=tuple(call for call in batch.calls if index_of(call) == n),
+            results=tuple(result for result in batch.results if index_of(call_of[result]) == n),
+        )
+        for n in batch.caller_indexes
+    ]
 
 
 def _needs_call_order(facts: Facts, batch: CallBatch) -> bool:
