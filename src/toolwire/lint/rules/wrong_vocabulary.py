@@ -204,7 +204,7 @@ def _without_json(message: Message, foreign: list[Call | Result]) -> tuple[Part,
 
 def _with_parts(message: Message, parts: tuple[Part, ...]) -> Message:
     """The message with other parts."""
-    return Message(message.role, parts, source=Source(path=message.path))
+    return Message(message.role, parts, None, message.wire, source=Source(path=message.path))
 
 
 def _with_known_roles(facts: Facts) -> FixedBody | None:
