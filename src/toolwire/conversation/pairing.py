@@ -113,6 +113,11 @@ class _Walk:
         """The number of the calls of this turn that stand before a waiting result."""
         self.positions: PartMap[Call, int] = PartMap()
         """The positions of the calls of a turn whose waiting results are paired."""
+        self.settled = True
+        """False if a call or result of this turn was left over when the next call came: then all
+        of them are paired at its end."""
+        self.first_open = 0
+        """The number of calls at the start of the turn that have results."""
 
     def start_turn(self) -> None:
         """End the current turn: pair what is waiting by name and order among the open calls."""
@@ -126,11 +131,22 @@ class _Walk:
         self.uncertain_ids = set()
         self.is_interrupted = False
         self.turn_calls = []
+        self.settled = True
+        self.first_open = 0
         self.server_calls = {}
         self.turn += 1
 
+    def _pair_early(self) -> None:
+        """Pair what is waiting before a further call of the turn, to which it cannot belong."""
+        self._pair_waiting(self.waiting)
+        self.waiting = [r for r in self.waiting if r not in self.results_with_calls]
+        self.settled = not self.waiting and not self._open_calls()
+        if self.settled:
+            self.first_open = len(self.turn_calls)
+
     def _pair_waiting(self, waiting: list[Result]) -> None:
-        self.positions = PartMap((call, n) for n, call in enumerate(self.turn_calls))
+        start = self.first_open
+        self.positions = PartMap((call, n) for n, call in enumerate(self.turn_calls[start:], start))
         calls_by_name: dict[str, list[Call]] = {}
         for call in self._open_calls():
             calls_by_name.setdefault(call.name, []).append(call)
@@ -160,7 +176,12 @@ class _Walk:
         return _NO_TOOL_NAME.match(result.name) is None
 
     def add_call(self, call: Call) -> None:
-        """Open a call. An id that is used again in a later turn belongs to the newer call."""
+        """Open a call. An id that is used again in a later turn belongs to the newer call.
+
+        Results that wait can only belong to the calls before it.
+        """
+        if self.waiting and self.settled:
+            self._pair_early()
         self.calls.append(call)
         known = self.open_by_id.get(call.id)
         if known is None or known[0] != self.turn:
@@ -278,7 +299,7 @@ class _Walk:
         """The calls of this turn without a result; a result under its id may be that of a call."""
         return [
             call
-            for call in self.turn_calls
+            for call in self.turn_calls[self.first_open :]
             if call not in self.joined and call.id not in self.uncertain_ids
         ]
 
