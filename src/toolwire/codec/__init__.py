@@ -30,7 +30,7 @@ from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, Body, load
 from toolwire.conversation.model import NO_BODY, BodySource, Conversation, Kind
 from toolwire.conversation.observations import observe
-from toolwire.conversation.parts import Call, Message
+from toolwire.conversation.parts import Call, Part
 from toolwire.errors import DecodeError, UsageError
 from toolwire.profiles.table import Profile, profile
 from toolwire.wires import wire
@@ -136,9 +136,8 @@ def _read(body: JSON, wire: Wire, kind: Kind, raw: bytes | None) -> Conversation
         read = wire.read(body, kind)
     except RecursionError:
         raise DecodeError("nested too deeply", wire=wire.name) from None
-    if kind == "response" and any(map(_stops_for_calls, read.messages)):
-        messages = tuple([_with_tool_stop(message) for message in read.messages])
-        read = replace(read, messages=messages)
+    if kind == "response":
+        read = _with_tool_stops(read)
     return _mark_as_read(read, raw)
 
 
@@ -156,16 +155,19 @@ def _mark_as_read(conversation: Conversation, raw: bytes | None) -> Conversation
     return conversation
 
 
-def _stops_for_calls(message: Message) -> bool:
-    """True for an answer with calls of the client, which it waits for, whatever reason its server
+def _with_tool_stops(response: Conversation) -> Conversation:
+    """An answer with calls of the client waits for their results, whatever reason its server
     gives."""
-    return message.stop == "stop" and any(
-        part.__class__ is Call and part.runs_on_client for part in message.parts
-    )
+    for n, message in enumerate(response.messages):
+        if message.stop == "stop" and any(map(_runs_on_client, message.parts)):
+            messages = list(response.messages)
+            messages[n] = replace(message, stop="tool")
+            response = replace(response, messages=tuple(messages))
+    return response
 
 
-def _with_tool_stop(message: Message) -> Message:
-    return replace(message, stop="tool") if _stops_for_calls(message) else message
+def _runs_on_client(part: Part) -> bool:
+    return part.__class__ is Call and part.runs_on_client
 
 
 def encode(

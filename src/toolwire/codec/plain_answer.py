@@ -9,7 +9,7 @@ from __future__ import annotations
 from toolwire.codec.fit import RulesOfBoth, rules_of_both
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Message, Part, Text
+from toolwire.conversation.parts import Call, Message, Text
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires.engine.encode_context import EncodeContext, RequestInfo
 from toolwire.wires.engine.settings_lowering import lower_settings
@@ -67,8 +67,9 @@ def _is_plain(message: Message, target: Wire, rules: RulesOfBoth) -> bool:
     text_after_calls = target.capabilities.text_after_calls
     call_ids: list[str] = []
     for part in message.parts:
-        if not _is_clean(part):
-            return False
+        origin = part.source
+        if part.signature is not None or origin.spec is None or not origin.spec.clean(origin.raw):
+            return False  # it has a signature, or fields that only its own wire knows
         if part.__class__ is Call:
             if part.executor != "client" or part.origin != "wire" or part.family != "function":
                 return False
@@ -78,9 +79,3 @@ def _is_plain(message: Message, target: Wire, rules: RulesOfBoth) -> bool:
         elif part.__class__ is not Text or part.refusal or (call_ids and not text_after_calls):
             return False
     return len(call_ids) < 2 or len(set(call_ids)) == len(call_ids)
-
-
-def _is_clean(part: Part) -> bool:
-    """True if a part has no signature and no fields that only its own wire knows."""
-    source = part.source
-    return part.signature is None and source.spec is not None and source.spec.clean(source.raw)

@@ -99,22 +99,21 @@ _INDEXES: PartMap[tuple[SettingSpec, ...], _Index] = PartMap()
 """Hashing a tuple of specs would cost more than reading most bodies."""
 
 
-def _index(fields: tuple[SettingSpec, ...]) -> _Index:
-    index = _INDEXES.get(fields)
-    if index is None:
-        readers: dict[str, tuple[SettingSpec, ...]] = {}
-        for spec in fields:
-            readers[spec.path[0]] = (*readers.get(spec.path[0], ()), spec)
-        if len(_INDEXES) > 500:  # bounds the memory of a caller that builds specs dynamically
-            _INDEXES.clear()
-        single = {
-            key: specs[0]
-            for key, specs in readers.items()
-            if len(specs) == 1 and len(specs[0].path) == 1
-        }
-        writers = {spec.name: spec for spec in fields if spec.write is not None}
-        fields_of = {key: _FieldSpecs.of(specs) for key, specs in readers.items()}
-        index = _INDEXES[fields] = _Index(fields_of, single, writers)
+def _build_index(fields: tuple[SettingSpec, ...]) -> _Index:
+    """Index the specs of a wire, and keep the index for its next body."""
+    readers: dict[str, tuple[SettingSpec, ...]] = {}
+    for spec in fields:
+        readers[spec.path[0]] = (*readers.get(spec.path[0], ()), spec)
+    if len(_INDEXES) > 500:  # bounds the memory of a caller that builds specs dynamically
+        _INDEXES.clear()
+    single = {
+        key: specs[0]
+        for key, specs in readers.items()
+        if len(specs) == 1 and len(specs[0].path) == 1
+    }
+    writers = {spec.name: spec for spec in fields if spec.write is not None}
+    fields_of = {key: _FieldSpecs.of(specs) for key, specs in readers.items()}
+    index = _INDEXES[fields] = _Index(fields_of, single, writers)
     return index
 
 
@@ -125,7 +124,7 @@ def read_settings(
     values: dict[str, Setting] = {}
     places: dict[str, JsonPath] = {}
     unknown: list[JsonPath] = []
-    index = _index(fields)
+    index = _INDEXES.get(fields) or _build_index(fields)
     single = index.single
     for key, item in body.items():
         if item is None or key in known:
@@ -167,7 +166,8 @@ def _read_value(spec: SettingSpec, item: JSON) -> Setting | UnsetType:
 
 def read_usage(fields: tuple[SettingSpec, ...], body: Object) -> Usage | None:
     """Read the token usage of a response, and nothing else."""
-    spec = _index(fields).writers["usage"]
+    index = _INDEXES.get(fields) or _build_index(fields)
+    spec = index.writers["usage"]
     item = get(body, spec.path)
     if not item or isinstance(item, UnsetType):
         return None
@@ -255,7 +255,8 @@ def write_settings(
     if same_wire:
         body = dict(source.body)  # type: ignore[arg-type]
         unchanged = source.settings or {}
-    writers, paths, losses = _index(fields).writers, source.setting_paths, context.losses
+    index = _INDEXES.get(fields) or _build_index(fields)
+    writers, paths, losses = index.writers, source.setting_paths, context.losses
     for name, value in conversation.settings.items():
         if name in unchanged and unchanged[name] == value:
             continue

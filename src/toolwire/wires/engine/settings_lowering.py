@@ -5,7 +5,7 @@ This module knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -169,42 +169,56 @@ def lower_settings(
     """Settings as the target can hold them: the same dict if nothing changes."""
     changed: dict[str, Setting] = {}
     for name, value in settings.items():
-        if value.__class__ in _STRUCTURED:
-            lowered = _lower_setting(value, capabilities, paths.get(name, (name,)), losses)
+        lower = _LOWER.get(value.__class__)
+        if lower is not None:
+            lowered = lower(value, capabilities, paths.get(name, (name,)), losses)
             if lowered is not value:
                 changed[name] = lowered
     return {**settings, **changed} if changed else settings
 
 
-_STRUCTURED = frozenset({Choice, Format, Usage, WebSearch})
-"""The settings that have fields which a target may lack."""
+def _lower_choice(
+    value: Choice, capabilities: Capabilities, path: JsonPath, losses: list[Loss]
+) -> Choice:
+    names = value.names
+    if not names or capabilities.choice_names == "any":
+        return value
+    if capabilities.choice_names == "none":
+        reason = "a tool choice cannot name a tool here"
+    elif value.mode != "required":
+        reason = "a tool choice can name a tool here only if it requires it"
+    elif capabilities.choice_names == "one" and len(names) > 1:
+        reason = "a tool choice can name only one tool here; the others stay allowed"
+    else:
+        return value
+    losses.append(Loss(path, reason))
+    return replace(value, names=())
+
+
+def _lower_format(
+    value: Format, capabilities: Capabilities, path: JsonPath, losses: list[Loss]
+) -> Setting:
+    return _without_fields(value, _FORMAT_FIELDS, capabilities.format_fields, path, losses)
+
+
+def _lower_usage(
+    value: Usage, capabilities: Capabilities, path: JsonPath, losses: list[Loss]
+) -> Setting:
+    return _without_fields(value, _USAGE_FIELDS, capabilities.usage_fields, path, losses)
+
+
+_LOWER: dict[type, Callable[..., Setting]] = {
+    Choice: _lower_choice,
+    Format: _lower_format,
+    Usage: _lower_usage,
+}
+"""The functions that lower the settings with fields which a target may lack."""
+_LOWERABLE = frozenset({*_LOWER, WebSearch})
 
 
 def has_lowerable(settings: Mapping[str, Setting]) -> bool:
     """False if no stage but the last one, which writes them, has to look at these settings."""
-    return "parallel" in settings or not _STRUCTURED.isdisjoint(map(type, settings.values()))
-
-
-def _lower_setting(
-    value: Setting, capabilities: Capabilities, path: JsonPath, losses: list[Loss]
-) -> Setting:
-    match value:
-        case Choice(names=names) if names and capabilities.choice_names != "any":
-            if capabilities.choice_names == "none":
-                reason = "a tool choice cannot name a tool here"
-            elif value.mode != "required":
-                reason = "a tool choice can name a tool here only if it requires it"
-            elif capabilities.choice_names == "one" and len(names) > 1:
-                reason = "a tool choice can name only one tool here; the others stay allowed"
-            else:
-                return value
-            losses.append(Loss(path, reason))
-            return replace(value, names=())
-        case Format():
-            return _without_fields(value, _FORMAT_FIELDS, capabilities.format_fields, path, losses)
-        case Usage():
-            return _without_fields(value, _USAGE_FIELDS, capabilities.usage_fields, path, losses)
-    return value
+    return "parallel" in settings or not _LOWERABLE.isdisjoint(map(type, settings.values()))
 
 
 def _without_fields(
@@ -215,6 +229,8 @@ def _without_fields(
     losses: list[Loss],
 ) -> Format | Usage:
     """A setting without the fields that the target does not hold."""
+    if held.issuperset(names):
+        return value
     dropped = [name for name in names if name not in held and getattr(value, name) is not None]
     if not dropped:
         return value

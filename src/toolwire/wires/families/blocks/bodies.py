@@ -65,13 +65,14 @@ def usage_spec(
     }
 
     def read(value: JSON) -> Setting | UnsetType:
+        usage = require_object(value)
         counts: dict[str, int] = {}
-        for name, count in require_object(value).items():
+        for name, count in usage.items():
             field = field_of.get(name)
             if field is not None and isinstance(count, int):
                 counts.setdefault(field, count)
         for field, inner_path in nested.items():
-            count = count_at(value, *inner_path)
+            count = count_at(usage, *inner_path) if inner_path[0] in usage else None
             if count is not None:
                 counts[field] = count
         counts.pop("total", None)

@@ -257,8 +257,9 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         self, frame: Object, message: Message, context: EncodeContext
     ) -> Object:
         """The frame with the reason why the model stopped."""
-        if message.stop == "tool" and has_calls(message):
-            message = replace(message, stop=self.stop_after_calls)
+        after_calls = self.stop_after_calls
+        if message.stop == "tool" and after_calls != "tool" and has_calls(message):
+            message = replace(message, stop=after_calls)
         to_wire, from_wire = self.finish_to_wire, self.finish_from_wire
         reason = write_finish_reason(message, to_wire, from_wire, context) or to_wire["stop"]
         if reason == to_wire.get("tool") and self.chat.answers_legacy(context):

@@ -288,7 +288,7 @@ class Chat(MessageReader, frozen=True, eq=False):
 
 def has_calls(message: Message) -> bool:
     """True if a message has calls."""
-    return any(isinstance(part, Call) for part in message.parts)
+    return Call in map(type, message.parts)
 
 
 def report_misplaced(part: Part, role: str, context: EncodeContext) -> None:
