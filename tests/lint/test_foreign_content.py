@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from judges import complaints
 
 from toolwire import Text, check, decode, repair, translate
 from toolwire.conversation.json import JSON
@@ -110,3 +111,108 @@ def test_an_answer_under_the_role_of_the_user_that_names_a_call_is_its_result() 
         }
         (pair,) = decode(repair(body, "openai-chat").body, "openai-chat").pairs()
         assert pair.result is not None and pair.result.text == "sunny"
+
+
+FOREIGN_BLOCKS: dict[str, JSON] = {
+    "thinking": {"type": "thinking", "thinking": "sunny", "signature": "c2ln"},
+    "thinking without text": {"type": "redacted_thinking", "data": "c2ln"},
+    "reasoning of Bedrock": {"reasoningContent": {"reasoningText": {"text": "sunny"}}},
+    "reasoning of the AI SDK": {"type": "reasoning", "text": "sunny"},
+    "document": {
+        "type": "document",
+        "source": {"type": "text", "media_type": "text/plain", "data": "sunny"},
+    },
+    "file of the AI SDK": {"type": "file", "mediaType": "image/png", "url": "https://x/sunny.png"},
+    "image of Gemini": {"fileData": {"mimeType": "image/png", "fileUri": "https://x/sunny.png"}},
+    "cache mark": {"cachePoint": {"type": "default"}},
+    "text with annotations": {"type": "output_text", "text": "sunny", "annotations": []},
+    "call of a provider": {
+        "type": "server_tool_use",
+        "id": "srvtoolu_1",
+        "name": "web_search",
+        "input": {"query": "sunny"},
+    },
+}
+OWN_BLOCKS = {
+    ("anthropic", name)
+    for name in ("thinking", "thinking without text", "document", "call of a provider")
+}
+OWN_BLOCKS |= {
+    ("bedrock", "reasoning of Bedrock"),
+    ("bedrock", "cache mark"),
+    ("gemini", "image of Gemini"),
+    ("openai-responses", "text with annotations"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN_BLOCKS)
+@pytest.mark.parametrize("wire", HISTORIES)
+def test_a_block_that_only_another_wire_knows_is_converted(wire: str, name: str) -> None:
+    if (wire, name) in OWN_BLOCKS:
+        pytest.skip("the wire knows the block")
+    field, role = ("parts", "model") if wire == "gemini" else ("content", "assistant")
+    text: JSON = json.loads(_text(wire, "fine").replace("input_text", "output_text"))
+    reply: JSON = {"role": role, field: [FOREIGN_BLOCKS[name], text]}
+    body = _body(wire, json.dumps(reply), _message(wire, "user", _text(wire, "and?")))
+    says_more = "sunny" in json.dumps(body)
+    assert "wrong-vocabulary" in _errors(body, wire)
+    bodies = {wire: repair(body, wire).body}
+    bodies |= {target: translate(body, wire, target).body for target in HISTORIES if target != wire}
+    for target, made in bodies.items():
+        assert _errors(made, target) == [], target
+        assert complaints(target, made) == ""
+        assert ("sunny" in json.dumps(made)) == says_more, target
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "bedrock", "gemini", "openai-responses"])
+def test_a_text_in_place_of_a_block_is_converted(wire: str) -> None:
+    message = json.loads(_message(wire, "user", _text(wire, "and?")))
+    message["parts" if wire == "gemini" else "content"] = ["sunny"]
+    body = _body(wire, json.dumps(message))
+    assert "wrong-vocabulary" in _errors(body, wire)
+    repaired = repair(body, wire).body
+    assert _errors(repaired, wire) == []
+    assert [part.text for part in decode(repaired, wire).parts() if isinstance(part, Text)] == [
+        "hi",
+        "sunny",
+    ]
+    assert "sunny" in json.dumps(translate(body, wire, "openai-chat").body)
+
+
+@pytest.mark.parametrize("wire", ["bedrock", "gemini"])
+def test_a_type_in_a_block_of_a_wire_without_types_is_found(wire: str) -> None:
+    block = json.dumps({"type": "text", "text": "sunny", "cache_control": {"type": "ephemeral"}})
+    body = _body(wire, _message(wire, "user", block))
+    assert "wrong-vocabulary" in _errors(body, wire)
+    repaired = repair(body, wire).body
+    assert "cache_control" not in json.dumps(repaired)
+    assert complaints(wire, repaired) == ""
+
+
+def test_a_result_in_the_content_of_a_result_is_its_output() -> None:
+    call: JSON = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    inner: JSON = {"type": "tool_result", "tool_use_id": "c1", "content": "sunny"}
+    body: JSON = {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "c1", "content": [inner]},
+        ],
+    }
+    repaired = repair(body, "openai-chat").body
+    assert complaints("openai-chat", repaired) == ""
+    (pair,) = decode(repaired, "openai-chat").pairs()
+    assert pair.result is not None and pair.result.text == "sunny"
+
+
+def test_an_object_instead_of_content_becomes_text() -> None:
+    body: JSON = {
+        "model": "m",
+        "messages": [{"role": "user", "content": {"city": {"in": "sunny"}}}],
+    }
+    assert _errors(body, "openai-chat") == ["wrong-vocabulary"]
+    repaired = repair(body, "openai-chat").body
+    assert complaints("openai-chat", repaired) == ""
+    assert "sunny" in json.dumps(repaired)
+    assert "sunny" in json.dumps(translate(body, "openai-chat", "anthropic").body)

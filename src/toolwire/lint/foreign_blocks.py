@@ -1,19 +1,37 @@
-"""Blocks that a client wrote in the format of another wire: texts, images, calls and results.
+"""Blocks that a client wrote in the format of another wire: text, media, reasoning, calls, results.
 
 Each wire reads its own blocks; a client that switched its API leaves others in a history. This
-module reads the usual forms of all wires. It knows no rule, and no wire by name.
+module reads calls and results in the usual forms, and all other blocks with the block specs of the
+wires that know them. It knows no rule, and no wire by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.parts import Call, Media, Output, Part, Result, Source, Text
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Opaque,
+    Output,
+    Part,
+    Reasoning,
+    Result,
+    Source,
+    Text,
+    describe,
+    readable_text,
+)
+from toolwire.errors import DecodeError
+from toolwire.wires import names, wire
 from toolwire.wires.engine.media import split_data_url
+from toolwire.wires.engine.specs import UNREADABLE, Block
 
 _TEXT_TYPES = ("text", "input_text", "output_text", None)
 _IMAGE_TYPES = ("image_url", "input_image", "image")
@@ -47,18 +65,80 @@ _BY_FIELD = {
 """The forms that are the only field of a block."""
 
 
-def read_foreign_block(block: JSON, path: JsonPath) -> Part | None:
-    """What a block of an unknown type means; None if that is not known."""
+def read_foreign_block(
+    block: JSON, path: JsonPath, *, known: bool = False
+) -> tuple[Part, ...] | None:
+    """What a block means that its wire could not read.
+
+    Args:
+        block: The block.
+        path: Its path in the body.
+        known: True if the wire knows the type of the block. Then only a part that another wire
+            reads makes it foreign: the wire may have forms of the type that are not known here.
+
+    Returns:
+        The parts that it means, none if it says nothing; None if no wire knows the block.
+    """
     if isinstance(block, str):
-        return Text(block)
+        return (Text(block),)
     if not isinstance(block, dict):
         return None
+    part = _read_usual_form(block, path)
+    if part is not None:
+        return (part,)
+    kind = block.get("type")
+    types = [kind] if isinstance(kind, str) else list(block)
+    specs = [spec for name in types for spec in _specs().get(name, ())]
+    parts = (_read_with(spec, block, path) for spec in specs)
+    meant = next((part for part in parts if part is not None), None)
+    if meant is not None:
+        return (meant,)
+    if known or not specs:
+        return None
+    if any(spec.marks_cache for spec in specs):
+        return ()
+    if not isinstance(kind, str):
+        return None
+    return (Text(describe(Opaque(kind, block))),) if readable_text(block) else ()
+
+
+@cache
+def _specs() -> dict[str, list[Block]]:
+    """The specs of all wires for blocks that are not a call or a result of the client."""
+    specs: dict[str, list[Block]] = {}
+    for name in names():
+        for spec in wire(name).blocks:
+            if spec.read is not None and spec.executor != "client":
+                specs.setdefault(spec.name, []).append(spec)
+    return specs
+
+
+def _read_with(spec: Block, block: Object, path: JsonPath) -> Text | Media | Reasoning | None:
+    """The part that a spec reads, without its source; None if it is none that every wire can hold,
+    or holds nothing."""
+    try:
+        part = spec.read(block, path, spec) if spec.read is not None else None
+    except (*UNREADABLE, DecodeError):
+        return None
+    match part:
+        case Media() if any((part.data, part.url, part.file, part.text)):
+            return replace(part, source=Source(path=path))
+        case Reasoning(text=text) if text:
+            return Reasoning(text, source=Source(path=path))
+        case Text(text=text):
+            return Text(text, source=Source(path=path))
+    return None
+
+
+def _read_usual_form(block: Object, path: JsonPath) -> Part | None:
+    """A text, an image, a call or a result in a form that several wires write; else None."""
     kind, text = block.get("type"), block.get("text")
-    if kind in _TEXT_TYPES and isinstance(text, str) and block.keys() <= {"type", "text"}:
-        return Text(text)
-    if kind in _IMAGE_TYPES:
+    if kind in _TEXT_TYPES and isinstance(text, str):
+        if kind is not None or len(block) == 1:
+            return Text(text)
+    elif kind in _IMAGE_TYPES:
         return _read_image(block)
-    if isinstance(kind, str) and kind in _BY_TYPE:
+    elif isinstance(kind, str) and kind in _BY_TYPE:
         return _read_half(_BY_TYPE[kind], block, path)
     for name, form in _BY_FIELD.items():
         fields = block.get(name)
@@ -94,9 +174,13 @@ def _read_output(value: JSON, path: JsonPath) -> Output:
         return ""
     if not isinstance(value, list):
         return value
-    parts = [read_foreign_block(block, path) for block in value]
-    known = [part for part in parts if isinstance(part, Text | Media)]
-    return tuple(known) if known and len(known) == len(value) else value
+    parts: list[Part] = []
+    for block in value:
+        meant = read_foreign_block(block, path)
+        if meant is None or not all(isinstance(part, Text | Media) for part in meant):
+            return value
+        parts += meant
+    return tuple(parts) if parts else value
 
 
 def _read_image(block: Object) -> Media | None:

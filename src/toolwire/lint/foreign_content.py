@@ -7,25 +7,39 @@ This module knows no rule and no wire.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
+from functools import cache
 from operator import is_
 
 from msgspec.structs import replace
 
 from toolwire.codec import read_body
-from toolwire.conversation.json import JSON, JsonPath, put
+from toolwire.conversation.json import JSON, JsonPath, Object, put, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
-from toolwire.conversation.parts import Call, Media, Message, Opaque, Part, Result, Role, Source
+from toolwire.conversation.parts import (
+    Call,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Result,
+    Source,
+    Text,
+    describe,
+    output_text,
+)
 from toolwire.errors import DecodeError
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import MARK
 from toolwire.lint.foreign_blocks import read_foreign_block
 from toolwire.lint.items import input_items
 from toolwire.lint.memo import once_per_history
 from toolwire.wires import wire
-from toolwire.wires.engine.capabilities import NO_MEDIA, Capabilities, Place
+from toolwire.wires.engine.capabilities import NO_MEDIA, Place
 from toolwire.wires.engine.roles import meant_role
+from toolwire.wires.engine.specs import Wire
 
 _ROLES_WITHOUT_ID = ("user", "function")
 """Roles of messages that name no call."""
@@ -35,11 +49,12 @@ _ROLES_WITHOUT_ID = ("user", "function")
 def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
     """The messages with content of another wire, each with all parts that it means."""
     found: PartMap[Message, tuple[Part, ...]] = PartMap()
-    known_part = partial(_known_part, wire(facts.profile.wire).capabilities)
     if not facts.own_wire or facts.conversation.kind != "request":
         return found
+    vocabulary = _vocabulary(facts.profile.wire)
     messages: Sequence[Message] = facts.messages
-    if facts.observations.holds(Observation.PLAIN):  # every block has a known type
+    # Every block has a known type. On a wire without types, a type is what makes it foreign.
+    if facts.observations.holds(Observation.PLAIN) and vocabulary.has_types:
         roles = facts.profile.accepted_roles
         messages = [
             message
@@ -51,8 +66,13 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
         if _unread_messages(message):
             continue  # their role is the first to change
         calls = foreign_calls(message)
-        parts = [known_part(part, message.role) for part in message.parts]
-        parts = parts or _content_field(message)
+        place = vocabulary.place_of(message)
+        parts: list[Part] = []
+        for part in message.parts:
+            is_item = len(part.path) == len(message.path)
+            parts += vocabulary.meaning(part, place, is_item=is_item)
+        if not message.parts:
+            parts = _content_field(message)
         is_same = len(parts) == len(message.parts) and all(map(is_, parts, message.parts))
         if calls or not is_same or has_foreign_role(facts, message):
             found[message] = (*(_apart_from(message, part) for part in parts), *calls)
@@ -134,9 +154,13 @@ def _content_field(message: Message) -> list[Part]:
     path = (*message.path, "content")
     if not isinstance(blocks, list):
         return []
-    parts = [read_foreign_block(block, path) for block in blocks]
-    known = [part for part in parts if part is not None]
-    return known if len(known) == len(parts) else []
+    parts: list[Part] = []
+    for block in blocks:
+        meant = read_foreign_block(block, path)
+        if meant is None:
+            return []
+        parts += meant
+    return parts
 
 
 def has_foreign_role(facts: Facts, message: Message) -> bool:
@@ -184,24 +208,78 @@ def _read_call(entry: JSON, path: JsonPath) -> Call | None:
     return Call(call_id, name, value, source=Source(path=path))
 
 
-def _known_part(capabilities: Capabilities, part: Part, place: Role | Place) -> Part:
-    """What a block of an unknown type means, also in a result; the same part if that is not known,
-    or is a medium that the wire cannot hold there.
-    """
-    if isinstance(part, Opaque):
-        known = read_foreign_block(part.value, part.path)
-        is_refused = isinstance(known, Media) and not _holds(capabilities, known, place)
-        return part if known is None or is_refused else known
-    if isinstance(part, Result) and isinstance(part.output, tuple):
-        output = tuple([_known_part(capabilities, each, "result") for each in part.output])
-        if not all(map(is_, output, part.output)):
-            return replace(part, output=output)
-    return part
+@cache
+def _vocabulary(name: str) -> _Vocabulary:
+    return _Vocabulary(wire(name))
 
 
-def _holds(capabilities: Capabilities, media: Media, place: Role | Place) -> bool:
-    """True if a wire can hold a medium in a message of a role, or in a result."""
-    if place == "tool" or (place == "result" and capabilities.result_media == "after"):
-        place = "user"
-    support = capabilities.media
-    return support is None or support.get(place, NO_MEDIA).holds(media)
+def _typed_block(part: Part) -> Object | None:
+    """The block of a part if it has a field `type`."""
+    raw = part.source.raw
+    return raw if isinstance(raw, dict) and isinstance(raw.get("type"), str) else None
+
+
+class _Vocabulary:
+    """What a wire knows, and how blocks that it does not know are written there."""
+
+    def __init__(self, own: Wire) -> None:
+        self._capabilities = own.capabilities
+        self._known = frozenset(spec.name for spec in own.blocks)
+        self.has_types = any("type" in spec.keys for spec in own.blocks)
+        """True if the field `type` names the type of a block."""
+
+    def place_of(self, message: Message) -> Place:
+        """The place of the parts of a message."""
+        return "user" if message.role == "tool" else message.role
+
+    def meaning(self, part: Part, place: Place, *, is_item: bool = False) -> tuple[Part, ...]:
+        """What a block of an unknown type means, also in a result; the same part if that is not
+        known. An item may be of a type that is only new."""
+        if isinstance(part, Opaque):
+            if isinstance(part.value, str) and place == "result":
+                return (part,)  # the rule about outputs finds it
+            known = is_item or not self._is_refused(part)
+            meant = read_foreign_block(part.value, part.path, known=known)
+            if meant is None and part.path[-1:] == ("content",):  # an object instead of blocks
+                meant = (Text(text_of(part.value)),)
+            if meant is None:
+                return (part,)
+            return tuple([fitted for each in meant for fitted in self._fit(each, place)])
+        if not self.has_types and (block := _typed_block(part)) is not None:
+            meant = read_foreign_block(block, part.path) or (part,)
+            return tuple([fitted for each in meant for fitted in self._fit(each, place)])
+        if isinstance(part, Result) and isinstance(part.output, tuple):
+            output = [meant for each in part.output for meant in self.meaning(each, "result")]
+            if len(output) != len(part.output) or not all(map(is_, output, part.output)):
+                return (replace(part, output=tuple(output)),)
+        if place == "result" and isinstance(part, Call | Result):
+            return self._fit(part, place)
+        return (part,)
+
+    def _is_refused(self, part: Opaque) -> bool:
+        """True if the wire is one that models read, and does not know the type of a block."""
+        return self._capabilities.read_by_model and part.type not in self._known
+
+    def _fit(self, part: Part, place: Place) -> tuple[Part, ...]:
+        """A part as the wire can hold it at a place: reasoning that it does not accept becomes
+        text, and a medium that it cannot hold is described."""
+        match part:
+            case Media() if not self._holds(part, place):
+                return (Text(f"{MARK} {describe(part)}", source=part.source),)
+            case Reasoning() if place != "assistant":
+                return (Text(part.text, source=part.source),)
+            case Reasoning() if not self._capabilities.reasoning_in_history:
+                text = f"{MARK} earlier reasoning: {part.text}"
+                return (Text(text, source=part.source),)
+            case Result(output=output) if place == "result":
+                return output if isinstance(output, tuple) else (Text(output_text(output)),)
+            case Call() if place == "result":
+                return (Text(describe(part)),)
+        return (part,)
+
+    def _holds(self, media: Media, place: Place) -> bool:
+        """True if the wire can hold a medium at a place."""
+        if place == "result" and self._capabilities.result_media == "after":
+            place = "user"
+        support = self._capabilities.media
+        return support is None or support.get(place, NO_MEDIA).holds(media)

@@ -124,9 +124,15 @@ OPAQUE = Block("", Opaque, write=lambda part, context: part.value)
 
 def opaque(name: JSON, block: JSON, path: JsonPath) -> Opaque:
     """Return the part of a block of unknown type, which keeps the block verbatim."""
-    return Opaque(
-        name if isinstance(name, str) else "untyped", block, source=Source(block, path, OPAQUE)
-    )
+    kind = name if isinstance(name, str) else "untyped"
+    return Opaque(kind, block, source=Source(block, path, OPAQUE))
+
+
+def opaque_text(wire: str, block: JSON, path: JsonPath) -> Opaque:
+    """Return the part of a plain text in place of a block. Raises DecodeError for other values."""
+    if not isinstance(block, str):
+        raise_unexpected(wire, path, "an object", block)
+    return opaque("", block, path)
 
 
 def unread_message(wire: str, role: JSON, message: JSON, path: JsonPath) -> Message:
@@ -140,7 +146,7 @@ def read_block(
 ) -> Part:
     """Return the part of a block whose `field` names its type; Opaque if it does not match it."""
     if not isinstance(block, dict):
-        raise_unexpected(wire, path, "an object", block)
+        return opaque_text(wire, block, path)
     name = block.get(field)
     try:
         spec = specs[name]  # type: ignore[index]
@@ -152,7 +158,7 @@ def read_block(
 def read_block_by_field(wire: str, specs: Mapping[str, Block], block: JSON, path: JsonPath) -> Part:
     """Return the part of a block that has a field named like its type; null counts as absent."""
     if not isinstance(block, dict):
-        raise_unexpected(wire, path, "an object", block)
+        return opaque_text(wire, block, path)
     for name, value in block.items():
         spec = specs.get(name)
         if spec is not None and spec.read is not None and value is not None:
@@ -208,8 +214,7 @@ def single_text(content: list[JSON]) -> JSON:
     block = content[0] if len(content) == 1 else None
     if isinstance(block, dict) and len(block) == 2 and block.get("type") in _TEXT_TYPES:
         text = block.get("text")
-        if isinstance(text, str):
-            return text
+        return text if isinstance(text, str) else content
     return content
 
 

@@ -35,6 +35,7 @@ from toolwire.wires.engine.specs import (
     Id,
     blocks,
     opaque,
+    opaque_text,
     raise_unexpected,
     read_id,
     read_name,
@@ -318,11 +319,10 @@ class ContentParts:
     def read_part(self, block: JSON, path: JsonPath) -> Part:
         """Read one part; `thought` makes a text reasoning."""
         if not isinstance(block, dict):
-            raise_unexpected(self.name, path, "an object", block)
+            return opaque_text(self.name, block, path)
         is_thought = block.get("thought") is True
-        specs = self._by_field
         for field in block:
-            spec = specs.get(field)
+            spec = self._by_field.get(field)
             if spec is None or spec.read is None or (field == "thought") is not is_thought:
                 continue
             try:
