@@ -16,7 +16,7 @@ from gateway.bodies import CHAT, CHAT_STREAM
 from gateway.serving import UPSTREAMS, Gateways, gateway, row, serving
 from gateway.upstreams import ScriptedUpstream, answers, streams
 from mock.tools import FINAL, QUESTION, TOOLS, run
-from openai.types.responses import Response
+from openai.types.responses import Response, ResponseItemList
 from postgres import database_url
 
 from toolwire.errors import ConfigError
@@ -158,6 +158,24 @@ def test_responses_are_not_shown_without_a_store_or_to_another_key() -> None:
                     getattr(asking.responses, act)(stored.id)
             with client(url, alice) as asking:
                 assert asking.responses.retrieve(stored.id).id == stored.id
+
+
+def test_listed_input_items_have_every_required_field() -> None:
+    given = [
+        {"role": "user", "content": [{"type": "input_image", "image_url": "data:image/png,"}]},
+        {"role": "assistant", "content": "Hm."},
+        {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c1", "output": "1"},
+        {"type": "custom_tool_call", "call_id": "c2", "name": "g", "input": "x"},
+        {"type": "custom_tool_call_output", "call_id": "c2", "output": "2"},
+    ]
+    with (
+        serving(ScriptedUpstream(answers(CHAT))) as at,
+        serving(gateway(MEMORY + row("openai-chat", at))) as url,
+    ):
+        stored = ask(url, stream=False, model="m", input=given)
+        listed = httpx.get(f"{url}/v1/responses/{stored.id}/input_items?order=asc").json()
+    assert len(ResponseItemList.model_validate(listed).data) == len(given)
 
 
 @pytest.mark.parametrize(

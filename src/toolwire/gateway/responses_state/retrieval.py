@@ -113,14 +113,23 @@ def _input_items(history: ResponseHistory, state: ResponseState) -> list[JSON]:
 
 
 def _full_item(item: Object, response_id: str, number: int) -> Object:
-    """An item of an input with an id; a message is in its full form."""
+    """An item of an input with the fields that clients may leave out."""
     kind = item.get("type") or "message"
     prefix = _ID_PREFIXES.get(str(kind), "item")
     full: Object = {"type": kind, "id": f"{prefix}_{digest(response_id, number)}", **item}
-    if kind == "message":
+    if kind != "reasoning":
         full.setdefault("status", "completed")
-        if isinstance(text := item.get("content"), str):
-            is_output = item.get("role") == "assistant"
-            block: Object = {"type": "output_text" if is_output else "input_text", "text": text}
-            full["content"] = [{**block, "annotations": []} if is_output else block]
+    content = item.get("content")
+    if kind == "message" and isinstance(content, str):
+        is_output = item.get("role") == "assistant"
+        block: Object = {"type": "output_text" if is_output else "input_text", "text": content}
+        full["content"] = [{**block, "annotations": []} if is_output else block]
+    elif isinstance(content, list):
+        full["content"] = [_full_block(block) for block in content]
     return full
+
+
+def _full_block(block: JSON) -> JSON:
+    if isinstance(block, dict) and block.get("type") == "input_image":
+        return {"detail": "auto", **block}
+    return block
