@@ -100,8 +100,10 @@ def check_sentence(name: str, value: object, meaning: str) -> str:
         return ""
     if name in VALUES:
         return VALUES[name][str(value)]
-    if name in PATTERNS:
-        return PATTERNS[name].format(f"`{value}`")
+    if name in MODELS:
+        return MODELS[name].format("all models" if value == ".*" else f"models named `{value}`")
+    if name == "own_id_pattern":
+        return f"ids that its models generate, `{value}`, must be returned unchanged"
     if name == "refused_message_fields" and isinstance(value, tuple):
         return f"a message must not have the field {', '.join(map(code, value))}"
     if name == "accepted_message_fields" and isinstance(value, tuple):
@@ -109,24 +111,25 @@ def check_sentence(name: str, value: object, meaning: str) -> str:
     if name == "accepted_roles" and isinstance(value, tuple):
         return f"the role of a message must be one of {', '.join(map(code, value))}"
     if name == "sometimes_accepted" and isinstance(value, tuple):
-        return f"sometimes accepted: {', '.join(map(code, value))}"
+        return (
+            f"not every request that breaks these rules is refused: {', '.join(map(code, value))}"
+        )
     assert isinstance(value, dict)
     prefixes = ", ".join(f"{code(prefix)} for {code(kind)}" for kind, prefix in value.items())
     return f"item ids must start with {prefixes}"
 
 
-PATTERNS = {
-    "own_id_pattern": "ids that its models generate, {}, must be returned unchanged",
-    "reasoning_models": "the models that need their reasoning back are {}",
-    "no_prefill_models": "a request must not end with an assistant message for the models {}",
-    "signing_models": "reasoning is signed for one model of those named {}",
-    "skips_others": "the models that skip reasoning of another model are {}",
-    "every_turn_models": "the models that need the reasoning of every turn back are {}",
-    "cache_breakpoint_models": "the models that take cache breakpoints are {}",
-    "web_search_models": "the models that search the web on request are {}",
-    "text_result_models": "the models that reject media inside a result are {}",
+MODELS = {
+    "reasoning_models": "{} need their reasoning back",
+    "no_prefill_models": "a request to {} must not end with an assistant message",
+    "signing_models": "reasoning of {} is signed for the one model that wrote it",
+    "skips_others": "{} skip reasoning of another model",
+    "every_turn_models": "{} need the reasoning of every turn back",
+    "cache_breakpoint_models": "{} accept cache breakpoints",
+    "web_search_models": "{} search the web on request",
+    "text_result_models": "{} reject media inside a result",
 }
-"""What the pattern of a field says."""
+"""What a field says about the models that its pattern matches."""
 
 
 def profile_grid(rows: list[Profile], names: list[str]) -> str:
