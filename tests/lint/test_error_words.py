@@ -1,8 +1,9 @@
 """Errors in words that no provider is known to use: the vocabulary decides by what they combine.
 
-`error_sentences.json` has more of them: sentences that were written to say one thing in many ways
-and languages, before the vocabulary knew them, with the names of the rules that are right first, or
-`=` and the kind of an error that is not about calls.
+`error_sentences.json` has more of them, with the names of the rules that are right first, or `=` and
+the kind of an error that is not about calls: sentences that say one thing in many ways and
+languages, and messages of public agents and frameworks. They were labelled before the vocabulary
+knew them, and then learned from: they show that it keeps what it knows, not how it generalizes.
 """
 
 from __future__ import annotations

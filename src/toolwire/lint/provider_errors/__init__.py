@@ -21,11 +21,13 @@ from toolwire.lint.provider_errors.arguments import (
     ARGUMENT_READINGS,
     BROKEN_CALL_READINGS,
 )
+from toolwire.lint.provider_errors.complaints import COMPLAINTS
 from toolwire.lint.provider_errors.concepts import read_concepts
 from toolwire.lint.provider_errors.content import (
     CONTENT_PHRASES,
     CONTENT_READINGS,
     EMPTY_CONTENT_READINGS,
+    FOREIGN_READINGS,
     MEDIA_READINGS,
 )
 from toolwire.lint.provider_errors.definitions import (
@@ -39,7 +41,11 @@ from toolwire.lint.provider_errors.order import ORDER_PHRASES, ORDER_READINGS
 from toolwire.lint.provider_errors.pairs import PAIR_PHRASES, PAIR_READINGS
 from toolwire.lint.provider_errors.pattern import ErrorPattern, matches
 from toolwire.lint.provider_errors.providers import PROVIDER_PATTERNS
-from toolwire.lint.provider_errors.reasoning import REASONING_PHRASES, REASONING_READINGS
+from toolwire.lint.provider_errors.reasoning import (
+    REASONING_PHRASES,
+    REASONING_READINGS,
+    SIGNATURE_READINGS,
+)
 from toolwire.lint.provider_errors.subjects import LAST_GUESS, SUBJECT_READINGS
 from toolwire.lint.provider_errors.text import (
     References,
@@ -75,9 +81,15 @@ ERROR_CLASSES: dict[str, tuple[ErrorPattern, ...]] = {
     "Calls and results": (*PAIR_PHRASES, *PAIR_READINGS),
     "Roles and order": (*ORDER_PHRASES, *ORDER_READINGS),
     "Ids": (*ID_PHRASES, *ID_READINGS, *MISSING_ID_READINGS),
-    "Reasoning and signatures": (*REASONING_PHRASES, *REASONING_READINGS),
+    "Reasoning and signatures": (*REASONING_PHRASES, *SIGNATURE_READINGS, *REASONING_READINGS),
     "Arguments": (*ARGUMENT_PHRASES, *ARGUMENT_READINGS, *BROKEN_CALL_READINGS),
-    "Content": (*CONTENT_PHRASES, *MEDIA_READINGS, *EMPTY_CONTENT_READINGS, *CONTENT_READINGS),
+    "Content": (
+        *CONTENT_PHRASES,
+        *FOREIGN_READINGS,
+        *MEDIA_READINGS,
+        *EMPTY_CONTENT_READINGS,
+        *CONTENT_READINGS,
+    ),
     "Tool definitions": (
         *DEFINITION_PHRASES,
         *NAME_READINGS,
@@ -95,10 +107,12 @@ PHRASES = (
     *DEFINITION_PHRASES,
 )
 READINGS = (
+    *FOREIGN_READINGS,
     *NAME_READINGS,
     *ID_READINGS,
     *ARGUMENT_READINGS,
     *MEDIA_READINGS,
+    *SIGNATURE_READINGS,
     *PAIR_READINGS,
     *BROKEN_CALL_READINGS,
     *MISSING_ID_READINGS,
@@ -114,6 +128,7 @@ ERROR_PATTERNS = (*PHRASES, *READINGS, *WEAK_READINGS, *SUBJECT_READINGS)
 
 _CALL_CONCEPTS = frozenset(("CALL", "RESULT", "CALL_ID", "SERVER", "SIGNATURE", "DEFINITION"))
 """Concepts that a text has to name so that a guess is better than no answer."""
+_COMPLAINT_CONCEPTS = frozenset(token for token, _ in COMPLAINTS) - {"."}
 _MAX_GUESSES = 3
 
 
@@ -148,7 +163,8 @@ def _guess_patterns(concepts: str) -> tuple[ErrorPattern, ...]:
 
     They are guesses: what they imply about the provider does not follow.
     """
-    if not _CALL_CONCEPTS.intersection(concepts.split()):
+    tokens = frozenset(concepts.split())
+    if tokens.isdisjoint(_CALL_CONCEPTS) or tokens.isdisjoint(_COMPLAINT_CONCEPTS):
         return ()
     ranks = ((row.overlaps(concepts), row) for row in (*READINGS, *WEAK_READINGS))
     ranked = sorted(((rank, row) for rank, row in ranks if rank > 1), key=lambda pair: -pair[0])

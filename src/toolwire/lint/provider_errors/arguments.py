@@ -115,6 +115,12 @@ BROKEN_CALL_READINGS = (
         examples=("Error parsing tool call: unexpected end of JSON input",),
     ),
     ErrorPattern(
+        concepts=("STREAM_INDEX",),
+        rules=("stream-index-missing", "stream-index-dup", "stream-multi-call-chunk"),
+        meaning="a fragment of a streamed call seems to have no index, or that of another call",
+        examples=("Missing tool call index",),
+    ),
+    ErrorPattern(
         concepts=("STREAMED",),
         rules=(
             "stream-multi-call-chunk",

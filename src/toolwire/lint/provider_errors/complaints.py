@@ -12,6 +12,12 @@ _TYPE = (
     r"|number|sequence|bool\w*|null|none|nil|iterable)"
 )
 
+_PART = (
+    r"(?=(?:tool ?(?:call|use) ?|call ?)ids?\b(?! ?resp)|(?!required )\w+ (?:\w+ )?(?:field|key)\b"
+    r"|(?:\w+ )?(?:content|payload|text)\b|response\b)"
+)
+"""What follows if a thing is there and lacks a part, as in "a result is missing its id"."""
+
 COMPLAINTS: tuple[tuple[str, str], ...] = (
     # --- a value is wrong -------------------------------------------------------------------------
     (
@@ -22,21 +28,24 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     ),
     (
         "EMPTY",
-        r"(?:non-?)?empty|blank|at least (?:1|one)(?: \w+)?|minimum length"
+        r"(?:non-?)?empty|blank|at least (?:1|one)(?: (?:of|tokens?|elements?|items?|entry))?"
+        r"|minimum length"
         r"|greater than or equal to 1|too short|whitespace|required oneof field|为空|空",
     ),
     (
         "DUPLICATE",
-        r"duplicat\w*|(?:not |be )?unique|same (?:ids?|names?)|already (?:exists|used|been|defined"
-        r"|declared|registered|provided|answered|given|sent|submitted)|more than once"
+        r"duplicat\w*|(?:not |be )?unique|same (?:ids?|names?)"
+        r"|already (?:exists?|been|sent|\w+(?:ed|en))|(?<!no\s)more than (?:once|one)"
         r"|multiple times"
+        r"|already has|a second"
         r"|repeated|twice|distinct|multiple|two|several|shared?|reus\w+|重复",
     ),
     ("PREFIX", r"(?:begins?|starts?) with(?! an?\b)|prefix"),
     (
         "FORMAT",
         r"patterns?|regex|only contain|(?:invalid|illegal|special) char\w*|alphanumeric|letters|a-z"
-        r"|\[a-z[^\]]*\]|(?:in|wrong|required|valid|an invalid) format|length (?:of )?9|characters"
+        r"|\[a-z[^\]]*\]|(?:in|wrong|required|expected|valid|an invalid) format|format errors?"
+        r"|malformed(?= (?:tool ?(?:call|use) ?|call ?)ids?\b)|length (?:of )?9|characters"
         r"|格式|命名",
     ),
     (
@@ -52,15 +61,17 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         rf"(?:expect\w*|{_MUST} be|needs? to be|got|received|into|as|not|input should be)(?: an?)?"
         rf"(?: instance of)?(?: (?:valid|one of|type|plain|either))*(?: an?)? {_TYPE}"
         r"|(?:invalid|wrong|incorrect) type|type (?:error|mismatch)|cannot unmarshal|from a mapping"
-        r"|of type (?:string|api\.)|not iterable|has no attribute|string indices|must be text"
-        r"|to be a string|\| ?items|类型错误",
+        r"|of type (?:string|api\.)|not iterable|has no attribute|string indices|(?:must|should"
+        r"|has to) be text"
+        r"|to be a string|\| ?items|类型错误|(?:不是|必须是|应为)(?:数组|字符串|对象|列表)",
     ),
     (
         "UNSUPPORTED",
         rf"unsupported|additional properties are not allowed|{_NOT} (?:be )?(?:support\w*"
         rf"|permitted|allowed|accepted|recogni[sz]ed"
         r"|used)"
-        r"|unrecogni[sz]ed|extra (?:inputs?|fields?)|extra_forbidden|forbidden|cannot find field"
+        r"|unrecogni[sz]ed(?! (?:tool|function)s?\b(?! ?(?:field|type|param|call)))"
+        r"|extra (?:inputs?|fields?)|extra_forbidden|forbidden|cannot find field"
         r"|invalid fields?(?:\(s\))?|unknown (?:fields?|name|parameters?|key|property)|不支持",
     ),
     (
@@ -78,23 +89,28 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         "MATCH",
         rf"{_MUST} (?:be )?(?:\w+ly )?(?:followed?|preceded?|respond\w*|match\w*|correspond\w*"
         r"|refer\w*|come|paired?|answered|resolved|an? (?:response|reply|answer))"
-        rf"|{_NOT} (?:be |been )?(?:\w+ly )?(?:follow\w*|prec\w+ed|match\w*|correspond\w*"
+        rf"|{_NOT} (?:be |been )?(?:\w+ly )?(?:refer\w*|point\w*|relat\w*|follow\w*|prec\w+ed"
+        rf"|match\w*|correspond\w*"
         r"|belong\w*|paired)|comes? immediately|(?:previous|preceding) message is not"
         r"|responding to|mismatch\w*|immediately (?:after|follow\w*)|inconsisten\w+"
         r"|none of .{0,30}match\w*|differs?(?: from)?|different from",
     ),
     (
         "HAVE",
-        rf"without|lack\w*|{_MUST} (?:have|include|contain|carry|provide|specify|define)"
+        rf"without|lack\w*|(?:is |are )?missing {_PART}"
+        rf"|{_MUST} (?:have|include|contain|carry|provide|specify|define)"
         rf"|requires?|needs?|(?:has|have|had|with|contains?|contained) no|{_NOT} (?:have|contain\w*"
         r"|include\w*|accompanied)|(?:is|are|was|were) missing (?:an?|its|the|required)|缺少|没有",
     ),
     (
         "REQUIRED",
         r"(?:field |is |are )?required(?: (?:parameter|field|property|key))?|mandatory"
+        rf"|{_NOT} (?:been )?(?:provided|supplied|given|specified|passed)"
         r"|missing required(?: \w+)?|(?:cannot|can not|may not) be (?:null|none|undefined)"
         r"|(?:null|none|undefined) is not (?:an? )?(?:allowed|valid|accepted)(?: value)?"
-        rf"|{_MUST} (?:not )?be (?:set|provided|present|specified|defined|null|undefined)"
+        rf"|{_MUST} (?:not )?be (?:set|provided|present|specified|defined|passed|given|supplied"
+        rf"|null"
+        r"|undefined)(?! back)"
         r"|(?:is|was|got|but got|found) (?:null|none|nil|undefined)|必填|必须",
     ),
     (
@@ -115,9 +131,9 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     (
         "NOT_FOUND",
         rf"{_NOT} (?:be )?(?:found|find|exist\w*|present|known|registered|available|defined|in"
-        r"|issued|made|locate\w*|requested|request|exposed|provided|part of|supplied)"
+        r"|issued|made|locate\w*|resolve|requested|request|exposed|part of|declared|listed)"
         rf"|{_NOT} (?:an? |one )(?:known|registered|recogni[sz]ed|defined|existing)"
-        r"|unable to find|no such|no longer|removed|deleted|expired"
+        r"|unable to find|no such|no longer|removed|deleted|expired|trimmed|dropped|evicted|pruned"
         r"|未找到|不存在|找不到|不匹配",
     ),
     ("NO", r"no|none|neither|never"),
@@ -143,11 +159,15 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"modified|altered|changed|unchanged|remain as|corrupt\w*|verif\w*|decrypt\w*|tampered"
         r"|validate|original",
     ),
-    ("BACK", r"(?:passed|sent|returned|given|included) back|pass back|echo\w*|preserv\w*"),
+    (
+        "BACK",
+        r"(?:passed|sent|returned|given|included) back|pass back|echo\w*|preserv\w*"
+        r"|back(?= (?:in|to|with))",
+    ),
     (
         "INVALID",
         r"invalid|illegal|improper\w*|not valid|bad|wrong|rejected|refused"
-        r"|failed to (?:validate|format|convert|render)|非法|无效",
+        r"|failed (?:to (?:validate|format|convert|render)|validation)|validation failed|非法|无效",
     ),
     (".", r"[.!?](?=\s|$)|;|(?<!\d)[{}](?!\d)(?=\s*(?:[^\w\s]|\w+:|$))|,type:"),
 )

@@ -37,8 +37,9 @@ _WORDS = _compile()
 
 
 _CONTEXTS = {
-    "result": ("RESULT", frozenset(("CALL", "CALL_ID", "SERVER"))),
-    "call": ("CALL", frozenset(("RESULT", "CALL_ID", "ARGUMENTS"))),
+    "result": ("RESULT", frozenset(("CALL", "CALL_ID", "SERVER", "value"))),
+    "call": ("CALL", frozenset(("RESULT", "CALL_ID", "ARGUMENTS", "value"))),
+    "value": ("", frozenset()),
 }
 """The concept of a word that only has one in some sentences, and the concepts of these."""
 

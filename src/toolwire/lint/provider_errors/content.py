@@ -93,6 +93,15 @@ CONTENT_PHRASES = (
     ),
 )
 
+FOREIGN_READINGS = (
+    ErrorPattern(
+        concepts=("FOREIGN",),
+        rules=("wrong-vocabulary", "content-shape", "item-shape"),
+        meaning="a message or item seems to be in the format of another API",
+        examples=("The messages do not match the ModelMessage[] schema",),
+    ),
+)
+
 MEDIA_READINGS = (
     ErrorPattern(
         concepts=(
@@ -106,6 +115,19 @@ MEDIA_READINGS = (
         examples=("images are not supported in tool results",),
     ),
     ErrorPattern(
+        concepts=("(HAVE|NO) CONTENT ~ NO CALL",),
+        rules=("content-shape", "empty-tool-calls"),
+        meaning="a message seems to have neither text nor calls",
+        implies={"assistant_content": "some"},
+        examples=("assistant message with no content and no tool calls",),
+    ),
+    ErrorPattern(
+        concepts=("UNEXPECTED RESULT TYPE",),
+        rules=("output-not-string", "content-shape"),
+        meaning="the output of a result seems to have the wrong type",
+        examples=("Unexpected tool result type: <class 'int'>",),
+    ),
+    ErrorPattern(
         concepts=("RESULT ~ MIXED", "MIXED ~ RESULT"),
         rules=("result-with-extra", "result-not-first"),
         meaning="a message with results seems to contain other parts too",
@@ -116,13 +138,11 @@ MEDIA_READINGS = (
 
 EMPTY_CONTENT_READINGS = (
     ErrorPattern(
-        concepts=("FOREIGN",),
-        rules=("wrong-vocabulary", "content-shape", "item-shape"),
-        meaning="a message or item seems to be in the format of another API",
-        examples=("The messages do not match the ModelMessage[] schema",),
-    ),
-    ErrorPattern(
-        concepts=("CONTENT ~ REQUIRED", "ASSISTANT HAVE CONTENT CALL"),
+        concepts=(
+            "CONTENT ~ REQUIRED",
+            "ASSISTANT HAVE CONTENT CALL",
+            "ASSISTANT HAVE (CALL|MESSAGE)",
+        ),
         rules=("content-shape", "output-not-string"),
         meaning="the content of a message seems to be missing",
         implies={"assistant_content": "some"},
@@ -150,6 +170,7 @@ CONTENT_READINGS = (
             "RESULT TYPE",
             "OUTPUT ~ CALL ~ TYPE",
             "RESULT PLACE & (INVALID|BROKEN|TYPE)",
+            "RESULT (BROKEN|HAVE|INVALID)",
             "ONLY ~ RESULT",
             "RESULT ONLY",
         ),

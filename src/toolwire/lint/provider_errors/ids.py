@@ -121,6 +121,20 @@ ID_PHRASES = (
 
 ID_READINGS = (
     ErrorPattern(
+        concepts=("(CALL|RESULT) HAVE CALL_ID", "(CALL|RESULT) HAVE ID"),
+        rules=("id-missing", "id-empty"),
+        meaning="a call or a result seems to have no id",
+        implies={"requires_ids": True},
+        examples=("tool message is missing tool_call_id",),
+    ),
+    ErrorPattern(
+        concepts=("(CALL|RESULT) ~ EMPTY ID", "EMPTY CALL_ID"),
+        rules=("id-empty", "id-missing"),
+        meaning="the id of a call or a result seems to be empty",
+        implies={"requires_ids": True},
+        examples=("tool call has empty id",),
+    ),
+    ErrorPattern(
         concepts=("DUPLICATE RESULT", "RESULT ~ DUPLICATE"),
         rules=("dup-result", "id-reused-across-turns"),
         meaning="a call seems to have more than one result",

@@ -47,6 +47,10 @@ TRANSLATIONS: tuple[tuple[str, str], ...] = (
     ("invalid", r"\b(?:inválid\w+|invalide|ungültige?s?|non valid\w+)\b"),
     ("empty", r"\b(?:vací[oa]s?|vazi[oa]s?|vides?|leere?s?|vuot[oi])\b"),
     ("unknown", r"\b(?:desconocid\w+|desconhecid\w+|inconnue?s?|unbekannte?s?)\b"),
+    # --- Indonesian, Vietnamese, Turkish, Polish --------------------------------------------------
+    ("not found", r"\b(?:tidak ditemukan|không tìm thấy|bulunamadı|nie znaleziono)"),
+    ("missing", r"\b(?:tidak ada|hilang|thiếu|eksik|brakuje)\b"),
+    ("invalid", r"\b(?:tidak valid|không hợp lệ|geçersiz|nieprawidłow\w+)"),
     # --- Russian ----------------------------------------------------------------------------------
     ("tool call", r"вызов\w* инструмент\w*|вызов\w* функци\w*"),
     ("tool message", r"сообщени\w* (?:от )?инструмент\w*|ответ\w* инструмент\w*"),
@@ -80,7 +84,9 @@ TRANSLATIONS: tuple[tuple[str, str], ...] = (
 )
 """The English words, which may refer to a group of the expression, and the expression."""
 _COMPILED = tuple((english, re.compile(words)) for english, words in TRANSLATIONS)
-_FOREIGN = re.compile(r"[^\x00-\x7f]|\b(?:des?|del|con|com|mit|avec|un|una?|une|von|der|el|los)\b")
+_FOREIGN = re.compile(
+    r"[^\x00-\x7f]|\b(?:des?|del|con|com|mit|avec|un|una?|une|von|der|el|los|tidak)\b"
+)
 """Shows that a text may be in another language."""
 
 

@@ -122,7 +122,10 @@ ORDER_PHRASES = (
         ),
     ),
     ErrorPattern(
-        words=r"unknown variant .?function\b|\$\.function_call is invalid",
+        words=(
+            r"unknown variant .?function\b|function_call is deprecated"
+            r"|\$\.function_call is invalid"
+        ),
         rules=("legacy-function-call",),
         meaning="the deprecated role `function` is not supported",
         implies={"accepts_function_call": False},
@@ -140,7 +143,7 @@ ORDER_READINGS = (
             "ROLE ~ (INVALID|UNKNOWN|TYPE)",
             "UNSUPPORTED RESULT",
             "(UNKNOWN|INVALID) RESULT",
-            "RESULT UNSUPPORTED",
+            "RESULT (UNSUPPORTED|UNKNOWN)",
         ),
         rules=("wrong-role", "wrong-vocabulary"),
         meaning="a message seems to have a role that is not accepted for its content",
@@ -148,7 +151,13 @@ ORDER_READINGS = (
         examples=("Please use a valid role: user, model.",),
     ),
     ErrorPattern(
-        concepts=("(CALL|RESULT) ONLY ~ (USER|ASSISTANT)",),
+        concepts=(
+            "(CALL|RESULT) ONLY ~ (USER|ASSISTANT)",
+            "USER HAVE CALL",
+            "(USER|ASSISTANT) UNSUPPORTED (CALL|RESULT)",
+            "CALL_ID ONLY RESULT",
+            "ONLY (USER|ASSISTANT) ~ (CALL|RESULT)",
+        ),
         rules=("wrong-role", "wrong-vocabulary"),
         meaning="a call is in a user message, or a result is in an assistant message",
         implies={"rejects_orphan_results": True, "rejects_missing_results": True},
@@ -164,6 +173,7 @@ ORDER_READINGS = (
     ErrorPattern(
         concepts=(
             "FIRST & USER",
+            "MESSAGE (FIRST|PREFIX) ASSISTANT",
             "PREFIX USER",
             "(NO|MISSING) USER",
             "USER (REQUIRED|MISSING)",

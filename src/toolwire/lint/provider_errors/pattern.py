@@ -51,12 +51,16 @@ class ErrorPattern(Struct, frozen=True, kw_only=True):
         )
 
     def overlaps(self, concepts: str) -> int:
-        """The number of concepts of the row that a text has in any order; 0 unless it has all."""
-        tokens = set(concepts.split())
-        sequences = map(_read_alternatives, self.concepts)
-        return max(
-            (len(steps) for steps in sequences if all(step & tokens for step in steps)), default=0
+        """The number of concepts of the row that a text has in the order of the row, however far
+        from each other; 0 unless it has all.
+        """
+        found = (
+            sequence.count(" ") + 1
+            for pattern in self.concepts
+            for sequence in [pattern.replace(" ~ ", " ").replace(" & ", " ")]
+            if _compile_distant(pattern).search(concepts)
         )
+        return max(found, default=0)
 
 
 def matches(pattern: str, forms: tuple[str, ...]) -> bool:
@@ -76,6 +80,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 _FEW = " (?:[A-Z_]+ ){0,4}?"
 _SOME = " (?:[A-Z_]+ ){0,6}?"
+_ANY = " (?:[A-Z_.]+ +){0,10}?"
 
 
 @cache
@@ -89,7 +94,8 @@ def _compile_concepts(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 
 @cache
-def _read_alternatives(pattern: str) -> tuple[frozenset[str], ...]:
-    """The steps of a pattern of concepts, each one as the tokens that it allows."""
-    steps = re.findall(r"\([^)]*\)|[A-Z_]+", pattern)
-    return tuple(frozenset(re.findall("[A-Z_]+", step)) for step in steps)
+def _compile_distant(pattern: str) -> re.Pattern[str]:
+    """A pattern of concepts as an expression for tokens with any others between them."""
+    parts = pattern.replace("(", "(?:").replace(" ~ ", " ").split(" & ")
+    orders = (" ".join(order).replace(" ", _ANY) for order in permutations(parts))
+    return re.compile(f"(?<![A-Z_])(?:{'|'.join(orders)})(?![A-Z_])")

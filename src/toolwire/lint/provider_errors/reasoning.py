@@ -26,18 +26,7 @@ REASONING_PHRASES = (
     ),
 )
 
-REASONING_READINGS = (
-    ErrorPattern(
-        concepts=(
-            "REASONING ONLY",
-            "REASONING_CONTENT & UNSUPPORTED",
-            "(PLACE|MESSAGE|ITEM|CONTENT) & UNSUPPORTED & (REASONING|THINKING)",
-        ),
-        rules=("signature-foreign", "field-refused", "wrong-vocabulary"),
-        meaning="the provider seems to have no field for the reasoning that other servers send",
-        refuses_reasoning=True,
-        examples=("'messages.2' : property 'reasoning' is unsupported, did you mean 'role'?",),
-    ),
+SIGNATURE_READINGS = (
     ErrorPattern(
         concepts=("SIGNATURE & (MISSING|HAVE|REQUIRED)",),
         rules=("signature-missing", "signature-foreign", "calls-split"),
@@ -68,6 +57,21 @@ REASONING_READINGS = (
             ),
             "The encrypted content gAAA...Rg== could not be verified.",
         ),
+    ),
+)
+"""Rows that are tried before pairs: a call that lacks its signature is there."""
+
+REASONING_READINGS = (
+    ErrorPattern(
+        concepts=(
+            "REASONING ONLY",
+            "REASONING_CONTENT & UNSUPPORTED",
+            "(PLACE|MESSAGE|ITEM|CONTENT) & UNSUPPORTED & (REASONING|THINKING)",
+        ),
+        rules=("signature-foreign", "field-refused", "wrong-vocabulary"),
+        meaning="the provider seems to have no field for the reasoning that other servers send",
+        refuses_reasoning=True,
+        examples=("'messages.2' : property 'reasoning' is unsupported, did you mean 'role'?",),
     ),
     ErrorPattern(
         concepts=("REASONING_CONTENT & (MISSING|REQUIRED|HAVE|EMPTY|BACK)",),
@@ -119,7 +123,9 @@ REASONING_READINGS = (
     ErrorPattern(
         concepts=(
             "(EXPECTED|HAVE|MISSING|REQUIRED|FIRST|PREFIX) ~ THINKING",
-            "THINKING ~ (MISSING|REQUIRED|BACK)",
+            "THINKING ~ (MISSING|REQUIRED|BACK|NOT_FOUND)",
+            "THINKING HAVE",
+            "NO THINKING",
         ),
         rules=("thinking-missing", "reasoning-content-missing", "signature-foreign"),
         meaning="a turn with calls seems to be without its thinking block",

@@ -14,6 +14,12 @@ SUBJECT_READINGS = (
         examples=("please check the tool calls and the tool responses",),
     ),
     ErrorPattern(
+        concepts=("CALL & (INVALID|FORMAT|BROKEN)",),
+        rules=(*BROKEN_ARGUMENT_RULES, "text-tool-call", "wrong-vocabulary"),
+        meaning="a call seems not to be valid",
+        examples=("Tool call ['search'] is not valid",),
+    ),
+    ErrorPattern(
         concepts=("CALL & ARGUMENTS",),
         rules=BROKEN_ARGUMENT_RULES,
         meaning="the error names the arguments of a call, and does not say what is wrong with them",

@@ -17,11 +17,8 @@ _STEP = r"(?:messages?|contents?|parts|input)(?:\.|\[| -> )(?:\d+|[nmx*](?![a-z]
 THINGS: tuple[tuple[str, str], ...] = (
     # --- what says nothing: values, and the envelope of an error ----------------------------------
     ("", r"[\w.]{1,40}-(?:[\w.]{1,40}-){0,6}(?:thinking|reasoning)(?:-[\w.]{1,40}){0,6}"),
-    (
-        "",
-        r"(?:call|toolu|tooluse|fc|rs|ws|msg|req|resp|chatcmpl|adk"
-        r"|run)[_-][\w-]{0,80}\d[\w-]{0,80}",
-    ),
+    ("", r"(?:rs|ws|msg|req|resp|chatcmpl|adk|run)[_-][\w-]{0,80}\d[\w-]{0,80}"),
+    ("value", r"(?:call|toolu|tooluse|fc)[_-][\w-]{0,80}\d[\w-]{0,80}"),
     (
         "",
         r"invalid request(?: error| body| message order)?|bad request(?: error| exception)?"
@@ -43,14 +40,30 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|finish[ _]?reason:? ?(?:stop|length|tool ?use|tool_calls)"
         r"|none ?type object has no attribute \w+|\(reading \w+\)|args: ?\{\}",
     ),
+    (
+        "",
+        r"unknown errors?|at least one message|(?:conversation|history) must have"
+        r"|(?:messages|conversation|history|prompt)(?: list| array)?:? (?:must |cannot |can not "
+        r"|should )?"
+        r"(?:not )?(?:be )?(?:an? )?(?:non-?)?empty(?: list| array)?",
+    ),
     # --- what is not a call of a model ------------------------------------------------------------
     (
         "",
         r"(?:jwt|webhook|hmac|token|request|commit|package|certificate|code) signatures?"
         r"|signatures? (?:for|of) (?:an? |the )?(?:webhook|token|request|jwt|package|commit)"
         r"|roles? (?:postgres|root|admin\w*|[\w-]{1,40} does not exist)|function \w+\(\w{0,40}\)"
+        r"|(?:positional|keyword) arguments?|type ?error: \w+\(\)"
+        r"|argument of type \w+ is not assignable"
+        r"|roles? \S+ is not permitted to|signature we calculated|signature (?:you provided"
+        r"|expired)"
+        r"|signature does not match(?=:| the request)|schema validation error"
+        r"|sh: \d+: \S+ not found|cannot find (?:module|name) \S+|tool binary|slash command:? \w+"
+        r"|plugin tool|property \w+ does not exist on type \w+|function call (?:argument count"
+        r"|param\w+ #)"
         r"|schema validation failed for \S{1,80}\.(?:json|ya?ml|toml)"
-        r"|command not found|no such file(?: or directory)?|(?:file|path|directory) not found"
+        r"|wrong type argument|command not found|no such file(?: or directory)?|(?:file|path"
+        r"|directory) not found"
         r"|enoent",
     ),
     (
@@ -85,11 +98,14 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|(?:expected|unexpected) .{1,12} (?:after \w+ value )?in json",
     ),
     # --- calls, results, and their ids ------------------------------------------------------------
+    ("", r"tool_calls?_(?:total|limit|used|count|max\w*)|max_tool_calls?"),
+    ("STREAM_INDEX", r"tool call (?:delta )?ind(?:ex|ices)"),
     (
         "STREAMED",
         r"(?:stream|response|output) (?:was )?(?:ended|closed|stopped|cut|interrupted|terminated)"
         r".{0,30} tool call|while generating a tool call|incomplete tool ?call"
-        r"|tool call (?:start|args|end|chunk|delta|fragment)s?|tool input (?:delta|part|start|end)"
+        r"|tool_call_(?:start|args|end)s?|tool call (?:start|args|end) events?"
+        r"|tool call (?:chunk|delta|fragment)s?|tool input (?:delta|part|start|end)"
         r"|input json delta|content block (?:start|delta|stop)",
     ),
     (
@@ -99,6 +115,14 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|empty_)[a-z]{1,40}(?:_[a-z]{1,40}){0,6}_tool_(?:use|result)(?:_\w+)?"
         r"|(?:web search|web fetch|code execution|mcp|tool search) tool (?:use|result)",
     ),
+    ("COUNT RESULT", r"(?:number|count) of (?:results|responses|outputs)"),
+    ("COUNT CALL", r"(?:number|count) of calls"),
+    (
+        "RESULT",
+        r"(?:results?|outputs?|responses?) (?:of|from) (?:an? |the |each |every |this )?"
+        r"(?:tool|function)(?: (?:call|use))?",
+    ),
+    ("RESULT TYPE", r"tool (?:results?|outputs?|responses?) (?:content )?(?:types?|shape)"),
     (
         "RESULT",
         r"tool (?:call )?(?:results?|responses?|outputs?|messages?|returns?)"
@@ -117,17 +141,23 @@ THINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         "ARGUMENTS INVALID",
-        r"tool (?:input )?validation failed|without value for required parameter",
+        r"tool (?:input )?validation failed|arguments? validation (?:error|failed)"
+        r"|without value for required parameter",
     ),
+    ("UNKNOWN TOOL", r"tool definitions? (?:was |is )?(?:not found|missing|unknown)"),
+    ("SCHEMA", r"tool (?:input|output|parameters?) schemas?"),
     (
         "ARGUMENTS",
         r"(?:tool calls?|tool use)\.(?:\w+\.)?input|tool inputs?|(?:function )?arguments?|args"
-        r"|(?:parameters|input) for (?:the )?(?:tool|function)|parameter issues?|argum\w*"
-        r"|tool call function arg\w*|(?:工具|函数|调用)参数",
+        r"|(?:parameters for|(?:inputs?|arguments) (?:for|of|to)) (?:an? |the |this )?(?:tool"
+        r"|function)"
+        r"(?: (?:call|use))?|parameter issues?|argum\w*"
+        r"|tool call (?:function )?(?:arg\w*|param\w*|input)|(?:工具|函数|调用)参数",
     ),
+    ("CALL EMPTY", r"tool_calls ?= ?(?:none|null)"),
     (
         "CALL",
-        r"tool (?:calls?|uses?|used|invocations?|(?:execution )?requests?)"
+        r"tool (?:calls?|uses?|used|usages?|invocations?|(?:execution )?requests?)"
         r"(?: (?:parts?|blocks?|turns?|events?))?"
         r"|function calls?(?: (?:parts?|blocks?|turns?|events?))?|custom tool calls?"
         r"|工具调用|函数调用"
@@ -157,6 +187,7 @@ THINGS: tuple[tuple[str, str], ...] = (
     ),
     ("TOOLS", r"tools(?: field| param\w*| list)?=?|tool ?config"),
     ("TOOL", r"tool|functions?|工具|函数"),
+    ("DESCRIPTION", r"descriptions?"),
     ("ID", r"ids?|identifiers?"),
     ("NAME", r"names?|名称?"),
     # --- reasoning --------------------------------------------------------------------------------
@@ -171,10 +202,15 @@ THINGS: tuple[tuple[str, str], ...] = (
     ("STORED", r"persisted|store(?:d)?|previous response(?: id)?"),
     ("ITEM", r"item"),
     # --- messages ---------------------------------------------------------------------------------
-    ("FOREIGN", r"untagged enum(?! ?response)|(?:core|ui|model) message\[\]|determine type"),
+    (
+        "FOREIGN",
+        r"invalid union|path: \[ ?type ?\]"
+        r"|untagged enum(?! ?response| ?tool ?choice)|(?:core|ui|model) message\[\]|determine type",
+    ),
+    ("CONTENT EMPTY", r"content ?= ?(?:none|null)"),
     ("CONTENT TYPE", r"content types?"),
     ("KIND", r"(?:message|content|item|block|part)s?\.? ?(?:with )?types?|with type|input tag"),
-    ("ROLE INVALID", r"key error: (?:tool|function)|unexpected role:? tool(?! after)"),
+    ("ROLE INVALID", r"key error: (?:tool|function)(?!\w)|unexpected role:? tool(?! after)"),
     ("ROLE", r"roles?(?: role enum\.)?(?! ?(?:assignment|arn|based))|角色"),
     ("SYSTEM", r"system(?!\.)(?: (?:messages?|role|prompt|instruction))?|developer"),
     ("USER", r"(?:user|human)(?: (?:messages?|turns?|role|query|content|prompt))?"),
@@ -189,7 +225,7 @@ THINGS: tuple[tuple[str, str], ...] = (
     (
         "GENERATED",
         r"(?:model|llm) (?:output|response|generat\w*|produced|wrote|tried|did)|response generated"
-        r"|in (?:the )?(?:\w+ )?(?:response|output|answer)|start token"
+        r"|(?:in|from) (?:the )?(?:\w+ )?(?:response|output|answer)|start token"
         r"|(?:llm|model|assistant) (?:failed|returned|emitted|requested|attempted)",
     ),
     ("result", r"results?|responses?|outputs|repl(?:y|ies)|answers?"),

@@ -40,7 +40,10 @@ UNRELATED_ERRORS = (
             r"|history) (?:is )?too long"
             r"|exceeds? (?:the )?maximum (?:allowed )?tokens"
         ),
-        weak_pattern=r"exceeds? (?:the )?maximum (?:allowed )?size",
+        weak_pattern=(
+            r"exceeds? (?:the )?maximum (?:allowed )?size"
+            r"|tool (?:results?|outputs?) (?:is |are |was )?(?:too (?:large|long|big)|exceed)"
+        ),
         command="toolwire cut FILE --tokens TOKENS",
     ),
     UnrelatedError(
@@ -181,7 +184,9 @@ UNRELATED_ERRORS = (
             r"|unrecognized request argument|reasoning[ _.]?effort|temperature|top_p"
             r"|max_(?:completion_|output_)?tokens"
             r"|invalid (?:chat setting|api parameter|thinking)|api 调用参数有误|参数非法"
-            r"|invalid messages: empty array|invalid message role: system"
+            r"|invalid messages: empty array|at least one message|(?:messages|conversation|history)"
+            r"(?: list| array)? (?:must |cannot |can not "
+            r"|should )(?:not )?be (?:an? )?(?:non-?)?empty|invalid message role: system"
             r"|extra (?:inputs|fields) (?:are )?not permitted|cannot find field"
             r"|is not a valid field"
             r"|unknown field|missing (?:\w+ ){0,3}required parameters|missing x-|messages must be"
@@ -198,9 +203,15 @@ UNRELATED_ERRORS = (
     UnrelatedError(
         "tool-run",
         "a tool ran and failed, or was not allowed to run; the call itself is in order",
-        pattern=r"(?:user|human) (?:has )?(?:rejected|denied|declined|cancel\w*|skipped)",
+        pattern=(
+            r"tool use was rejected"
+            r"|(?:user|human) (?:has )?(?:rejected|denied|declined|cancel\w*|skipped)"
+        ),
         weak_pattern=(
-            r"tool execution|(?:execut|runn|invok|call)(?:e|ing|ed) (?:the )?(?:tool|function)\b"
+            r"tool execution|tool call (?:\S{1,40} )?(?:failed(?! valid)|aborted|blocked|cancel"
+            r"|denied)"
+            r"|tool calls? (?:is |are )?not (?:allowed|permitted)|(?:execut|runn|invok|call)(?:e"
+            r"|ing|ed) (?:the )?(?:tool|function)\b"
             r"|(?:reject|den|declin|cancel)\w* (?:the |this |a )?tool|permission to use"
             r"|command not found|no such file|enoent"
         ),
