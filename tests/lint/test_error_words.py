@@ -63,7 +63,7 @@ SENTENCES = {
     "history-starts-with-call": ("conversation must begin with a user turn",),
     "trailing-assistant": ("The final message has to be from the user",),
     "late-system-message": ("system message must come first",),
-    "wrong-role": ('unknown message role "tool"',),
+    "wrong-vocabulary": ('unknown message role "tool"',),
     "reasoning-content-missing": ("Missing reasoning_content in assistant message 4",),
     "signature-foreign": (
         "Bad thought signature",
@@ -142,3 +142,27 @@ def test_words_say_more_about_the_kind_than_a_status(text: str, kind: str) -> No
 def test_a_contraction_means_the_same_as_its_words(word: str) -> None:
     text = f"tool_call_id call_1 {word} match any call"
     assert explain(text) == explain("tool_call_id call_1 does not match any call")
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        (
+            "After a tool call without a result was compacted away, my agent says: {'error':"
+            " {'message': \"Invalid 'input[1].name': string does not match pattern.\"}}",
+            "name-bad-charset",
+        ),
+        (
+            "The history has tool results and calls. We get `The toolConfig field must be defined"
+            " when using toolUse and toolResult content blocks` from Bedrock.",
+            "tools-undefined",
+        ),
+        (
+            "messages.3.content.1.thinking.cache_control: Extra inputs are not permitted",
+            "field-refused",
+        ),
+        ("`input[4]` missing required field `summary`", "item-shape"),
+    ],
+)
+def test_the_message_of_the_provider_outranks_the_words_around_it(text: str, rule: str) -> None:
+    assert explain(text)[0].name == rule

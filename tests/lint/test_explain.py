@@ -305,7 +305,7 @@ REFUSALS = (
     ),
     (
         'messages: roles must alternate between "user" and "assistant", but found multiple "user" roles in a row',
-        "results-split",
+        "same-role-twice",
     ),
     ("Output of tool call should be 'Input text'", "output-not-string"),
 )

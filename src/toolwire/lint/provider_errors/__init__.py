@@ -39,6 +39,7 @@ from toolwire.lint.provider_errors.definitions import (
 from toolwire.lint.provider_errors.ids import ID_PHRASES, ID_READINGS, MISSING_ID_READINGS
 from toolwire.lint.provider_errors.order import ORDER_PHRASES, ORDER_READINGS
 from toolwire.lint.provider_errors.pairs import PAIR_PHRASES, PAIR_READINGS
+from toolwire.lint.provider_errors.paths import PATH_PHRASES
 from toolwire.lint.provider_errors.pattern import ErrorPattern, matches
 from toolwire.lint.provider_errors.providers import PROVIDER_PATTERNS
 from toolwire.lint.provider_errors.reasoning import (
@@ -49,6 +50,7 @@ from toolwire.lint.provider_errors.reasoning import (
 from toolwire.lint.provider_errors.subjects import LAST_GUESS, SUBJECT_READINGS
 from toolwire.lint.provider_errors.text import (
     References,
+    provider_message,
     read_references,
     searchable_forms,
     split_compounds,
@@ -80,6 +82,7 @@ __all__ = (
 ERROR_CLASSES: dict[str, tuple[ErrorPattern, ...]] = {
     "Calls and results": (*PAIR_PHRASES, *PAIR_READINGS),
     "Roles and order": (*ORDER_PHRASES, *ORDER_READINGS),
+    "Places of the request": PATH_PHRASES,
     "Ids": (*ID_PHRASES, *ID_READINGS, *MISSING_ID_READINGS),
     "Reasoning and signatures": (*REASONING_PHRASES, *SIGNATURE_READINGS, *REASONING_READINGS),
     "Arguments": (*ARGUMENT_PHRASES, *ARGUMENT_READINGS, *BROKEN_CALL_READINGS),
@@ -98,6 +101,7 @@ ERROR_CLASSES: dict[str, tuple[ErrorPattern, ...]] = {
     ),
 }
 PHRASES = (
+    *PATH_PHRASES,
     *PAIR_PHRASES,
     *ORDER_PHRASES,
     *ID_PHRASES,
@@ -140,22 +144,38 @@ class ErrorMatch(Struct, frozen=True):
 
 
 def match_error(text: str) -> ErrorMatch:
-    """The rows that a text matches, in order; else its kind, if it is not about tool calls."""
-    forms = searchable_forms(text)
-    concepts = read_concepts(searchable_forms(split_compounds(text))[0])
+    """The rows that a text matches, in order; else its kind, if it is not about tool calls.
 
-    def match(*tables: tuple[ErrorPattern, ...]) -> tuple[ErrorPattern, ...]:
-        """The rows of the first table that has any."""
-        found = (tuple(row for row in table if row.matches(forms, concepts)) for table in tables)
-        return next(filter(None, found), ())
-
-    patterns = match(PHRASES, READINGS)
+    The message of the provider comes first: people describe what they did around it.
+    """
+    message = provider_message(text)
+    if message:
+        forms, concepts = _read(message)
+        tables = (PHRASES, READINGS, *(() if match_certain(forms) else (WEAK_READINGS,)))
+        patterns = _match(forms, concepts, *tables)
+        if patterns:
+            return ErrorMatch(patterns)
+    forms, concepts = _read(text)
+    patterns = _match(forms, concepts, PHRASES, READINGS)
     if not patterns and match_certain(forms) is None:
-        patterns = match(WEAK_READINGS, SUBJECT_READINGS)
+        patterns = _match(forms, concepts, WEAK_READINGS, SUBJECT_READINGS)
     unrelated = None if patterns else match_unrelated(forms)
     if not patterns and unrelated is None:
         patterns = _guess_patterns(concepts)
     return ErrorMatch(patterns, unrelated)
+
+
+def _read(text: str) -> tuple[tuple[str, ...], str]:
+    """The searchable forms of a text, and its concepts."""
+    return searchable_forms(text), read_concepts(searchable_forms(split_compounds(text))[0])
+
+
+def _match(
+    forms: tuple[str, ...], concepts: str, *tables: tuple[ErrorPattern, ...]
+) -> tuple[ErrorPattern, ...]:
+    """The rows of the first table that has any."""
+    found = (tuple(row for row in table if row.matches(forms, concepts)) for table in tables)
+    return next(filter(None, found), ())
 
 
 def _guess_patterns(concepts: str) -> tuple[ErrorPattern, ...]:

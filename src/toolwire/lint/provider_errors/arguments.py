@@ -21,7 +21,10 @@ _ARGUMENT_TYPE_RULES = (
 
 ARGUMENT_PHRASES = (
     ErrorPattern(
-        words=r"item pairs from a mapping|function_call\.args \(|tooluse\.input in the request is",
+        words=(
+            r"item pairs from a mapping|can only concatenate str \(not dict\)"
+            r"|function_call\.args \(|tooluse\.input in the request is"
+        ),
         rules=_ARGUMENT_TYPE_RULES,
         meaning="the arguments of a call do not have the required type",
         implies={"arguments_format": "object"},

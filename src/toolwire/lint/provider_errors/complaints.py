@@ -61,8 +61,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         rf"(?:expect\w*|{_MUST} be|needs? to be|got|received|into|as|not|input should be)(?: an?)?"
         rf"(?: instance of)?(?: (?:valid|one of|type|plain|either))*(?: an?)? {_TYPE}"
         r"|(?:invalid|wrong|incorrect) type|type (?:error|mismatch)|cannot unmarshal|from a mapping"
-        r"|of type (?:string|api\.)|not iterable|has no attribute|string indices|(?:must|should"
-        r"|has to) be text"
+        r"|of type (?:string|api\.)|is of type \w+ but should be|not iterable|has no attribute"
+        r"|string indices|(?:must|should|has to) be text"
         r"|to be a string|\| ?items|类型错误|(?:不是|必须是|应为)(?:数组|字符串|对象|列表)",
     ),
     (

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from toolwire.lint.provider_errors.complaints import COMPLAINTS
 from toolwire.lint.provider_errors.languages import translate_words
@@ -20,7 +21,8 @@ _BOUNDS = ((r"\w*", r"\w{0,40}"), (r"\w+", r"\w{1,40}"), (r"\d+", r"\d{1,9}"))
 """So that no text takes long."""
 
 
-def _compile() -> re.Pattern[str]:
+@cache  # on first use: compiling takes longer than importing the package
+def _lexicon() -> re.Pattern[str]:
     """One expression for all rows; the name of the group that fits is the number of the row."""
     groups = []
     for n, (_, words) in enumerate(_LEXICON):
@@ -33,9 +35,6 @@ def _compile() -> re.Pattern[str]:
     return re.compile("|".join(groups))
 
 
-_WORDS = _compile()
-
-
 _CONTEXTS = {
     "result": ("RESULT", frozenset(("CALL", "CALL_ID", "SERVER", "value"))),
     "call": ("CALL", frozenset(("RESULT", "CALL_ID", "ARGUMENTS", "value"))),
@@ -46,7 +45,7 @@ _CONTEXTS = {
 
 def read_concepts(form: str) -> str:
     """The tokens of a searchable form in order, with a full stop at the end of each sentence."""
-    words = _WORDS.finditer(translate_words(form))
+    words = _lexicon().finditer(translate_words(form))
     tokens = (_LEXICON[int((word.lastgroup or "r0")[1:])][0] for word in words)
     sentences = " ".join(token for token in tokens if token).split(".")
     return " . ".join(" ".join(_resolve(sentence.split())) for sentence in sentences).strip()
@@ -62,4 +61,4 @@ def _resolve(tokens: list[str]) -> Iterator[str]:
 
 def rate_words(form: str) -> int:
     """How well a searchable form consists of known words: long ones count more than their parts."""
-    return sum(len(word[0]) ** 2 for word in _WORDS.finditer(form))
+    return sum(len(word[0]) ** 2 for word in _lexicon().finditer(form))

@@ -221,9 +221,6 @@ CONTENT_READINGS = (
         ),
         rules=("wrong-vocabulary", "content-shape", "media-in-result"),
         meaning="a message, item or block seems to be in the format of another API",
-        examples=(
-            "Missing required parameter: 'messages[1].role'.",
-            "messages.65.content.1.tool_use.text: Extra inputs are not permitted",
-        ),
+        examples=("Missing required parameter: 'messages[1].role'.",),
     ),
 )

@@ -7,6 +7,7 @@ words that matter for an error about calls are listed; the order of the words st
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _TOOL = r"herramientas?|ferramentas?|outils?|werkzeuge?s?|strument[oi]"
 _MESSAGE = r"mensajes?|mensage(?:m|ns)|nachricht(?:en)?|messaggi?o?"
@@ -83,16 +84,20 @@ TRANSLATIONS: tuple[tuple[str, str], ...] = (
     ("required", r"必須|필수"),
 )
 """The English words, which may refer to a group of the expression, and the expression."""
-_COMPILED = tuple((english, re.compile(words)) for english, words in TRANSLATIONS)
 _FOREIGN = re.compile(
     r"[^\x00-\x7f]|\b(?:des?|del|con|com|mit|avec|un|una?|une|von|der|el|los|tidak)\b"
 )
 """Shows that a text may be in another language."""
 
 
+@cache
+def _translations() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((f" {english} ", re.compile(words)) for english, words in TRANSLATIONS)
+
+
 def translate_words(form: str) -> str:
     """A searchable form with English words instead of those of other languages."""
     if _FOREIGN.search(form):
-        for english, words in _COMPILED:
-            form = words.sub(f" {english} ", form)
+        for english, words in _translations():
+            form = words.sub(english, form)
     return form

@@ -18,6 +18,13 @@ ORDER_PHRASES = (
         ),
     ),
     ErrorPattern(
+        words="only messages with role assistant can have|user messages cannot contain tool uses",
+        rules=("wrong-role", "wrong-vocabulary"),
+        meaning="a message of the user, or of a tool, contains a call",
+        implies={"rejects_missing_results": True},
+        examples=("User messages cannot contain tool uses. Please remove the tool uses.",),
+    ),
+    ErrorPattern(
         words="function call turns? comes? immediately after",
         rules=("history-starts-with-call", "calls-split", "result-separated", "result-with-extra"),
         meaning="calls are not in the position that this provider requires",
@@ -83,12 +90,12 @@ ORDER_PHRASES = (
     ErrorPattern(
         words="must alternate|roles? in a row",
         rules=(
+            "same-role-twice",
             "results-split",
             "calls-split",
             "user-after-tool",
             "result-separated",
             "history-starts-with-call",
-            "same-role-twice",
         ),
         meaning="two messages in a row have the same role",
         implies={"rejects_same_role_twice": True},
@@ -110,10 +117,10 @@ ORDER_PHRASES = (
         words=(
             r"invalid value: (?:tool|function)\w{0,20}\. (?:supported values|value must)|"
             "unsupported role:? tool|role: input should be system, user or assistant|"
-            "allowed roles are"
+            "allowed roles are|please use a valid role"
         ),
         rules=("wrong-vocabulary", "wrong-role"),
-        meaning="this API has no role `tool`: the messages are in the format of another API",
+        meaning="this API does not know a role: the messages are in the format of another API",
         examples=(
             (
                 "Invalid value: 'tool'. Supported values are: 'assistant', 'system',"
@@ -137,6 +144,13 @@ ORDER_PHRASES = (
 
 ORDER_READINGS = (
     ErrorPattern(
+        concepts=("(USER|ASSISTANT) UNSUPPORTED (CALL|RESULT)",),
+        rules=("wrong-role", "wrong-vocabulary"),
+        meaning="a message of this role cannot contain a call, or a result",
+        implies={"rejects_orphan_results": True},
+        examples=("Assistant message does not support ToolResult",),
+    ),
+    ErrorPattern(
         concepts=(
             "ROLE & (UNSUPPORTED|VALUES)",
             "(UNKNOWN|INVALID) ROLE",
@@ -145,10 +159,10 @@ ORDER_READINGS = (
             "(UNKNOWN|INVALID) RESULT",
             "RESULT (UNSUPPORTED|UNKNOWN)",
         ),
-        rules=("wrong-role", "wrong-vocabulary"),
-        meaning="a message seems to have a role that is not accepted for its content",
+        rules=("wrong-vocabulary", "wrong-role"),
+        meaning="a message seems to have a role that is not known",
         implies={"rejects_orphan_results": True},
-        examples=("Please use a valid role: user, model.",),
+        examples=("unknown message role: tool",),
     ),
     ErrorPattern(
         concepts=(

@@ -25,6 +25,15 @@ ORPHAN_RULES = (
 
 PAIR_PHRASES = (
     ErrorPattern(
+        words="tool_use ids were found without.{0,80}(?:srvtoolu|mcptoolu)_",
+        rules=("server-tool-as-client", "server-tool-unpaired", "missing-result"),
+        meaning="a call that the provider ran is sent as a call of the client",
+        implies={"rejects_missing_results": True},
+        examples=(
+            "`tool_use` ids were found without `tool_result` blocks immediately after: srvtoolu_1",
+        ),
+    ),
+    ErrorPattern(
         words="not found in tool_calls of previous message",
         rules=("id-is-result-content", "id-foreign", *ORPHAN_RULES),
         meaning="a result names a call that is not in the message before it",

@@ -35,7 +35,7 @@ SUBJECT_READINGS = (
     ),
     ErrorPattern(
         concepts=("ROLE",),
-        rules=("wrong-role", "wrong-vocabulary", "same-role-twice"),
+        rules=("wrong-vocabulary", "wrong-role", "same-role-twice"),
         meaning="the error names a role, and does not say what is wrong with it",
         examples=("check the role of each message",),
     ),

@@ -64,6 +64,16 @@ _COMPOUND = re.compile(
     r"|(?<=tool_result)(?=[a-rt-z])"
 )
 """Where one word ends inside a name in code, or where marks around a name were lost."""
+_MESSAGE_FIELD = re.compile(
+    r"\b(?:message|msg|detail)[\"']?\s*[:=]\s*b?[\"']([^{]{20,2000}?)(?:[\"']\s*[,}\])]|$)"
+)
+_PARAMETER_FIELD = re.compile(r"\bparam[\"']?\s*:\s*[\"']([\w.\[\]/]{1,200})[\"']")
+"""Fields of the JSON in which providers describe an error."""
+_QUOTATION = re.compile(r"`{1,3}([^`]{1,2000})`{1,3}")
+"""Code in the Markdown of a report."""
+_MIN_QUOTATION = 40
+"""Characters of a quoted error: the name of a field or a program is shorter."""
+_ELLIPSIS = re.compile(r"\.{3,}|…")
 _SPACES = re.compile(r"\s+")
 _QUOTES = re.compile("[\"'`´‘’“”]")
 _STEP = r"\.?\[[0-9]{1,9}\]|\.[0-9]{1,9}\b"
@@ -95,6 +105,22 @@ def unescape(text: str) -> str:
     text = _ESCAPED_QUOTE.sub(r"\1", unescape_html(normalize("NFKC", text[:_MAX_TEXT])))
     text = _ESCAPED_CODE.sub(lambda match: chr(int(match[1], 16)), text)
     return _ESCAPED_BREAK.sub(" ", text)
+
+
+def provider_message(text: str) -> str:
+    """The innermost message of the JSON in a text, with the parameter that it is about, or else the
+    first quotation in a report; empty if the text has neither.
+    """
+    quotations = [
+        code for code in _QUOTATION.findall(text[:_MAX_TEXT]) if len(code) >= _MIN_QUOTATION
+    ]
+    text = unescape(text)
+    messages = _MESSAGE_FIELD.findall(text) or quotations[:1]
+    if not messages:
+        return ""
+    parameter = _PARAMETER_FIELD.search(text)
+    message: str = messages[-1]
+    return f"{message} param: {parameter[1]}" if parameter else message
 
 
 def searchable_forms(text: str) -> tuple[str, ...]:
@@ -132,7 +158,7 @@ def split_compounds(text: str) -> str:
 
 def _to_line(text: str) -> str:
     """A text in lower case without quotes, escapes, line breaks and statements of a template."""
-    text = _CONTRACTION.sub(r"\1 not", unescape(text))
+    text = _CONTRACTION.sub(r"\1 not", _ELLIPSIS.sub("", unescape(text)))
     text = _SPACES.sub(" ", _QUOTES.sub("", text))
     return _TEMPLATE_STATEMENT.sub(" ", text).lower()
 
