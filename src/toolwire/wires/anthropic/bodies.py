@@ -27,7 +27,7 @@ from toolwire.wires.anthropic.settings import (
     write_tools,
 )
 from toolwire.wires.engine.answers import complete_answer, seed_from
-from toolwire.wires.engine.bodies import answer_message, build_conversation
+from toolwire.wires.engine.bodies import answer_message, build_conversation, list_in
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import (
     put_tools,
@@ -39,7 +39,6 @@ from toolwire.wires.engine.settings import (
 from toolwire.wires.engine.specs import (
     Outcome,
     keys,
-    list_in,
     patch_message,
     raise_unexpected,
     read_block,

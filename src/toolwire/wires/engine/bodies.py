@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
+from msgspec import UNSET
+
 from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
 from toolwire.conversation.parts import Message
 from toolwire.wires.engine.settings import SettingsRead
+from toolwire.wires.engine.specs import raise_unexpected
 
 
 def build_conversation(
@@ -54,6 +57,12 @@ def build_conversation(
 def unknown_fields(value: Object, path: JsonPath, known: Collection[str]) -> Iterator[JsonPath]:
     """The paths of the fields of an object that are not known; null counts as absent."""
     return ((*path, key) for key, item in value.items() if key not in known and item is not None)
+
+
+def list_in(wire: str, body: Object, field: str) -> list[JSON]:
+    """Return the list in a field of a body. Raises DecodeError if there is none."""
+    value = body.get(field, UNSET)
+    return value if isinstance(value, list) else raise_unexpected(wire, (field,), "a list", value)
 
 
 def answer_message(conversation: Conversation) -> Message:

@@ -286,12 +286,6 @@ def list_at(wire: str, body: JSON, path: JsonPath) -> list[JSON]:
     return value if isinstance(value, list) else raise_unexpected(wire, path, "a list", value)
 
 
-def list_in(wire: str, body: Object, field: str) -> list[JSON]:
-    """Return the list in a field of a body. Raises DecodeError if there is none."""
-    value = body.get(field, UNSET)
-    return value if isinstance(value, list) else raise_unexpected(wire, (field,), "a list", value)
-
-
 # --- patching bodies of the same wire -------------------------------------------------------------
 
 

@@ -9,10 +9,10 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Conversation, Format, Kind, Tool
 from toolwire.conversation.parts import Call, Message, Role
 from toolwire.wires.engine.answers import complete_answer, seed_from
-from toolwire.wires.engine.bodies import answer_message, build_conversation, unknown_fields
+from toolwire.wires.engine.bodies import answer_message, build_conversation, list_in, unknown_fields
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import put_tools, read_settings, write_settings
-from toolwire.wires.engine.specs import list_in, object_at, patch_message, raise_unexpected
+from toolwire.wires.engine.specs import object_at, patch_message, raise_unexpected
 from toolwire.wires.families.blocks.history import BlockHistory
 from toolwire.wires.families.contents.settings import finish_reason, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field, spellings

@@ -11,9 +11,10 @@ from msgspec import UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.model import Setting, Tool, Usage
+from toolwire.wires.engine.bodies import list_in
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec
-from toolwire.wires.engine.specs import count_at, list_in, require_object
+from toolwire.wires.engine.specs import count_at, require_object
 
 # --- tool definitions -----------------------------------------------------------------------------
 

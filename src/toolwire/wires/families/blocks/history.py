@@ -13,10 +13,11 @@ from msgspec import Struct, UnsetType
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Text
+from toolwire.wires.engine.bodies import list_in
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities, Place
 from toolwire.wires.engine.encode_context import Breakpoints, EncodeContext
 from toolwire.wires.engine.part_lowering import lower_part
-from toolwire.wires.engine.specs import OPAQUE, Block, list_in, patch_block, patch_message
+from toolwire.wires.engine.specs import OPAQUE, Block, patch_block, patch_message
 
 
 class PartWriter(Struct, frozen=True, eq=False, kw_only=True):

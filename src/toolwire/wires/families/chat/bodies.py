@@ -14,7 +14,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Conversation, Kind, Tool
 from toolwire.conversation.parts import Message, Source
 from toolwire.wires.engine.answers import AnswerFields, complete_answer, seed_from
-from toolwire.wires.engine.bodies import build_conversation
+from toolwire.wires.engine.bodies import build_conversation, list_in
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.part_lowering import keep_first_call
 from toolwire.wires.engine.settings import (
@@ -30,7 +30,6 @@ from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
     Outcome,
-    list_in,
     object_at,
     raise_unexpected,
     read_definition,
