@@ -16,8 +16,8 @@ from toolwire.conversation.id_map import ApprovalDecision
 from toolwire.conversation.ids import first_free, mint
 from toolwire.conversation.json import JSON, JsonPath, Object, dump, text_of
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.model import Conversation, Setting
-from toolwire.conversation.parts import Call, Message, Part, Result
+from toolwire.conversation.model import BodySource, Conversation, Setting
+from toolwire.conversation.parts import Call, Message, Part, Result, Source
 from toolwire.errors import DecodeError
 from toolwire.streaming.events import (
     Chunk,
@@ -279,10 +279,16 @@ class StreamWriter:
         message: Message | None = None,
     ) -> Object:
         """Write a response body without parts, from which the first and last events are built."""
-        message = message if message is not None else Message("assistant", (), stop)
-        body = write(Conversation((message,), (), self.settings, "", "response"), self.context)
+        if message is None:
+            message = Message("assistant", (), stop, source=_MADE_HERE)
+        answer = Conversation((message,), (), self.settings, "", "response", _NOT_READ)
+        body = write(answer, self.context)
         assert isinstance(body, dict)
         return body
+
+
+_MADE_HERE, _NOT_READ = Source(), BodySource()
+"""The sources of a message and a conversation that no caller made, so that nothing is checked."""
 
 
 class StreamSpec(Struct, frozen=True, eq=False):
