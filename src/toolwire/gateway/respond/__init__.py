@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing
 from time import perf_counter
 
 from toolwire.conversation.json import dump, parse_body
+from toolwire.gateway.client_apis.api import Operation
 from toolwire.gateway.errors import UpstreamFailed, raw_headers, report_headers
 from toolwire.gateway.forward import forward_turn, headers_for_client
 from toolwire.gateway.model_list import model_body, model_details, model_list, server_version
@@ -24,30 +26,23 @@ from toolwire.server.asgi import answer
 _JSON_HEADERS = raw_headers({"content-type": "application/json"})
 
 
-async def respond(request: GatewayRequest) -> None:
+def respond(request: GatewayRequest) -> Awaitable[None]:
     """Translate the response of the model and send it to the client.
 
     Raises:
         UpstreamFailed: the response cannot be read, and the client has got nothing yet.
         RequestRejected: there is no such stored response.
     """
-    match request.operation:
-        case "list_models" | "get_model" | "show_model" | "get_version":
-            await _respond_with_models(request)
-        case "get_response" | "delete_response" | "list_input_items":
-            await respond_with_stored(request)
-        case "count_tokens":
-            await _respond_with_token_count(request)
-        case "embed":
-            await _respond_unchanged(request)
-        case "compact" if request.translator.same_wire:
-            await _respond_unchanged(request)
-        case _ if request.tool_loop is not None:
-            await _respond_with_tool_loop(request, request.tool_loop)
-        case _ if request.record.stream:
-            await respond_with_stream(request, _response(request))
-        case _:
-            await _respond_with_whole(request)
+    operation = request.operation
+    if operation in _RESPOND:
+        return _RESPOND[operation](request)
+    if operation == "compact" and request.translator.same_wire:
+        return _respond_unchanged(request)
+    if request.tool_loop is not None:
+        return _respond_with_tool_loop(request, request.tool_loop)
+    if request.record.stream:
+        return respond_with_stream(request, _response(request))
+    return _respond_with_whole(request)
 
 
 def _response(request: GatewayRequest) -> Response:
@@ -83,11 +78,9 @@ async def _respond_with_whole(request: GatewayRequest) -> None:
     except UNREADABLE as error:
         raise unreadable_response(error, record.upstream) from None
     record.usage, record.finish_reason = translated.usage, translated.finish_reason
-    record.losses += tuple(map(str, translated.losses))
-    headers = {
-        **headers_for_client(response),
-        **report_headers(upstream_request, translated.losses),
-    }
+    if translated.losses:
+        record.losses += tuple(map(str, translated.losses))
+    headers = headers_for_client(response) | report_headers(upstream_request, translated.losses)
     fields = [*_JSON_HEADERS, *raw_headers(headers)] if headers else _JSON_HEADERS
     record.status, record.first_byte_at = 200, perf_counter()
     body = translated.body
@@ -165,3 +158,17 @@ async def _respond_with_tool_loop(request: GatewayRequest, loop: ToolLoop) -> No
     record.finish_reason = loop.finish_reason
     if record.stream:
         await writer.end(b"")
+
+
+_RESPOND: Mapping[Operation, Callable[[GatewayRequest], Awaitable[None]]] = {
+    "list_models": _respond_with_models,
+    "get_model": _respond_with_models,
+    "show_model": _respond_with_models,
+    "get_version": _respond_with_models,
+    "get_response": respond_with_stored,
+    "delete_response": respond_with_stored,
+    "list_input_items": respond_with_stored,
+    "count_tokens": _respond_with_token_count,
+    "embed": _respond_unchanged,
+}
+"""The operations whose response is no message of a model."""
