@@ -11,7 +11,7 @@ RUN python -m venv /opt/toolwire && /opt/toolwire/bin/pip install --no-cache-dir
 
 FROM python:3.13-slim
 COPY --from=build /opt/toolwire /opt/toolwire
-RUN useradd --system --uid 10001 --home-dir /nonexistent toolwire
+RUN useradd --uid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin toolwire
 ENV PATH=/opt/toolwire/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 USER 10001
 WORKDIR /config

@@ -317,7 +317,9 @@ def _demo_module() -> ModuleType:
     try:
         return import_module("toolwire.mock.demo_server")
     except ModuleNotFoundError as error:
-        raise UsageError(f"this needs {error.name}: pip install 'toolwire[server]'") from None
+        raise UsageError(
+            f"{DEMO}: needs the package {error.name}: run pip install 'toolwire[server]'"
+        ) from None
 
 
 def _demo_endpoint(wire: str, base_url: str) -> ModelEndpoint:
