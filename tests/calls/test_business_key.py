@@ -15,10 +15,12 @@ from postgres import fresh
 from toolwire.conversation.json import Object
 from toolwire.execution.call_key import business_key, fingerprint, key_of, tenant
 from toolwire.execution.executor import ToolExecutor
-from toolwire.execution.ledger.base import Ledger
+from toolwire.execution.ledger.base import CallKey, Claim, Ledger, LedgerUnavailable
 from toolwire.execution.ledger.memory import MemoryLedger
 from toolwire.execution.ledger.postgres.ledger import PostgresLedger
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
+from toolwire.execution.local_runner import LocalRunner
+from toolwire.execution.tool_call import ToolCall
 from toolwire.tools import NoEffect, RetryableToolError, ToolContext, ToolError, tool
 from toolwire.tools.errors import InvalidInput
 from toolwire.tools.runnable import OnCrash, Runnable
@@ -163,6 +165,86 @@ def test_a_failure_that_may_have_had_an_effect_is_replayed(
             await executor.run(pay, {"order": "7"}, call_id="c1")
             again = await executor.run(pay, {"order": "7"}, call_id="c2")
         assert (again.state, again.replayed_by_key, shop.payments) == ("failed", True, [])
+
+    asyncio.run(main())
+
+
+class SlowShop:
+    """Payments that end when the test says so."""
+
+    def __init__(self) -> None:
+        self.started, self.go_on = asyncio.Event(), asyncio.Event()
+        self.payments: list[str] = []
+
+    async def pay(self, order: str) -> int:
+        """Pay an order.
+
+        Args:
+            order: the order number.
+        """
+        self.payments.append(order)
+        self.started.set()
+        await self.go_on.wait()
+        return len(self.payments)
+
+
+def test_an_id_that_another_process_runs_is_waited_for(tmp_path: Path) -> None:
+    async def main() -> None:
+        shop = SlowShop()
+        pay = tool(id=PAY, key=["order"])(shop.pay).runnable
+        first, second = (ToolExecutor(SqliteLedger(tmp_path / "calls.db")) for _ in range(2))
+        async with first, second:
+            running = asyncio.create_task(first.run(pay, {"order": "7"}, call_id="c1"))
+            await shop.started.wait()
+            call = ToolCall(tool=pay, input={"order": "7"}, call_id="c1", wait=0.0)
+            at_once = await second.execute(call)
+            waiting = asyncio.create_task(second.run(pay, {"order": "7"}, call_id="c1"))
+            await asyncio.sleep(0.05)
+            shop.go_on.set()
+            results = [await running, await waiting]
+        assert (at_once.state, at_once.outcome, shop.payments) == ("running", None, ["7"])
+        assert [(one.value, one.replayed) for one in results] == [(1, False), (1, True)]
+
+    asyncio.run(main())
+
+
+def test_a_call_without_a_free_slot_leaves_its_id_and_its_key_free() -> None:
+    async def main() -> None:
+        shop = SlowShop()
+        pay = tool(id=PAY, key=["order"], concurrency=1)(shop.pay).runnable
+        async with ToolExecutor(MemoryLedger(), runner=LocalRunner(slot_timeout=0.01)) as executor:
+            running = asyncio.create_task(executor.run(pay, {"order": "7"}, call_id="c1"))
+            await shop.started.wait()
+            refused = await executor.run(pay, {"order": "8"}, call_id="c2")
+            shop.go_on.set()
+            await running
+            paid = await executor.run(pay, {"order": "8"}, call_id="c2")
+        assert refused.outcome is not None and refused.outcome.failure is not None
+        assert refused.outcome.failure.can_retry and refused.outcome.failure.kind == "busy"
+        assert (paid.state, paid.replayed, shop.payments) == ("done", False, ["7", "8"])
+
+    asyncio.run(main())
+
+
+class UnreadableLedger(MemoryLedger):
+    """A ledger that can be opened, and not used."""
+
+    async def claim(
+        self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes
+    ) -> Claim:
+        raise LedgerUnavailable("no connection")
+
+
+def test_nothing_is_paid_if_the_id_cannot_be_claimed(tmp_path: Path) -> None:
+    async def main() -> None:
+        shop = Shop()
+        async with ToolExecutor(UnreadableLedger()) as executor:
+            unavailable = await executor.run(shop.tool(), {"order": "7"}, call_id="c1")
+        async with ToolExecutor(SqliteLedger(tmp_path / "calls.db")) as executor:
+            old_id = "01810000-0000-7000-8000-000000000000"
+            too_old = await executor.run(shop.tool(), {"order": "7"}, call_id=old_id)
+        assert (unavailable.state, too_old.state) == ("unavailable", "too-old")
+        assert shop.payments == []
 
     asyncio.run(main())
 

@@ -13,7 +13,7 @@ from runnables import CountingBody, runnable, tool_call
 from toolwire.conversation.json import Object
 from toolwire.execution.call_key import fingerprint, key_of
 from toolwire.execution.executor import ToolExecutor
-from toolwire.execution.ledger.base import CallKey, Claim, LedgerUnavailable, Outcome, Record
+from toolwire.execution.ledger.base import CallKey, Claim, LedgerUnavailable, Outcome, Record, Sweep
 from toolwire.execution.ledger.memory import MemoryLedger
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.tools.errors import NoEffect, RetryableToolError, ToolDefinitionError, ToolError
@@ -107,6 +107,7 @@ class Failing(MemoryLedger):
     def __init__(self, what: str, error: Exception, times: int = 100) -> None:
         super().__init__()
         self.what, self.error, self.times = what, error, times
+        self.sweeps = 0
 
     def _fail(self, what: str) -> None:
         if what == self.what and self.times:
@@ -130,6 +131,11 @@ class Failing(MemoryLedger):
     async def wait(self, key: CallKey, timeout: float) -> Record | None:
         self._fail("wait")
         return await super().wait(key, timeout)
+
+    async def sweep(self) -> Sweep:
+        self._fail("sweep")
+        self.sweeps += 1
+        return await super().sweep()
 
 
 @pytest.mark.parametrize(
@@ -168,6 +174,45 @@ def test_a_release_that_failed_is_done_later() -> None:
             assert (await executor.execute(tool_call(runnable(body)))).state == "failed"
             answer = await executor.execute(tool_call(runnable(body)))
         assert (answer.state, answer.attempt) == ("done", 2)
+
+    asyncio.run(main())
+
+
+def test_a_call_that_runs_elsewhere_is_found_although_waiting_for_it_fails() -> None:
+    async def main() -> None:
+        go_on, runs = asyncio.Event(), []
+
+        async def body(arguments: Mapping[str, object], context: ToolContext) -> object:
+            runs.append(context.attempt)
+            await go_on.wait()
+            return 1
+
+        ledger = Failing("wait", LedgerUnavailable("down"), times=1)
+        async with ToolExecutor(ledger) as first, ToolExecutor(ledger) as second:
+            running = asyncio.create_task(first.execute(tool_call(runnable(body))))
+            await asyncio.sleep(0)
+            waiting = asyncio.create_task(second.execute(tool_call(runnable(body))))
+            while ledger.times:
+                await asyncio.sleep(0.01)
+            go_on.set()
+            answers = [await running, await waiting]
+            assert 'ledger_errors_total{operation="wait"} 1' in second.metrics.render()
+        assert [(answer.state, answer.replayed) for answer in answers] == [
+            ("done", False),
+            ("done", True),
+        ]
+        assert runs == [1]
+
+    asyncio.run(main())
+
+
+def test_a_sweep_that_fails_is_counted_and_repeated() -> None:
+    async def main() -> None:
+        ledger = Failing("sweep", OSError("disk"), times=2)
+        async with ToolExecutor(ledger, sweep_interval=0.01) as executor:
+            while ledger.sweeps < 1:
+                await asyncio.sleep(0.01)
+            assert 'ledger_errors_total{operation="sweep"} 2' in executor.metrics.render()
 
     asyncio.run(main())
 
