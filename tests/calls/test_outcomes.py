@@ -92,8 +92,8 @@ ENDS: dict[str, tuple[Callable[[], object], str, str, str | None]] = {
         "",
         "exception",
     ),
-    "not JSON": (Odd, "invalid result", "(TypeError)", "bad-result"),
-    "not a number": (lambda: {"x": float("nan")}, "invalid result", "(ValueError)", "bad-result"),
+    "not JSON": (Odd, "invalid result", "(TypeError)", "bad_result"),
+    "not a number": (lambda: {"x": float("nan")}, "invalid result", "(ValueError)", "bad_result"),
 }
 
 

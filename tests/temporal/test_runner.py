@@ -274,7 +274,7 @@ def test_arguments_that_are_too_large_are_refused_before_anything_is_sent(tmp_pa
     async def act(house: House) -> None:
         async with house.worker(counted.tool), house.executor() as executor:
             answer = await executor.execute(ask(counted.tool, text="x" * 20_000))
-            assert kind(answer) == "too-large"
+            assert kind(answer) == "too_large"
             assert (
                 answer.outcome
                 and answer.outcome.failure

@@ -55,7 +55,7 @@ def invalid_result_failure(tool: str, error: BaseException) -> Failure:
     return Failure(
         "The tool returned an invalid result.",
         f"the result of {tool} does not match its output schema{detail}",
-        kind="bad-result",
+        kind="bad_result",
     )
 
 

@@ -165,7 +165,7 @@ class TemporalRunner:
                 f"The arguments are too large: {len(payload)} bytes; the maximum is"
                 f" {self._max_payload_bytes}. The tool was not run.",
                 developer_message="pass a reference to large data, not the data itself",
-                kind="too-large",
+                kind="too_large",
             )
         return payload
 
