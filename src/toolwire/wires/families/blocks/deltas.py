@@ -50,10 +50,10 @@ def nest(path: str, value: JSON) -> Object:
 
 def join_text(opening: JSON, pieces: list[JSON]) -> JSON:
     """One text."""
-    if not pieces and opening is not None:
+    text = "".join([piece for piece in pieces if isinstance(piece, str)])
+    if not text and opening is not None:
         return opening
-    texts = [piece for piece in pieces if isinstance(piece, str)]
-    return (opening if isinstance(opening, str) else "") + "".join(texts)
+    return (opening if isinstance(opening, str) else "") + text
 
 
 def join_arguments(opening: JSON, pieces: list[JSON]) -> JSON:
