@@ -37,13 +37,11 @@ from toolwire.streaming.open_part import CLOSE_WRAPPER, Mode, OpenPart, open_wra
 from toolwire.streaming.stream_edits import StreamEdits
 from toolwire.streaming.target_stream import TargetStream
 from toolwire.wires.engine.encode_context import NO_REQUEST, UNKNOWN_FIELD, RequestInfo
-from toolwire.wires.engine.part_lowering import ONE_CALL
+from toolwire.wires.engine.part_lowering import ONE_CALL, ONE_CANDIDATE
 from toolwire.wires.engine.server_tools import ServerToolPolicy, form_of, require_policy
 from toolwire.wires.engine.specs import Wire
 
 Out = TypeVar("Out")
-
-ONE_CANDIDATE = "a response is one message here; the other candidates are left out"
 
 
 class EventTranslator(Generic[Out]):
@@ -94,7 +92,7 @@ class EventTranslator(Generic[Out]):
         self._executed = ExecutedCalls(
             form_of(server_tools, kind="response"),
             target_has_server_tools=self._target.wire.hosts and server_tools != "drop",
-            wait=source_has_results and not self._writer.supports_results,
+            wait=source_has_results and self._writer.must_know_executor(),
             losses=self._context.losses,
         )
         self.fault: StreamError | None = None
@@ -169,10 +167,15 @@ class EventTranslator(Generic[Out]):
         return [] if self._begun else self._on_message_start(MessageStart({}))
 
     def _release_calls(self) -> list[Chunk]:
-        """Write the calls that waited for a result and got none."""
-        return [
-            chunk for event in self._executed.release() for chunk in self._on_part_complete(event)
-        ]
+        """Write the calls that waited for a result; those that got none come last."""
+        return [*self._write_executed(), *self._write(self._executed.release())]
+
+    def _write_executed(self) -> list[Chunk]:
+        """Write calls that the source ran, and their results."""
+        wait, self._executed.wait = self._executed.wait, False
+        out = self._write(self._executed.take_answered())
+        self._executed.wait = wait
+        return out
 
     def _finish(self) -> list[Chunk]:
         """Write the finish reasons and the end of the stream."""
@@ -244,10 +247,11 @@ class EventTranslator(Generic[Out]):
         return self._writer.begin(MessageStart(self._target.lower_settings(event.settings)))
 
     def _on_turn_start(self, event: TurnStart) -> list[Chunk]:
+        out = self._write_executed() if event.role == "assistant" else []
         self._target.fitter.start_turn()
         if not self._writer.supports_results or self._executed.any_text:
-            return []
-        return [*self._begin(), *self._writer.start_turn(event)]
+            return out
+        return [*out, *self._begin(), *self._writer.start_turn(event)]
 
     def _on_part_start(self, event: PartStart) -> list[Chunk]:
         part, writer = event.part, self._writer
@@ -387,6 +391,9 @@ class EventTranslator(Generic[Out]):
 
     def _write_result(self, result: Result, choice: int) -> list[Chunk]:
         call = self._executed.take(result.call_id)
+        if call is not None and self._writer.supports_results:
+            done = self._executed.answer(call, PartComplete(result, choice))
+            return self._write_executed() if done else []
         if call is not None:  # the source ran the tool, as a provider runs a server tool
             return [*self._write_as_text(call, choice), *self._write_as_text(result, choice)]
         if self._executed.becomes_text(result):

@@ -41,6 +41,7 @@ class EventWriter(ContentWriter):
     """Writes the Events of one run."""
 
     supports_results = True
+    open_calls_come_last = True  # an Event with calls says which of them are the client's
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
@@ -89,6 +90,7 @@ class EventWriter(ContentWriter):
             return out
         if is_result:
             self.turn_results.append((part, block))
+            self.context.minted_ids_sent = True  # no order pairs a call after it with this result
             return out
         self.turn_parts.append(_TurnPart(part, block))
         return [*out, self._partial_event(part, block)]

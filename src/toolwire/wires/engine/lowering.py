@@ -29,6 +29,7 @@ from toolwire.conversation.parts import (
 from toolwire.wires.engine.cache_breakpoints import FoundBreakpoints, find_breakpoints
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities, Place
 from toolwire.wires.engine.part_lowering import (
+    ONE_CANDIDATE,
     REASONING_JOINED,
     REASONING_MOVED,
     MovedMedia,
@@ -233,10 +234,7 @@ def _answer_messages(
     ]
     if not capabilities.candidates:
         count = max(1, len(read))
-        losses += [
-            Loss(message.path, "a response is one message here; the other candidates are left out")
-            for message in kept[count:]
-        ]
+        losses += [Loss(message.path, ONE_CANDIDATE) for message in kept[count:]]
         kept = kept[:count]
     return messages if len(kept) == len(messages) else tuple(kept)
 

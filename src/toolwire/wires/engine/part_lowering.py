@@ -33,6 +33,7 @@ from toolwire.wires.engine.capabilities import EVERYTHING, NO_MEDIA, Capabilitie
 from toolwire.wires.engine.media import mime_of, type_shows
 from toolwire.wires.engine.specs import Block
 
+ONE_CANDIDATE = "a response is one message here; the other candidates are left out"
 ONE_CALL = "the client can read only one call per response"
 REASONING_JOINED = "a message has one reasoning text here; several are joined"
 REASONING_MOVED = "reasoning is moved before all other content here"

@@ -198,6 +198,8 @@ class StreamWriter:
     """True if the wire can hold several candidates."""
     supports_results = False
     """True if a response of the wire can hold tool results, and so several turns."""
+    open_calls_come_last = False
+    """True if a call for the client has to follow the calls with results and their results."""
     requires_object_arguments = False
     """True if the argument deltas of a call must form a JSON object."""
     supports_custom_calls = False
@@ -208,6 +210,10 @@ class StreamWriter:
         self.settings: dict[str, Setting] = {}
         self.version = version
         """The version of the wire to write, if the wire has several."""
+
+    def must_know_executor(self) -> bool:
+        """Return True if a call can be written only when it is known who runs it."""
+        return self.open_calls_come_last or not self.supports_results
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         """Start the response; always called first."""

@@ -41,6 +41,7 @@ class GenkitWriter(TurnStreamWriter):
     """Writes one stream of Genkit."""
 
     part_writers = PART_WRITERS
+    open_calls_come_last = True  # the response holds the last message, and clients run its calls
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)

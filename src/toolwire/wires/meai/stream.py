@@ -18,8 +18,11 @@ Each update holds contents, and fields of the message and the answer they belong
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from toolwire.conversation.ids import mint
 from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.conversation.parts import Part, Reasoning, Text
+from toolwire.conversation.parts import Part, Reasoning, Result, Text
 from toolwire.streaming.events import (
     Chunk,
     Event,
@@ -35,6 +38,7 @@ from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, EncodeContext
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import Block, text_or_none
 from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, data_sse
+from toolwire.wires.families.turns.results_without_id import ResultsWithoutId
 from toolwire.wires.families.turns.stream_reader import CUT_ERROR, TurnStreamReader, growing_field
 from toolwire.wires.families.turns.stream_writer import TurnStreamWriter
 from toolwire.wires.meai.blocks import NAME, PART_WRITERS
@@ -75,8 +79,24 @@ class MeaiReader(TurnStreamReader):
         """The newest content, if it is an error."""
         self.interpreter: Object | None = None
         """The newest content, if it is a code interpreter's, which the next one may continue."""
+        self.unpaired = 0
+        """The number of results that belong to no call."""
+        self.results = ResultsWithoutId(self._mint_result_id)
+
+    def _mint_result_id(self, result: Result) -> str:
+        self.unpaired += 1
+        return mint(f"{self.seed} result", self.unpaired, result.name or "")
+
+    def assign_result_id(self, result: Result) -> Result:
+        return result
+
+    def text_appender(self, slot: int) -> Callable[[str], bool] | None:
+        return None if self.results.is_holding else super().text_appender(slot)
 
     def read(self, event: Chunk) -> list[Event]:
+        return self.results.add(self._read(event))
+
+    def _read(self, event: Chunk) -> list[Event]:
         contents = event.get("contents")
         fields = {key: value for key, value in event.items() if key != "contents"}
         if "error" in fields and not isinstance(contents, list):
@@ -216,6 +236,9 @@ class MeaiReader(TurnStreamReader):
     # --- the end ---
 
     def end(self) -> list[Event]:
+        return self.results.add(self._end())
+
+    def _end(self) -> list[Event]:
         if self.error is not None:
             return []
         if self.finished:
