@@ -28,7 +28,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     ),
     (
         "EMPTY",
-        r"(?:non-?)?empty|blank|at least (?:1|one)(?: (?:of|tokens?|elements?|items?|entry))?"
+        r"(?:non-?)?empty|blank|at least (?:1|one)(?: (?:of|tokens?|elements?|items?|entry"
+        r"|char\w*))?"
         r"|minimum length"
         r"|greater than or equal to 1|too short|whitespace|required oneof field|为空|空",
     ),

@@ -34,6 +34,24 @@ SUBJECT_READINGS = (
         examples=("request failed: Expecting ',' delimiter: line 1 column 45",),
     ),
     ErrorPattern(
+        concepts=("DEFINITION NAME",),
+        rules=("name-bad-charset", "name-too-long", "name-empty", "schema-refused"),
+        meaning="the error names the name of a tool, and does not say what is wrong with it",
+        examples=("tools.0.custom.name: String",),
+    ),
+    ErrorPattern(
+        concepts=("ITEM ID",),
+        rules=("item-id-prefix", "item-id-as-call-id", "item-id-stale"),
+        meaning="the error names the id of an item, and does not say what is wrong with it",
+        examples=("Invalid 'input[6].id': 'item_1'.",),
+    ),
+    ErrorPattern(
+        concepts=("REASONING HAVE", "ITEM REASONING"),
+        rules=("reasoning-dangling", "reasoning-missing", "item-id-stale"),
+        meaning="the error names a reasoning item, and does not say what is wrong with it",
+        examples=("Item 'rs_1' of type 'reasoning' was provided",),
+    ),
+    ErrorPattern(
         concepts=("ROLE",),
         rules=("wrong-vocabulary", "wrong-role", "same-role-twice"),
         meaning="the error names a role, and does not say what is wrong with it",
@@ -60,6 +78,12 @@ SUBJECT_READINGS = (
         rules=("schema-refused",),
         meaning="the error names the definition of a tool, and does not say what is wrong with it",
         examples=("problem with the schema of f",),
+    ),
+    ErrorPattern(
+        concepts=("INVALID TOOL",),
+        rules=("schema-refused", "name-unknown"),
+        meaning="the error names a tool, and does not say what is wrong with it",
+        examples=("Invalid tool value(s): azure_function",),
     ),
     ErrorPattern(
         concepts=("CALL_ID",),

@@ -38,7 +38,12 @@ _MAX_WORDS = 80
 """Characters on each side of a line break that show if it divides a word."""
 _ESCAPED_QUOTE = re.compile(r"\\{1,8}([\"'/`_\[\]*])")
 _ESCAPED_BREAK = re.compile(r"\\{1,8}[nrt](?![a-z])|\\{1,8}[nr]")
-_ESCAPED_CODE = re.compile(r"\\{1,8}u00([0-9a-f]{2})", re.IGNORECASE)
+_ESCAPED_CODE = re.compile(r"\\{1,8}u(?!d[89a-f])([0-9a-f]{4})", re.IGNORECASE)
+"""A character in JSON, but no half of one: errors about halves quote them."""
+_COLOUR = re.compile(
+    r"(?:\x1b|\\{1,8}(?:u001b|x1b|033|e)|\^\[|␛)\[[0-9;?]{0,20}[a-zA-Z]", re.IGNORECASE
+)
+"""A control sequence of a terminal, also if its first character is written as an escape."""
 _BLANKS = re.compile(r"[ \t]+")
 _LINE_BREAK = re.compile(r"( ?)(?:[│┃|] ?)?\r?\n[\s│┃|>⎿]*")
 """The end of a line, and what a terminal, a box or a quote puts before the next one."""
@@ -74,8 +79,18 @@ _QUOTATION = re.compile(r"`{1,3}([^`]{1,2000})`{1,3}")
 _MIN_QUOTATION = 40
 """Characters of a quoted error: the name of a field or a program is shorter."""
 _ELLIPSIS = re.compile(r"\.{3,}|…")
+_LAST_WORD = re.compile(r"(?<![a-z_])(?!(?:tool|input|function|thought)$)[a-z_]{4,30}$")
+_CLIPPED_WORDS = (
+    "tool_calls tool_call_id tool_result tool_use_id function_call function_response signature"
+    " thought_signature reasoning_content thinking duplicated without required following preceding"
+    " followed immediately corresponding pattern characters alternate beginning unsupported"
+    " supported unexpected invalid missing arguments parameters properties assistant maximum"
+    " expected alphanumeric letters input_schema"
+).split()
+"""Words that decide what an error says; the last word of a clipped text may be half of one."""
 _SPACES = re.compile(r"\s+")
-_QUOTES = re.compile("[\"'`´‘’“”]")
+_QUOTES = re.compile("(?<![^\\W_])b(?=[\"'])|[\"'`´‘’“”]")
+"""Quotes, and the mark of bytes before one."""
 _STEP = r"\.?\[[0-9]{1,9}\]|\.[0-9]{1,9}\b"
 _PATH = re.compile(
     rf"\b(messages?|input|contents|tools)((?:{_STEP})(?:{_STEP}|\.[a-z_]\w*)*)", re.IGNORECASE
@@ -129,9 +144,18 @@ def searchable_forms(text: str) -> tuple[str, ...]:
     Lines may be broken between words or inside words: the first form is the likeliest one, the
     others treat all breaks alike.
     """
-    text = _BLANKS.sub(" ", _remove_frames(text[:_MAX_TEXT]))
+    text = _BLANKS.sub(" ", _remove_frames(_COLOUR.sub("", text[:_MAX_TEXT])))
     lines = (_join_lines(text), _LINE_BREAK.sub(" ", text), _LINE_BREAK.sub(r"\1", text))
-    return tuple(dict.fromkeys(map(_to_line, lines)))
+    return tuple(dict.fromkeys(_complete_word(_to_line(line)) for line in lines))
+
+
+def _complete_word(form: str) -> str:
+    """A searchable form whose last word is completed if it is half of a known word."""
+    last = _LAST_WORD.search(form)
+    if last is None or last[0] in _CLIPPED_WORDS:
+        return form
+    whole = next((word for word in _CLIPPED_WORDS if word.startswith(last[0])), last[0])
+    return form[: last.start()] + whole
 
 
 def _remove_frames(text: str) -> str:
@@ -153,7 +177,8 @@ def split_compounds(text: str) -> str:
     """A text with a space between words that are written as one, as in `MissingToolResultsError`,
     and without URLs and paths of files, whose words say nothing about the error.
     """
-    return _COMPOUND.sub(" ", _ADDRESS.sub(" ", _remove_frames(text[:_MAX_TEXT])))
+    text = _remove_frames(_COLOUR.sub("", text[:_MAX_TEXT]))
+    return _COMPOUND.sub(" ", _ADDRESS.sub(" ", text))
 
 
 def _to_line(text: str) -> str:
@@ -165,7 +190,7 @@ def _to_line(text: str) -> str:
 
 def read_references(text: str) -> References:
     """The ids, paths and maximum length in a text."""
-    text = _SPACES.sub(" ", _LINE_BREAK.sub(" ", unescape(text)))
+    text = _SPACES.sub(" ", _LINE_BREAK.sub(" ", unescape(_COLOUR.sub("", text[:_MAX_TEXT]))))
     ids = [match[1] for pattern in _ID_PATTERNS for match in pattern.finditer(text)]
     ids += [item.strip() for match in _ID_LIST.finditer(text) for item in match[1].split(",")]
     ids = [call_id.rstrip(".:") for call_id in ids]

@@ -36,13 +36,14 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|read properties of \w+|argument of type none ?type|(?:request|input) arguments?(?= )"
         r"|chat completion(?: (?:tool|assistant|user|system|function|message|param|request|generic"
         r"|content|part|text))*|(?:provider|model|server) returned (?:an )?empty \w+"
-        r"|conversation summary|path: \[ ?message ?\]|stop ?reason:? ?\w+"
+        r"|conversation summary|path: \[ ?message ?\]|param: (?:tools|messages|input|model),"
+        r"|stop ?reason:? ?\w+"
         r"|finish[ _]?reason:? ?(?:stop|length|tool ?use|tool_calls)"
         r"|none ?type object has no attribute \w+|\(reading \w+\)|args: ?\{\}",
     ),
     (
         "",
-        r"unknown errors?|at least one message|(?:conversation|history) must have"
+        r"unknown errors?|at least one (?:non-?system )?message|(?:conversation|history) must have"
         r"|(?:messages|conversation|history|prompt)(?: list| array)?:? (?:must |cannot |can not "
         r"|should )?"
         r"(?:not )?(?:be )?(?:an? )?(?:non-?)?empty(?: list| array)?",
@@ -59,7 +60,8 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|expired)"
         r"|signature does not match(?=:| the request)|schema validation error"
         r"|sh: \d+: \S+ not found|cannot find (?:module|name) \S+|tool binary|slash command:? \w+"
-        r"|plugin tool|property \w+ does not exist on type \w+|function call (?:argument count"
+        r"|plugin tool|tool versions?|property \w+ does not exist on type \w+"
+        r"|function call (?:argument count"
         r"|param\w+ #)"
         r"|schema validation failed for \S{1,80}\.(?:json|ya?ml|toml)"
         r"|wrong type argument|command not found|no such file(?: or directory)?|(?:file|path"
@@ -142,7 +144,7 @@ THINGS: tuple[tuple[str, str], ...] = (
     (
         "ARGUMENTS INVALID",
         r"tool (?:input )?validation failed|arguments? validation (?:error|failed)"
-        r"|without value for required parameter",
+        r"|validation failed for (?:tool|function)|without value for required parameter",
     ),
     ("UNKNOWN TOOL", r"tool definitions? (?:was |is )?(?:not found|missing|unknown)"),
     ("SCHEMA", r"tool (?:input|output|parameters?) schemas?"),

@@ -137,6 +137,7 @@ UNRELATED_ERRORS = (
             r" (?:is |are )?(?:not supported|unsupported)|no endpoints found|not found for account"
             r"|not supported for model|model .{0,60}does not support (?:this|the) (?:api|endpoint"
             r"|method)"
+            r"|model .{0,20}supports? (?:tools?|tool calling|tools calling|function calling)"
         ),
     ),
     UnrelatedError(
@@ -166,7 +167,8 @@ UNRELATED_ERRORS = (
         "setting",
         "a setting of the request is not accepted by this model or provider",
         pattern=(
-            r"thinking may not be enabled|tool[ _-]?choice|tools: array"
+            r"at least one (?:non-?system )?message(?! has)|thinking may not be enabled"
+            r"|tool[ _-]?choice|tools: array"
             r" too long|too many tools"
             r"|(?:maximum|more than|limit of) \d+ (?:tools|functions)|--enable-auto-tool-choice"
             r"|--jinja"
@@ -184,7 +186,8 @@ UNRELATED_ERRORS = (
             r"|unrecognized request argument|reasoning[ _.]?effort|temperature|top_p"
             r"|max_(?:completion_|output_)?tokens"
             r"|invalid (?:chat setting|api parameter|thinking)|api 调用参数有误|参数非法"
-            r"|invalid messages: empty array|at least one message|(?:messages|conversation|history)"
+            r"|invalid messages: empty array|(?:messages"
+            r"|conversation|history)"
             r"(?: list| array)? (?:must |cannot |can not "
             r"|should )(?:not )?be (?:an? )?(?:non-?)?empty|invalid message role: system"
             r"|extra (?:inputs|fields) (?:are )?not permitted|cannot find field"
