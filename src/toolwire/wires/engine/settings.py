@@ -93,6 +93,8 @@ class _Index(Struct, frozen=True):
     single: dict[str, SettingSpec]
     """Top-level fields that are exactly one setting, which most are."""
     writers: dict[str, SettingSpec]
+    fields: dict[str, str]
+    """The top-level fields of settings that are written as they are, which most are."""
 
 
 _INDEXES: PartMap[tuple[SettingSpec, ...], _Index] = PartMap()
@@ -112,8 +114,13 @@ def _build_index(fields: tuple[SettingSpec, ...]) -> _Index:
         if len(specs) == 1 and len(specs[0].path) == 1
     }
     writers = {spec.name: spec for spec in fields if spec.write is not None}
+    unchanged = {
+        name: spec.path[0]
+        for name, spec in writers.items()
+        if spec.write is _write_unchanged and len(spec.path) == 1
+    }
     fields_of = {key: _FieldSpecs.of(specs) for key, specs in readers.items()}
-    index = _INDEXES[fields] = _Index(fields_of, single, writers)
+    index = _INDEXES[fields] = _Index(fields_of, single, writers, unchanged)
     return index
 
 
@@ -138,7 +145,12 @@ def read_settings(
             continue
         if not item and item.__class__ in _CONTAINERS and not spec.reads_empty:
             continue
-        value = item if spec.read is None else _read_value(spec, item)
+        value: Setting | UnsetType = item
+        if spec.read is not None:
+            try:
+                value = spec.read(item)
+            except UNREADABLE:
+                value = UNSET
         if value is UNSET:
             unknown.append((key,))
         elif value is not None:
@@ -260,6 +272,10 @@ def write_settings(
     for name, value in conversation.settings.items():
         if name in unchanged and unchanged[name] == value:
             continue
+        field = index.fields.get(name)
+        if field is not None and value.__class__ is not tuple:
+            body[field] = value  # type: ignore[assignment]
+            continue
         path = context.setting_path = paths.get(name) or (name,)
         spec = writers.get(name)
         loss_count = len(losses)
@@ -275,8 +291,8 @@ def write_settings(
         elif len(spec.path) == 1:
             body[spec.path[0]] = written
         else:
-            field = spec.path[0]
-            body[field] = put(body.get(field), spec.path[1:], written)
+            outer = spec.path[0]
+            body[outer] = put(body.get(outer), spec.path[1:], written)
     if not same_wire:
         for path in source.unknown_fields:
             context.report_unknown_field(path, get(source.body, path))
