@@ -340,6 +340,34 @@ def test_a_file_is_private_and_survives_a_restart(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "r.db").stat().st_mode) == 0o600
 
 
+class BrokenStore(MemoryStore):
+    """A store that can be neither read nor written."""
+
+    async def save(self, owner: str, history: ResponseHistory) -> None:
+        raise StoreUnavailable("PostgreSQL: OperationalError")
+
+    async def find(self, owner: str, response_id: str) -> ResponseHistory | None:
+        raise StoreUnavailable("PostgreSQL: OperationalError")
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_response_arrives_although_it_cannot_be_stored(
+    stream: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    replies = [streams(*CHAT_STREAM)] if stream else [answers(CHAT)]
+    with serving(ScriptedUpstream(*replies)) as at:
+        app = gateway(MEMORY + row("openai-chat", at))
+        app._state.responses = BrokenStore(LIMITS)
+        with serving(app) as url, client(url) as asking:
+            response = ask(url, stream=stream, model="m", input="hi")
+            assert response.output_text and "its response is not stored" in caplog.text
+            with pytest.raises(openai.InternalServerError, match="cannot be read now") as error:
+                ask(url, stream=False, model="m", input="x", previous_response_id="r")
+            assert error.value.status_code == 503
+            with pytest.raises(openai.InternalServerError, match="cannot be read now"):
+                asking.responses.retrieve("r")
+
+
 def test_a_store_that_cannot_be_reached_is_named_without_its_password() -> None:
     store = DatabaseStore("postgresql://me:s3cret@127.0.0.1:9/x", LIMITS)
     with pytest.raises(StoreUnavailable, match="PostgreSQL: OperationalError") as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -48,6 +49,33 @@ def test_a_gateway_runs_python_tools_that_it_is_given(tmp_path: Path) -> None:
             question = f'[[call {name} {{"city": "Oslo"}}]] [[then]] [[text done]]'
             body = {"model": "m", "messages": [{"role": "user", "content": question}]}
             assert "sunny in Oslo" in post(f"{url}/v1/chat/completions", body).text
+
+
+class RecordedService:
+    """A service that says what was done with it."""
+
+    def __init__(self, log: list[str], name: str, error: Exception | None = None) -> None:
+        self._log, self._name, self._error = log, name, error
+
+    async def open(self) -> None:
+        if self._error is not None:
+            raise self._error
+        self._log.append(f"open {self._name}")
+
+    async def close(self) -> None:
+        self._log.append(f"close {self._name}")
+
+
+def test_a_gateway_that_cannot_open_closes_what_it_had_opened(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text('[models.demo]\nupstream = "demo"\n')
+    log: list[str] = []
+    error = ConfigError("the second one is broken")
+    services = [RecordedService(log, "first"), RecordedService(log, "second", error)]
+    app = Gateway.from_config(file, services=services)
+    with pytest.raises(ConfigError, match="the second one is broken"):
+        asyncio.run(app.open())
+    assert log == ["open first", "close first"] and app.failure is error
 
 
 def test_a_file_with_tool_sources_needs_the_command_line(tmp_path: Path) -> None:

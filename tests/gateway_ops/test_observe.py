@@ -351,6 +351,18 @@ def test_fields_that_hold_credentials_are_removed_from_records(tmp_path: Path) -
     assert request["messages"] == CHAT["messages"]
 
 
+def test_a_record_that_cannot_be_written_fails_no_request(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    recorder = Recorder(tmp_path)
+    (tmp_path / "streams").rmdir()
+    responses, _ = ask_gateway(Observer(recorder=recorder), {**CHAT, "stream": True}, CHAT)
+    assert [response.status for response in responses] == [200, 200]
+    assert "a request was not recorded: No such file or directory" in caplog.text
+    (file,) = tmp_path.glob("requests-*.jsonl")
+    assert len(file.read_text().splitlines()) == 1, "the next one is written"
+
+
 def test_only_the_owner_can_read_records(tmp_path: Path) -> None:
     recorder = Recorder(tmp_path / "new")
     ask_gateway(Observer(recorder=recorder), {**CHAT, "stream": True})

@@ -304,6 +304,49 @@ def test_usage_that_is_being_stored_when_the_gateway_closes_is_stored_once(tmp_p
     assert total.usage.requests == 1
 
 
+def test_usage_of_an_outage_of_the_store_is_stored_once_afterwards(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class FailingStore(UsageStore):
+        """A store that is out of order for a while."""
+
+        def sync(
+            self,
+            rows: Mapping[UsageKey, UsageRow],
+            process: str,
+            counts: Mapping[str, ProcessCount],
+            now: float,
+        ) -> dict[str, SharedUsage]:
+            if failures:
+                failures.pop()
+                raise OSError("postgresql://me:s3cret@db is gone")
+            return super().sync(rows, process, counts, now)
+
+    failures: list[None] = []
+    url = f"sqlite:///{tmp_path / 'usage.db'}"
+    record = RequestRecord("openai-chat", key="alice", model="demo", upstream="demo")
+
+    async def count_during_an_outage() -> None:
+        meter = UsageMeter(FailingStore(url), dict, sync_seconds=0.001)
+        await meter.open()
+        failures.extend([None] * 3)
+        for _ in range(2):
+            meter.add(record, None, {})
+            await asyncio.sleep(0.003)
+        while "usage is stored again" not in caplog.text:
+            await asyncio.sleep(0.001)
+        await meter.close()
+
+    with caplog.at_level("INFO", "toolwire.gateway"):
+        asyncio.run(count_during_an_outage())
+    store = UsageStore(url)
+    store.open()
+    (total,) = store.totals(["key"])
+    store.close()
+    assert total.usage.requests == 2
+    assert caplog.text.count("usage is not stored for now") == 1 and "s3cret" not in caplog.text
+
+
 # --- the program ----------------------------------------------------------------------------------
 
 
