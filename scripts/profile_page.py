@@ -121,6 +121,7 @@ def check_sentence(name: str, value: object, meaning: str) -> str:
 
 MODELS = {
     "reasoning_models": "{} need their reasoning back",
+    "models_without_reasoning": "{} reject reasoning items",
     "no_prefill_models": "a request to {} must not end with an assistant message",
     "signing_models": "reasoning of {} is signed for the one model that wrote it",
     "skips_others": "{} skip reasoning of another model",

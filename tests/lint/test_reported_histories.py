@@ -11,9 +11,11 @@ import re
 import pytest
 from cases import MODELS
 from judges import complaints
+from lint.reported.agents import AGENTS
 from lint.reported.blocks import BLOCKS
 from lint.reported.chat import CHAT
 from lint.reported.contents import CONTENTS
+from lint.reported.frameworks import FRAMEWORKS
 from lint.reported.items import ITEMS
 from lint.reported.report import ReportedHistory
 
@@ -21,7 +23,7 @@ from toolwire import check, decode, repair, translate
 from toolwire.conversation.json import JSON, dump
 from toolwire.profiles.table import profile
 
-REPORTS = [*CHAT, *BLOCKS, *CONTENTS, *ITEMS]
+REPORTS = [*CHAT, *BLOCKS, *CONTENTS, *ITEMS, *AGENTS, *FRAMEWORKS]
 _RESULT = re.compile(r"<<(\d+)>>")
 _CALL = re.compile(r'"n"\W*(\d+)')
 
@@ -55,7 +57,7 @@ def paired_results(body: JSON, wire: str) -> set[int]:
 
 
 def test_the_reports_are_many_and_distinct() -> None:
-    assert len({(report.source, report.target) for report in REPORTS}) == len(REPORTS) > 200
+    assert len({(report.source, report.target) for report in REPORTS}) == len(REPORTS) > 300
 
 
 @each_report

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 from operator import is_
+from typing import TypeGuard
 
 from msgspec.structs import replace
 
 from toolwire.codec import read_body
-from toolwire.conversation.json import JSON, JsonPath, Object, put, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object, get, put, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
@@ -39,8 +40,12 @@ from toolwire.lint.memo import once_per_history
 from toolwire.wires import wire
 from toolwire.wires.engine.capabilities import NO_MEDIA, Place
 from toolwire.wires.engine.roles import meant_role
-from toolwire.wires.engine.specs import Wire
+from toolwire.wires.engine.specs import Block, Wire
 
+_CALL_FIELDS = frozenset({"tool_calls", "toolCalls"})
+"""Fields with the calls of a message, in a chat and where its names are in camel case."""
+_ID_FIELDS = ("toolCallId", "tool_use_id", "toolUseId", "call_id")
+"""Fields with the id of a call in messages of other APIs, which a chat does not read."""
 _ROLES_WITHOUT_ID = ("user", "function")
 """Roles of messages that name no call."""
 
@@ -60,7 +65,11 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
             message
             for message in messages
             if isinstance(raw := message.source.raw, dict)
-            and ("tool_calls" in raw or (roles and raw.get("role") not in roles))
+            and (
+                not _CALL_FIELDS.isdisjoint(raw)
+                or (roles and raw.get("role") not in roles)
+                or _has_plain_text(raw.get("content"))
+            )
         ]
     for message in messages:
         if _unread_messages(message):
@@ -126,6 +135,31 @@ def foreign_roles(facts: Facts) -> list[tuple[JsonPath, str]]:
     return found
 
 
+@once_per_history
+def foreign_id_fields(facts: Facts) -> list[tuple[JsonPath, str, str]]:
+    """The results of a chat that name their call in a field of another API: the path of the
+    message, the name of the field, and the id."""
+    found: list[tuple[JsonPath, str, str]] = []
+    if facts.own_wire and facts.conversation.kind == "request":
+        for result in facts.results:
+            raw, spec = result.source.raw, result.source.spec
+            is_message = isinstance(spec, Block) and spec.name == "tool"
+            if is_message and isinstance(raw, dict) and not raw.get("tool_call_id"):
+                names = [name for name in _ID_FIELDS if isinstance(raw.get(name), str)]
+                found += [(result.path, name, str(raw[name])) for name in names[:1]]
+    return found
+
+
+def with_id_fields(body: JSON, fields: Iterable[tuple[JsonPath, str, str]]) -> JSON:
+    """The body with the ids of results in the field of the wire."""
+    for path, name, call_id in fields:
+        message = get(body, path)
+        if isinstance(message, dict):
+            rest: Object = {key: value for key, value in message.items() if key != name}
+            body = put(body, path, {**rest, "tool_call_id": call_id})
+    return body
+
+
 def with_roles(body: JSON, roles: Iterable[tuple[JsonPath, str]]) -> JSON:
     """The body with other roles of the messages at some paths."""
     for path, role in roles:
@@ -188,7 +222,7 @@ def foreign_call_ids(facts: Facts) -> set[str]:
 def foreign_calls(message: Message) -> list[Call]:
     """The calls in the field `tool_calls` of a message whose wire does not read it."""
     raw = message.source.raw
-    entries = raw.get("tool_calls") if isinstance(raw, dict) else None
+    entries = raw.get("tool_calls", raw.get("toolCalls")) if isinstance(raw, dict) else None
     if not isinstance(entries, list) or any(part.__class__ is Call for part in message.parts):
         return []
     path = (*message.path, "tool_calls")
@@ -213,6 +247,18 @@ def _vocabulary(name: str) -> _Vocabulary:
     return _Vocabulary(wire(name))
 
 
+def _has_plain_text(content: JSON) -> bool:
+    """True for a list of blocks with a text that is no block."""
+    return isinstance(content, list) and any(isinstance(block, str) for block in content)
+
+
+def _is_plain_text(part: Part) -> TypeGuard[Text]:
+    """True for a text that stands in a list of blocks and is no block."""
+    if not isinstance(part, Text) or not isinstance(part.source.raw, str):
+        return False
+    return bool(part.path) and isinstance(part.path[-1], int)
+
+
 def _typed_block(part: Part) -> Object | None:
     """The block of a part if it has a field `type`."""
     raw = part.source.raw
@@ -235,6 +281,8 @@ class _Vocabulary:
     def meaning(self, part: Part, place: Place, *, is_item: bool = False) -> tuple[Part, ...]:
         """What a block of an unknown type means, also in a result; the same part if that is not
         known. An item may be of a type that is only new."""
+        if _is_plain_text(part) and place != "result":
+            return (Text(part.text, source=Source(path=part.path)),)
         if isinstance(part, Opaque):
             if isinstance(part.value, str) and place == "result":
                 return (part,)  # the rule about outputs finds it

@@ -8,7 +8,7 @@ from __future__ import annotations
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Result
 from toolwire.lint.facts import Facts
-from toolwire.lint.foreign_content import foreign_call_ids
+from toolwire.lint.foreign_content import foreign_call_ids, foreign_id_fields
 from toolwire.lint.ids.missing import ids_to_adopt
 from toolwire.lint.ids.output_as_id import results_with_output_as_id
 from toolwire.lint.ids.rewritings import calls_of_rewritten_ids
@@ -26,7 +26,10 @@ def adopted_orphans(facts: Facts) -> PartSet[Result]:
         return PartSet()
     ids = set(ids_to_adopt(facts).values())
     ids |= foreign_call_ids(facts)
-    return PartSet(result for result in facts.orphans if result.call_id in ids)
+    paths = {path for path, _, _ in foreign_id_fields(facts)}
+    return PartSet(
+        result for result in facts.orphans if result.call_id in ids or result.path in paths
+    )
 
 
 def reported_orphans(facts: Facts) -> list[Result]:

@@ -32,6 +32,8 @@ class Profile(Struct, frozen=True):
     """The tool names that are written for the provider."""
     ids_unique_in_request: bool = False
     """True if a call id may occur only once in a whole request, not only once in a turn."""
+    ids_unique_in_turn: bool = False
+    """True if two calls of a turn may not share an id on a wire where ids are optional."""
     last_seen: str = ""
     """The month in which the facts were last confirmed, as `YYYY-MM`."""
     source: str = ""
@@ -66,6 +68,8 @@ class Profile(Struct, frozen=True):
     text_result_models: str = ""
     """The pattern of the models that reject media inside a result, on a wire whose results hold
     them; the media follow in a user message."""
+    media_only_from_user: bool = False
+    """True if media in a message of the assistant are rejected."""
     results_need_tool_name: bool = False
     """True if a result must have the tool name of its call."""
     call_needs_preceding_user: bool = False
@@ -131,6 +135,8 @@ class Profile(Struct, frozen=True):
     reasoning_models: str = ""
     """The pattern of the models to which `reasoning_to_return` applies. For other models it applies
     only if the request switches reasoning on."""
+    models_without_reasoning: str = ""
+    """The pattern of the models that reject every reasoning item."""
     every_turn_models: str = ""
     """The pattern of the models to which `reasoning_to_return` applies in every turn."""
     reasoning_needed_in_every_turn: bool = False

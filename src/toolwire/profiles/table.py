@@ -20,6 +20,8 @@ _DOTTED = IdRule("a-zA-Z0-9_.:-", 64, first="[a-zA-Z_]")
 _ITEMS = {"function_call": "fc", "custom_tool_call": "ctc", "message": "msg", "reasoning": "rs"}
 """From error texts: nodetool#4252, free-claude-code#1826, codex#33176, eca#465."""
 
+_NO_REASONING = r"^(openai/)?(gpt-3\.5|gpt-4|chatgpt-4)"
+"""Models of OpenAI that do not reason."""
 _BREAKPOINTS_SINCE = r"gpt-5\.(?:[6-9]|\d\d)|gpt-[6-9]|claude"
 """`prompt_cache_options` of the OpenAPI description: "gpt-5.6 and later models". A request for
 Claude gets breakpoints too: a caller may name the model only after the translation."""
@@ -87,6 +89,7 @@ _PROFILES = (
     Profile(
         "openai-chat",
         "openai-chat",
+        media_only_from_user=True,
         empty_content="null",
         web_search_models="-search",
         takes_extra_settings=True,
@@ -104,7 +107,8 @@ _PROFILES = (
             "empty list of calls: openai-node#1341; 40 characters at older servers, 64 at newer:"
             " litellm#11392, llm-rosetta#596; names: OpenAPI description; results contiguous:"
             " copilot-sdk#1922, goose#11893; one each: agno#5116; images in results refused:"
-            " OpenHands#7700, or not seen by the model: openai-openapi#523"
+            " OpenHands#7700, or not seen by the model: openai-openapi#523; images of the"
+            " assistant: openai-node#1030"
         ),
     ),
     Profile(
@@ -127,6 +131,7 @@ _PROFILES = (
     Profile(
         "azure-openai",
         "openai-chat",
+        media_only_from_user=True,
         empty_content="null",
         takes_extra_settings=True,
         cache_breakpoint_models=_BREAKPOINTS_SINCE,
@@ -380,6 +385,8 @@ _PROFILES = (
     Profile(
         "openai-responses",
         "openai-responses",
+        media_only_from_user=True,
+        models_without_reasoning=_NO_REASONING,
         web_search_models="",
         takes_extra_settings=True,
         cache_breakpoint_models=_BREAKPOINTS_SINCE,
@@ -394,7 +401,7 @@ _PROFILES = (
         source=(
             "a choice that is not defined: error text in vercel/ai's notes on allowedTools"
             " (2026-08); call_id 1..64: OpenAPI description, fastllm#45; empty: CodexPlusPlus#315;"
-            " reasoning: pydantic-ai#3230"
+            " reasoning: pydantic-ai#3230, by other models: openai-agents#569"
         ),
     ),
     Profile(
@@ -515,6 +522,7 @@ _PROFILES = (
     Profile(
         "bedrock",
         "bedrock",
+        media_only_from_user=True,  # AWS reference of Message.content
         accepted_message_fields=_BLOCK_MESSAGE_FIELDS,
         no_prefill_models=_NO_PREFILL,
         signing_models=_SIGNING_MODELS,
@@ -560,6 +568,7 @@ _PROFILES = (
     Profile(
         "gemini",
         "gemini",
+        ids_unique_in_turn=True,
         accepted_message_fields=_GEMINI_MESSAGE_FIELDS,
         empty_content="part",
         rejects_lone_surrogates=False,  # opencode#14630
@@ -586,7 +595,8 @@ _PROFILES = (
             "ids optional and opaque; names: CLIProxyAPI#218, with a colon since 2025-09:"
             " gemini-cli#9535, ccs#219; names twice: Open-WebUI-Functions#135; counts and turns:"
             " gemini-cli#4217, gemini-cli#11814; name of the call: CLIProxyAPI#5098; only"
-            " responses: opencode#43479; signatures: js-genai#1275"
+            " responses: opencode#43479; signatures: js-genai#1275; an id twice:"
+            " watt-mind/coach#280"
         ),
     ),
     Profile(

@@ -27,6 +27,7 @@ def ids_must_differ(facts: Facts) -> bool:
     return (
         not facts.own_wire
         or profile.ids_unique_in_request
+        or profile.ids_unique_in_turn
         or (profile.rejects_duplicate_results and profile.requires_ids)
     )
 

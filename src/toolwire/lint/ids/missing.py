@@ -14,6 +14,7 @@ from toolwire.conversation.json import JsonPath
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.facts import Facts, ToolTurn
+from toolwire.lint.foreign_content import foreign_id_fields
 from toolwire.lint.ids.edits import (
     IdProblem,
     PairHalf,
@@ -42,7 +43,10 @@ def find_missing_ids(facts: Facts, kind: IdProblem, what: str) -> Iterable[Probl
     if not parts:
         return
     ambiguous = _ambiguous_parts(facts)
+    elsewhere = {path for path, _, _ in foreign_id_fields(facts)}
     for part in parts:
+        if part.path in elsewhere:
+            continue  # the rule about forms of other wires reports it
         if isinstance(part, Call):
             subject = f"the call to {part.name or 'a tool'}"
         else:

@@ -29,6 +29,7 @@ from toolwire.lint.examples.blocks import (
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import AmbiguousGroup, Facts
 from toolwire.lint.fixes.uncertain_results import rewrite_uncertain_results
+from toolwire.lint.foreign_content import foreign_id_fields
 from toolwire.lint.ids.formats import list_some, shorten
 from toolwire.lint.rule import FixedConversation, Problem, Rule
 
@@ -47,8 +48,13 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _groups(facts: Facts) -> list[AmbiguousGroup]:
-    """The groups with several calls."""
-    return [group for group in facts.ambiguous_groups if len(group.calls) > 1]
+    """The groups with several calls, unless their results name their calls in another field."""
+    elsewhere = {path for path, _, _ in foreign_id_fields(facts)}
+    return [
+        group
+        for group in facts.ambiguous_groups
+        if len(group.calls) > 1 and not all(result.path in elsewhere for result in group.results)
+    ]
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:

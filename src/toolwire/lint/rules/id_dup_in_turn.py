@@ -2,8 +2,9 @@
 
 Some servers give all parallel calls one id, and parsers that restart their counter in each message
 produce the same number twice. Anthropic reports "`tool_use` ids must be unique", Kimi "tool call id
-exec:2 is duplicated", Bedrock "toolUse blocks contain duplicate Ids", and OpenAI refuses the two
-results that follow: "Duplicate value for 'tool_call_id'".
+exec:2 is duplicated", Bedrock "toolUse blocks contain duplicate Ids", Gemini only "Request contains
+an invalid argument.", and OpenAI refuses the two results that follow: "Duplicate value for
+'tool_call_id'".
 
 The fix keeps the id of the first call and gives the later calls new ids. The results with that id
 are assigned to the calls in order; a result that names its tool is assigned to the call to that

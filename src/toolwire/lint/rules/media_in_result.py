@@ -1,11 +1,11 @@
-"""A result contains an image, audio or a file, but the model accepts only text.
+"""A result, or a message of the assistant, contains media where the model accepts only text.
 
 Gemini 3 accepts media in `functionResponse.parts`. Gemini 2.5 refuses them: "Unable to submit
 request because `function_response.parts` is not supported for this model". OpenAI's chat API
 refuses images: "Image URLs are only allowed for messages with role 'user', but this message with
-role 'tool' contains an image URL"; some of its models accept the image but do not see it. This
-happens when a conversation continues with another model, or when a client sends the same form to
-all models.
+role 'tool' contains an image URL"; some of its models accept the image but do not see it. The same
+is true of an image that a model made and that is stored in its message. This happens when a
+conversation continues with another model, or when a client sends the same form to all models.
 
 The fix replaces each medium with a description and moves the media to a user message after the
 results. In that message, a text before each medium names its call.
@@ -22,7 +22,7 @@ from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Loss
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Media, Message, Part, Result
+from toolwire.conversation.parts import Media, Message, Part, Result, Source, Text, describe
 from toolwire.lint.examples.blocks import (
     HI,
     call_part,
@@ -33,10 +33,12 @@ from toolwire.lint.examples.blocks import (
 )
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
-from toolwire.lint.fixes.transforms import replace_parts, with_messages
+from toolwire.lint.fixes.transforms import MARK, replace_parts, with_messages
 from toolwire.lint.rule import FixedConversation, Problem, Rule
 from toolwire.wires import wire
 from toolwire.wires.engine.part_lowering import MovedMedia, lower_result
+
+_REPLY_LABEL = f"{MARK} from the message of the assistant:"
 
 
 def _results_with_media(facts: Facts) -> list[Result]:
@@ -50,6 +52,19 @@ def _results_with_media(facts: Facts) -> list[Result]:
     ]
 
 
+def _media_of_assistant(facts: Facts) -> list[Media]:
+    """The media in messages of the assistant; other wires do not get them."""
+    if not (facts.own_wire and facts.profile.media_only_from_user):
+        return []
+    return [
+        part
+        for message in facts.messages
+        if message.role == "assistant" and facts.conversation.kind == "request"
+        for part in message.parts
+        if isinstance(part, Media) and part.text is None
+    ]
+
+
 def _is_medium(part: Part) -> bool:
     return isinstance(part, Media) and part.text is None
 
@@ -58,11 +73,13 @@ def _check(facts: Facts) -> Iterable[Problem]:
     for result in _results_with_media(facts):
         message = f"the result for {result.call_id} contains media; this model accepts only text"
         yield result.path, message, "safe"
+    for media in _media_of_assistant(facts):
+        yield media.path, f"this model accepts no {media.kind} from the assistant", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
-    results = PartSet(_results_with_media(facts))
-    if not results:
+    results, replies = PartSet(_results_with_media(facts)), PartSet(_media_of_assistant(facts))
+    if not results and not replies:
         return None
     capabilities = replace(wire(facts.profile.wire).capabilities, result_media="after")
     losses: list[Loss] = []
@@ -75,6 +92,9 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
         for part in message.parts:
             if isinstance(part, Result) and part in results:
                 new[part] = lower_result(part, capabilities, losses, moved)
+            elif isinstance(part, Media) and part in replies:
+                new[part] = Text(describe(part), source=Source(path=part.path))
+                moved.parts += [Text(_REPLY_LABEL), replace(part, source=Source(path=part.path))]
     if moved.parts:
         media[len(facts.messages)] = Message("user", tuple(moved.take()))
     conversation = replace_parts(facts.conversation, new)
@@ -86,7 +106,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
         (result.path, "moved the media of the result to a user message")
         for result in facts.results
         if result in results
-    )
+    ) + tuple((media.path, "moved to a user message") for media in _media_of_assistant(facts))
     return FixedConversation(with_messages(conversation, messages), changes)
 
 
@@ -100,13 +120,13 @@ _IMAGE_URL: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;ba
 RULE = Rule(
     "TW074",
     "media-in-result",
-    title="a result contains media that the model does not accept",
+    title="a result or a message of the assistant contains media that the model does not accept",
     cost="neutral",
     check=_check,
     fix=_fix,
     order=44,
     handled_by="lower",
-    applies=lambda profile: bool(profile.text_result_models),
+    applies=lambda profile: bool(profile.text_result_models or profile.media_only_from_user),
     ruled_out_by=(Observation.PLAIN,),
     bad=(
         contents_example(
@@ -121,6 +141,7 @@ RULE = Rule(
             target="vertex-gemini",
         ),
         chat_example(USER, assistant(tool_call("call_1")), tool_message("call_1", [_IMAGE_URL])),
+        chat_example(USER, {"role": "assistant", "content": [_IMAGE_URL]}, USER),
     ),
     good=(
         contents_example(

@@ -46,7 +46,10 @@ def _as_text_or_items(value: JSON | UnsetType) -> JSON | UnsetType:
     if len(typed) != len(value):
         return text_of(value)
     return [
-        {**block, "type": "input_text"} if block["type"] == "text" else block for block in typed
+        {"type": "input_text", "text": block.get("text", "")}
+        if block["type"] in ("text", "output_text")
+        else block
+        for block in typed
     ]
 
 

@@ -2,10 +2,12 @@
 
 While a model waits for the results of its tools, its turn must begin with the thinking block that
 it returned: "Expected `thinking` or `redacted_thinking`, but found `tool_use`." Clients drop these
-blocks, or enable thinking in the middle of a turn, or continue a turn of another model.
+blocks, or enable thinking in the middle of a turn, or continue a turn of another model. A client
+that stores text before the thinking block of its message gets the same: "but found `text`."
 
-A thinking block cannot be generated, because it is signed. The fix disables thinking for
-this request; after the next user message it can be enabled again.
+The fix moves the thinking block to the start of its message. A missing one cannot be generated,
+because it is signed: the fix then disables thinking for this request; after the next user message
+it can be enabled again.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, put
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.parts import Call, Message, Reasoning
+from toolwire.conversation.parts import Call, Message, Part, Reasoning
 from toolwire.lint.examples.blocks import (
     converse_call,
     converse_example,
@@ -26,6 +28,7 @@ from toolwire.lint.examples.blocks import (
 )
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import with_messages
 from toolwire.lint.reasoning import current_turn_start, thinking_path, thinking_switch
 from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
 from toolwire.wires import wire
@@ -41,14 +44,14 @@ def _wants_thinking(facts: Facts) -> bool:
     return bool(pattern) and isinstance(model, str) and re.search(pattern, model) is not None
 
 
-def _turn_without_thinking(facts: Facts) -> Message | None:
-    """The first assistant message of a current turn that calls tools and has no thinking block."""
+def _current_messages(facts: Facts) -> list[Message]:
+    """The assistant messages of a current turn that calls tools while thinking is enabled."""
     if (
         not _wants_thinking(facts)
         or facts.conversation.kind != "request"
         or thinking_switch(facts) != "enabled"  # "adaptive" lets the model skip thinking
     ):
-        return None
+        return []
     turn = [
         message
         for message in facts.messages[current_turn_start(facts) :]
@@ -57,18 +60,41 @@ def _turn_without_thinking(facts: Facts) -> Message | None:
     if not turn or not any(
         isinstance(part, Call) and part.executor == "client" for part in turn[-1].parts
     ):
-        return None
-    capabilities = wire(facts.profile.wire).capabilities
+        return []
+    return turn
+
+
+def _is_sent(facts: Facts, message: Message, part: Part) -> bool:
+    """True unless a part is reasoning that the target does not take: it is left out."""
+    if not isinstance(part, Reasoning) or facts.own_wire or message.wire == facts.profile.wire:
+        return True
+    return takes_signature(part, wire(facts.profile.wire).capabilities)
+
+
+def _late_thinking(facts: Facts) -> Message | None:
+    """The first message of the current turn if its thinking comes after other content."""
+    for message in _current_messages(facts)[:1]:
+        parts = [part for part in message.parts if _is_sent(facts, message, part)]
+        thinks = [isinstance(part, Reasoning) for part in parts]
+        if any(thinks) and not thinks[0]:
+            return message
+    return None
+
+
+def _turn_without_thinking(facts: Facts) -> Message | None:
+    """The first message of the current turn if none of its messages has a thinking block."""
+    turn = _current_messages(facts)
     for message in turn:
-        own = facts.own_wire or message.wire == facts.profile.wire
         for part in message.parts:
-            # Other reasoning is left out.
-            if isinstance(part, Reasoning) and (own or takes_signature(part, capabilities)):
+            if isinstance(part, Reasoning) and _is_sent(facts, message, part):
                 return None
-    return turn[0]
+    return turn[0] if turn else None
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
+    late = _late_thinking(facts)
+    if late is not None:
+        yield late.path, "thinking is enabled, and its block comes after other content", "safe"
     message = _turn_without_thinking(facts)
     if message is not None:
         text = "thinking is enabled, and this turn does not begin with a thinking block"
@@ -76,18 +102,26 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
+    late = _late_thinking(facts)
+    if late is not None:
+        parts = sorted(late.parts, key=lambda part: not isinstance(part, Reasoning))
+        message = replace(late, parts=tuple(parts))
+        messages = [message if other is late else other for other in facts.messages]
+        changes = ((late.path, "moved the thinking to the start of the message"),)
+        return FixedConversation(with_messages(facts.conversation, messages), changes)
     if _turn_without_thinking(facts) is None:
         return None
-    message = "disabled thinking for this request"
+    change = "disabled thinking for this request"
     if facts.own_wire:
         path = thinking_path(facts)
-        return FixedBody(put(facts.body, path, {"type": "disabled"}), ((path, message),))
+        return FixedBody(put(facts.body, path, {"type": "disabled"}), ((path, change),))
     settings = {**facts.conversation.settings, "budget": 0}
-    changes = ((facts.conversation.source.setting_paths.get("budget", ()), message),)
+    changes = ((facts.conversation.source.setting_paths.get("budget", ()), change),)
     return FixedConversation(replace(facts.conversation, settings=settings), changes)
 
 
 _ENABLED: JSON = {"type": "enabled", "budget_tokens": 1024}
+_TEXT: JSON = {"type": "text", "text": "so"}
 _USE: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
 _THOUGHT: JSON = {"type": "thinking", "thinking": "hm", "signature": "ErUB"}
 _RESULT: JSON = {
@@ -119,6 +153,12 @@ RULE = Rule(
         blocks_example(USER, _CALL_ONLY, _RESULT, thinking=_ENABLED),
         blocks_example(USER, _CALL_ONLY, _RESULT, target="vertex-anthropic", thinking=_ENABLED),
         _converse("anthropic.claude-sonnet-4-5"),
+        blocks_example(
+            USER,
+            {"role": "assistant", "content": [_TEXT, _THOUGHT, _USE]},
+            _RESULT,
+            thinking=_ENABLED,
+        ),
     ),
     good=(
         blocks_example(USER, _CALL_ONLY, _RESULT),

@@ -46,8 +46,10 @@ from toolwire.lint.fixes.transforms import with_messages
 from toolwire.lint.foreign_content import (
     foreign_calls,
     foreign_content,
+    foreign_id_fields,
     foreign_roles,
     has_foreign_role,
+    with_id_fields,
     with_roles,
 )
 from toolwire.lint.items import input_items, with_items
@@ -151,6 +153,8 @@ def _check(facts: Facts) -> Iterable[Problem]:
             yield part.path, text, "safe"
     for path, role in foreign_roles(facts):
         yield (*path, "role"), f"{facts.profile.name} expects the role `{role}` here", "safe"
+    for path, name, call_id in foreign_id_fields(facts):
+        yield (*path, name), f"the id of the call {call_id} is written as on another wire", "safe"
     for message, new_parts in foreign_content(facts).items():
         text = f"the {message.role} message has content as it is written on another wire"
         if len(new_parts) > len(message.parts):
@@ -214,9 +218,17 @@ def _with_known_roles(facts: Facts) -> FixedBody | None:
     return FixedBody(with_roles(facts.body, roles), tuple(changes)) if changes else None
 
 
+def _with_ids(facts: Facts) -> FixedBody | None:
+    """The body with the ids of results in the field of the wire."""
+    fields = foreign_id_fields(facts)
+    changes = [((*path, name), "moved to the field `tool_call_id`") for path, name, _ in fields]
+    return FixedBody(with_id_fields(facts.body, fields), tuple(changes)) if changes else None
+
+
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | FixedConversation | None:
     # What is rewritten in the conversation comes last: the body does not show it.
-    return _with_known_roles(facts) or _with_own_items(facts) or _write_anew(facts)
+    fixed_body = _with_ids(facts) or _with_known_roles(facts) or _with_own_items(facts)
+    return fixed_body or _write_anew(facts)
 
 
 def _with_own_items(facts: Facts) -> FixedBody | None:
