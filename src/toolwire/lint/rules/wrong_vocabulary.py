@@ -207,8 +207,12 @@ def _without_json(message: Message, foreign: list[Call | Result]) -> tuple[Part,
 
 
 def _with_parts(message: Message, parts: tuple[Part, ...]) -> Message:
-    """The message with other parts."""
-    return Message(message.role, parts, None, message.wire, source=Source(path=message.path))
+    """The message with other parts. It is written from scratch, unless it has calls that the
+    provider ran, which no other wire could have.
+    """
+    has_provider_calls = any(isinstance(part, Call) and not part.runs_on_client for part in parts)
+    wire = message.wire if has_provider_calls else ""
+    return Message(message.role, parts, None, wire, source=Source(path=message.path))
 
 
 def _with_known_roles(facts: Facts) -> FixedBody | None:
