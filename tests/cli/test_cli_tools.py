@@ -112,6 +112,8 @@ def test_a_place_without_tools_is_said_in_one_line(source: str, says: str) -> No
 @pytest.mark.parametrize(
     ("source", "says"),
     [
+        ("http://[", "expected an http or https address, such as https://tools.example/v1"),
+        ("mcp+http://[", "expected an http or https address, or a command as a list"),
         ("mcp:no-such-command-anywhere", "no such file or directory: no-such-command-anywhere"),
         ("mcp:true", "Connection closed"),
         ("mcp+http://127.0.0.1:1/mcp", "All connection attempts failed"),

@@ -220,6 +220,24 @@ def test_an_address_without_a_scheme_is_not_repeated() -> None:
     assert mistake == "g.toml:3: [models.m] base_url: expected http:// or https://"
 
 
+@pytest.mark.parametrize("url", ["http://[", "http://host:99999", "http://a b", "http://"])
+def test_an_invalid_address_is_reported_with_its_line_and_not_repeated(url: str) -> None:
+    url = url.replace("//", "//me:hunter2@")
+    text = f"""
+[models.m]
+upstream = "vllm"
+base_url = "{url}"
+[tools]
+sources = ["{url}", "mcp+{url}"]
+"""
+    reason = "the host or the port is invalid; expected an address such as http://10.0.0.5:8000"
+    assert mistakes(text) == [
+        f"g.toml:4: [models.m] base_url: {reason}",
+        f"g.toml:6: [tools] sources: http://…: {reason}",
+        f"g.toml:6: [tools] sources: mcp+http://…: {reason}",
+    ]
+
+
 def test_a_provider_without_a_key_names_the_variable_to_set() -> None:
     (mistake,) = mistakes('[models."claude-*"]\nupstream = "anthropic"')
     assert mistake.startswith('g.toml:2: [models."claude-*"] upstream: anthropic: ')

@@ -93,6 +93,7 @@ def test_pages_get_no_access_by_default(tmp_path: Path) -> None:
     ("origin", "reason"),
     [
         ("*", "write it as https://app.example"),
+        ("http://[", "write it as https://app.example"),
         ("app.example", "write it as https://app.example"),
         ("https://app.example/", "write https://app.example"),
         ("https://App.Example/chat", "write https://app.example"),

@@ -39,6 +39,7 @@ from toolwire.mcp import results
 from toolwire.mcp.protocol import CallMetadata
 from toolwire.oxp.dialects import TOOL_NAME_RULE
 from toolwire.oxp.transport import Credentials
+from toolwire.providers.http.url import parse_url
 from toolwire.tools.errors import NoEffect, ToolError
 from toolwire.tools.runnable import Runnable, ToolContext, ToolId, Version
 
@@ -76,8 +77,12 @@ class McpClient:
         timeout: float = TIMEOUT,
         retries: int = RETRIES,
     ) -> None:
-        if isinstance(server, str) and not server.startswith(("http://", "https://")):
-            raise UsageError("expected an http or https address, or a command as a list", "mcp")
+        if isinstance(server, str):
+            try:
+                parse_url(server)
+            except ValueError:
+                expected = "expected an http or https address, or a command as a list"
+                raise UsageError(expected, "mcp") from None
         if not server:
             raise UsageError("expected a command, got an empty list", "mcp")
         self._server, self._toolkit, self._auth = server, toolkit, auth

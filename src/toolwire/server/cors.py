@@ -19,15 +19,19 @@ _EXPOSED = (
     b"retry-after, x-request-id, x-toolwire-explain, x-toolwire-losses,"
     b" x-toolwire-paired-by-order, x-toolwire-repairs, x-toolwire-restored"
 )
+_NO_ORIGIN = "is no origin; write it as https://app.example or http://localhost:3000"
 _MAX_HEADER = 4096
 _VARY = (b"vary", b"origin")
 
 
 def check_origin(origin: str) -> str | None:
     """What is wrong with an origin in a configuration; None if it is one."""
-    parts = urlsplit(origin)
+    try:
+        parts = urlsplit(origin)
+    except ValueError:  # an address in brackets that is none
+        return _NO_ORIGIN
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        return "is no origin; write it as https://app.example or http://localhost:3000"
+        return _NO_ORIGIN
     if origin != f"{parts.scheme}://{parts.netloc}".lower():
         return f"is no origin; write {parts.scheme}://{parts.netloc.lower()}"
     return None

@@ -12,7 +12,6 @@ import shlex
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import click
 from msgspec import Struct
@@ -161,7 +160,7 @@ def _credentials_in_environment(source: str, *, alone: bool) -> ServerCredential
 
 def _variable_suffix(source: str) -> str:
     """The end of the variables for a server: `_TOOLS_EXAMPLE_8765` for tools.example:8765."""
-    host = urlsplit(source.removeprefix("mcp+")).netloc.rpartition("@")[2]
+    host = source.partition("://")[2].partition("/")[0].rpartition("@")[2]
     return "_" + re.sub(r"[^A-Z0-9]+", "_", host.upper()).strip("_") if host else ""
 
 

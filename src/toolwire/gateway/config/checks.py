@@ -12,6 +12,7 @@ from toolwire.gateway.config.mistakes import Mistake, suggest, table_name
 from toolwire.gateway.config.schema import Config, ModelConfig
 from toolwire.gateway.usage.store import UsageStore
 from toolwire.providers.endpoints import ModelEndpoint
+from toolwire.providers.http.url import parse_url
 from toolwire.server.cors import check_origin
 
 _GATEWAY_HEADERS = {
@@ -100,12 +101,8 @@ def _model_mistakes(name: str, model: ModelConfig, models: Models) -> Iterator[M
         yield Mistake(table, key, reason)
     if model.key_env is not None and model.key_file is not None:
         yield Mistake(table, "key_file", "key_env is set too; keep one of them")
-    url = model.base_url
-    if url is not None and not url.startswith(("http://", "https://")):
-        # Without a scheme, the text may start with a password.
-        scheme, found, _ = url.partition("://")
-        got = f", got {scheme}" if found else ""
-        yield Mistake(table, "base_url", f"expected http:// or https://{got}")
+    if model.base_url is not None and (wrong := check_address(model.base_url)) is not None:
+        yield Mistake(table, "base_url", wrong)
     for key, others in (("fallbacks", model.fallbacks), ("balance", model.balance)):
         for other in others:
             if other == name:
@@ -126,6 +123,20 @@ def _model_mistakes(name: str, model: ModelConfig, models: Models) -> Iterator[M
         elif header in _CONNECTION_HEADERS:
             reason = f"{header} belongs to one connection and is never forwarded; remove it"
             yield Mistake(table, "headers", reason)
+
+
+def check_address(url: str) -> str | None:
+    """What is wrong with an address, which may hold a password; None if nothing is."""
+    if not url.startswith(("http://", "https://")):
+        # Without a scheme, the text may start with a password.
+        scheme, found, _ = url.partition("://")
+        got = f", got {scheme}" if found else ""
+        return f"expected http:// or https://{got}"
+    try:
+        parse_url(url)
+    except ValueError:
+        return "the host or the port is invalid; expected an address such as http://10.0.0.5:8000"
+    return None
 
 
 def _number_mistakes(config: Config) -> list[Mistake]:

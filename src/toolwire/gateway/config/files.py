@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.errors import ConfigError
-from toolwire.gateway.config.checks import find_mistakes
+from toolwire.gateway.config.checks import check_address, find_mistakes
 from toolwire.gateway.config.environment import config_from_environment
 from toolwire.gateway.config.mistakes import Mistake, SourceLines, table_name
 from toolwire.gateway.config.model_table import ModelTable
@@ -105,17 +105,19 @@ class ConfigSource(Struct, frozen=True, kw_only=True):
 
 
 def _missing_tools(config: Config, env: Mapping[str, str]) -> list[Mistake]:
-    """Tool files and commands of the configuration that do not exist."""
+    """Tool files and commands of the configuration that do not exist, and invalid addresses."""
     mistakes: list[Mistake] = []
     for source in config.tools.sources:
+        shown, reason = source, ""
         if source.startswith(_PROGRAM):
             reason = _program_mistake(source.removeprefix(_PROGRAM), env)
-        elif source.endswith(".py") and not source.startswith(_SERVERS):
-            reason = "" if Path(source).is_file() else "no such file"
-        else:
-            continue
+        elif source.startswith(_SERVERS):
+            shown = f"{source.partition('://')[0]}://…"  # the rest may hold a password
+            reason = check_address(source.removeprefix("mcp+")) or ""
+        elif source.endswith(".py") and not Path(source).is_file():
+            reason = "no such file"
         if reason:
-            mistakes.append(Mistake("tools", "sources", f"{source}: {reason}"))
+            mistakes.append(Mistake("tools", "sources", f"{shown}: {reason}"))
     return mistakes
 
 
