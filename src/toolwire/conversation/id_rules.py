@@ -8,8 +8,6 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from toolwire.conversation.part_map import PartMap
-
 NAMESPACE_SEPARATOR = "::"
 """Joins the name of a namespace and the name of a tool in it. A dot would be ambiguous: many tool
 names contain one."""
@@ -49,18 +47,12 @@ def lines_matcher(rule: IdRule) -> Callable[[str], re.Match[str] | None]:
 
 _JOIN_THRESHOLD = 5
 """From this many texts on, one match of all texts joined is faster than one match per text."""
-_MATCHERS: PartMap[IdRule, Callable[[str], re.Match[str] | None]] = PartMap()
-"""Compiled matchers. Hashing a rule would cost more than the match itself."""
 
 
+@lru_cache(maxsize=256)
 def matcher(rule: IdRule) -> Callable[[str], re.Match[str] | None]:
     """Return the `fullmatch` function of a rule."""
-    match = _MATCHERS.get(rule)
-    if match is None:
-        if len(_MATCHERS) > 1000:
-            _MATCHERS.clear()
-        match = _MATCHERS[rule] = _pattern(rule).fullmatch
-    return match
+    return _pattern(rule).fullmatch
 
 
 def all_fit(texts: Collection[str], rule: IdRule) -> bool:

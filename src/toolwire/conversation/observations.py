@@ -8,6 +8,8 @@ a well-formed history pays for this pass only. This module knows no rule and no 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from toolwire.conversation.json import SurrogateBytes
@@ -16,6 +18,7 @@ from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import (
     APPROVAL,
     Call,
+    FieldSpec,
     Message,
     Opaque,
     Part,
@@ -83,20 +86,32 @@ class Observation:
     """The last message is of a user or a tool, and every target gets it."""
     NO_PENDING_CALLS = 1 << 21
     """If `RESULTS_IN_PLACE` holds, so do the results of the calls at the very end."""
-    ACCEPTED_IDS = 1 << 22
+    NO_BLANK_RESULTS = 1 << 22
+    """Every result that is a text has a character that is not white space."""
+    NO_TOOL_CHOICE = 1 << 23
+    """The settings leave the choice of a tool to the model."""
+    ARGUMENTS_ARE_OBJECTS = 1 << 24
+    """The arguments of every call are an object in the JSON."""
+    ARGUMENTS_ARE_TEXT = 1 << 25
+    """The arguments of every call are a text in the JSON that begins like an object."""
+    ACCEPTED_IDS = 1 << 26
     """The target accepts the id of every call and result. This and what follows depends on the
     target, and is only known on its own wire."""
-    ACCEPTED_NAMES = 1 << 23
+    ACCEPTED_NAMES = 1 << 27
     """The target accepts the name of every tool."""
-    ACCEPTED_ARGUMENTS = 1 << 24
+    ACCEPTED_ARGUMENTS = 1 << 28
     """The arguments of every call have the form that the target expects."""
+    ACCEPTED_FIELDS = 1 << 29
+    """The target accepts the fields of every message."""
+    OWN_FORMAT = 1 << 30
+    """Messages, calls and results are of types and roles that the target knows, and have only
+    fields that its wire reads."""
 
 
-ALL = (1 << 22) - 1
+ALL = (1 << 26) - 1
 """All properties that one pass sees."""
 SERVER_TOOL_IDS = ("srvtoolu_", "mcptoolu_")
 """Prefixes of ids that a provider gives to calls that it runs itself."""
-REASONING_SETTINGS = ("effort", "budget")
 
 
 class Observations(Struct, eq=False):
@@ -112,6 +127,9 @@ class Observations(Struct, eq=False):
     """The ids of these calls, in order."""
     names: set[str] = set()
     """The names of the tools that these calls use."""
+    fields: Mapping[FieldSpec | None, set[str]] = {}
+    """The names of all fields that messages have in the JSON of the target's wire, by the spec of
+    the message. A message that is not an object there has none."""
     native_server_calls: list[Call] = []
     """Calls that the target's own provider ran: they are written back as they are."""
 
@@ -131,6 +149,13 @@ def observe(conversation: Conversation, target: str) -> Observations:
     results: list[Result] = []
     leftovers: list[Traceable] = []
     texts: list[str] = []
+    outputs: list[str] = []
+    """The results that are texts."""
+    fields: dict[FieldSpec | None, set[str]] = {}
+    fields_of_spec: set[str] = set()
+    last_spec: FieldSpec | None = None
+    """The spec of `fields_of_spec`: most messages have the spec of the one before."""
+    has_own_wire = False
     missing = 0
     """The properties that do not hold."""
     pending: list[str] = []
@@ -151,7 +176,12 @@ def observe(conversation: Conversation, target: str) -> Observations:
             ):
                 leftovers.append(message)
         else:
-            missing |= Observation.OTHER_WIRE
+            has_own_wire = True
+            if type(raw) is dict:
+                if source.spec is not last_spec or not fields:
+                    last_spec = source.spec
+                    fields_of_spec = fields.setdefault(last_spec, set())
+                fields_of_spec.update(raw)
         if role == "system":
             if not is_start:
                 missing |= Observation.PLAIN
@@ -176,10 +206,13 @@ def observe(conversation: Conversation, target: str) -> Observations:
                     missing |= Observation.RESULTS_IN_PLACE
                 if part.error:
                     missing |= Observation.NO_ERROR_RESULTS
-                if type(part.output) is tuple:
+                output = part.output
+                if type(output) is str:
+                    outputs.append(output)
+                elif type(output) is tuple:
                     missing |= Observation.PLAIN
                     if is_foreign:
-                        leftovers += part.output
+                        leftovers += output
             elif type(part) is Call:
                 calls.append(part)
                 if pending and not has_calls:
@@ -218,6 +251,8 @@ def observe(conversation: Conversation, target: str) -> Observations:
             missing |= Observation.PLAIN
             if pending:
                 missing |= Observation.RESULTS_IN_PLACE
+    if has_own_wire:
+        missing |= Observation.OTHER_WIRE
     if pending:
         missing |= Observation.NO_PENDING_CALLS
     last = conversation.messages[-1] if conversation.messages else None
@@ -227,7 +262,9 @@ def observe(conversation: Conversation, target: str) -> Observations:
             missing |= Observation.NO_BLANK_TEXT
     if "" in texts or any(map(str.isspace, texts)):
         missing |= Observation.NO_BLANK_TEXT
-    observations = Observations(ALL, calls, results, leftovers)
+    if outputs and ("" in outputs or any(map(str.isspace, outputs))):
+        missing |= Observation.NO_BLANK_RESULTS
+    observations = Observations(ALL, calls, results, leftovers, fields=fields)
     if calls or results:
         missing |= _observe_calls(conversation, target, observations)
     missing |= _observe_settings(conversation, target, observations)
@@ -255,24 +292,19 @@ def is_left_out(message: Message) -> bool:
     of an unknown type, hidden reasoning.
     """
     for part in message.parts:
-        if isinstance(part, (Text, Reasoning)):
+        if part.__class__ is Text or part.__class__ is Reasoning:
             if part.text:
                 return False
-        elif not isinstance(part, Opaque):
+        elif part.__class__ is not Opaque:
             return False
     return True
 
 
 def _observe_calls(conversation: Conversation, target: str, observations: Observations) -> int:
     """The properties of calls, and of who runs them, that do not hold."""
-    missing = 0
-    for call in observations.calls:
-        arguments = call.args.content
-        if arguments.__class__ is str:
-            if arguments[:1] != "{":
-                missing |= Observation.OBJECT_ARGUMENTS
-            if "\\ud" in arguments or "\\uD" in arguments:
-                missing |= Observation.WHOLE_CHARACTERS
+    calls = observations.calls
+    missing = _observe_arguments(calls) if calls else 0
+    for call in calls:
         if call.origin != "wire" or call.item is not None or call.id.isdecimal():
             missing |= Observation.WIRE_IDS
         if call.executor != "client" or call.family == APPROVAL:
@@ -287,17 +319,42 @@ def _observe_calls(conversation: Conversation, target: str, observations: Observ
         observations.native_server_calls = native_calls(messages, target, executor="provider")
         native = PartSet(observations.native_server_calls)
         observations.calls = [call for call in observations.calls if call not in native]
-    call_ids = observations.call_ids = [call.id for call in observations.calls]
+    call_ids, names = observations.call_ids, observations.names
+    for call in observations.calls:
+        call_ids.append(call.id)
+        names.add(call.name)
     if len(set(call_ids)) < len(call_ids):
         missing |= Observation.UNIQUE_CALL_IDS
     joined_ids = " ".join(call_ids)
     for prefix in SERVER_TOOL_IDS:
         if prefix in joined_ids:
             missing |= Observation.CLIENT_IDS
-    observations.names = {call.name for call in observations.calls}
-    if not all(map(str.strip, observations.names)):
-        missing |= Observation.NAMED_CALLS
+    for name in names:
+        if not name or name.isspace():
+            missing |= Observation.NAMED_CALLS
     return missing
+
+
+def _observe_arguments(calls: list[Call]) -> int:
+    """The properties of arguments that do not hold."""
+    missing = 0
+    are_text = are_objects = True
+    for call in calls:
+        arguments = call.args.content
+        if arguments.__class__ is str:
+            are_objects = False
+            if arguments[:1] != "{":
+                are_text = False
+                missing |= Observation.OBJECT_ARGUMENTS
+            if "\\ud" in arguments or "\\uD" in arguments:
+                missing |= Observation.WHOLE_CHARACTERS
+        else:
+            are_text = False
+            if arguments.__class__ is not dict:
+                are_objects = False
+    if not are_text:
+        missing |= Observation.ARGUMENTS_ARE_TEXT
+    return missing if are_objects else missing | Observation.ARGUMENTS_ARE_OBJECTS
 
 
 def _broken_by_executor(part: Call | Result) -> int:
@@ -340,6 +397,9 @@ def _observe_settings(conversation: Conversation, target: str, observations: Obs
                 observations.leftovers.append(tool)
     if not tools and (observations.calls or observations.results):
         missing |= Observation.CALLS_DEFINED
-    if not conversation.settings.keys().isdisjoint(REASONING_SETTINGS):
+    settings = conversation.settings
+    if "effort" in settings or "budget" in settings:
         missing |= Observation.NO_REASONING
+    if "choice" in settings:
+        missing |= Observation.NO_TOOL_CHOICE
     return missing

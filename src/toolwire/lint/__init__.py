@@ -16,7 +16,7 @@ from toolwire.codec import decode_in_full, resolve
 from toolwire.codec.body_shape import body_as_given, locate
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, Body, dump
-from toolwire.conversation.model import Change, Conversation, Finding, Kind
+from toolwire.conversation.model import Change, Finding, Kind
 from toolwire.errors import UsageError
 from toolwire.lint.facts import Facts
 from toolwire.lint.registry import all_rules, find, rule, rules_to_check
@@ -105,28 +105,7 @@ def repair(
         stream = stream_facts(body, wire, profile)
         return Repaired(list(stream.events), [], _stream_findings(stream))
     conversation = decode_in_full(body, wire, kind)  # type: ignore[arg-type]
-    return repair_and_write(conversation, profile, unsafe=unsafe, abandon_pending=abandon_pending)
-
-
-def repair_and_write(
-    conversation: Conversation,
-    profile: Profile,
-    *,
-    unsafe: bool = False,
-    abandon_pending: bool = False,
-    only_changes: bool = False,
-) -> Repaired:
-    """Repair a conversation on its own wire, and write it.
-
-    With `only_changes`, the findings of a conversation that needs no change are left out.
-    """
-    done = repair_on_own_wire(
-        conversation,
-        profile,
-        unsafe=unsafe,
-        abandon_pending=abandon_pending,
-        only_changes=only_changes,
-    )
+    done = repair_on_own_wire(conversation, profile, unsafe=unsafe, abandon_pending=abandon_pending)
     source = conversation.source
     return Repaired(
         body_as_given(done.conversation.source.body, source),

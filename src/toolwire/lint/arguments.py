@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from toolwire.conversation.id_map import NO_MAP
 from toolwire.conversation.json import JSON, JsonPath, Object, get, parse, put, snake, text_of
 from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Source
 from toolwire.lint.facts import Facts
@@ -137,6 +138,18 @@ def _path_of_arguments(call: Call) -> JsonPath:
 def faults_of_kind(facts: Facts, kind: Kind) -> list[ArgumentFault]:
     """The calls with one kind of fault in their arguments."""
     return [fault for fault in argument_faults(facts) if fault.kind == kind]
+
+
+def has_accepted_arguments(facts: Facts) -> bool:
+    """True if the target accepts the arguments of every call; mostly their types show that."""
+    wants, seen = facts.profile.arguments_format, facts.observations
+    if not wants or not seen.calls:
+        return True
+    if wants == "object" and seen.holds(Observation.ARGUMENTS_ARE_OBJECTS):
+        return True
+    if wants == "text" and seen.holds(Observation.ARGUMENTS_ARE_TEXT):
+        return not accepted_merges(facts)
+    return not argument_faults(facts) and not accepted_merges(facts)
 
 
 @once_per_history

@@ -11,7 +11,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from toolwire.conversation.id_rules import invalid_ids
+from toolwire.conversation.id_rules import all_fit, invalid_ids
 from toolwire.conversation.observations import SERVER_TOOL_IDS, Observation
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Opaque, Part, Result
@@ -44,15 +44,13 @@ class Facts(PairFacts):
 
     @lazy_property
     def invalid_ids(self) -> set[str]:
-        """Ids that the target refuses in a request; none for a target on another wire, where ids
-        are fitted.
+        """Ids of calls that the target refuses in a request; none for a target on another wire,
+        where ids are fitted.
         """
-        if not self.own_wire or self.conversation.kind != "request":
+        ids, rule = self.observations.call_ids, self.profile.accepted_ids or self.profile.id_rule
+        if not self.own_wire or self.conversation.kind != "request" or all_fit(ids, rule):
             return set()
-        if not self.calls and not self.results:
-            return set()
-        ids = [call.id for call in self.calls] + [result.call_id for result in self.results]
-        return set(invalid_ids(ids, self.profile.accepted_ids or self.profile.id_rule))
+        return set(invalid_ids(ids, rule))
 
     @lazy_property
     def ids_not_text(self) -> list[Call | Result]:

@@ -20,6 +20,7 @@ from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import (
     Call,
+    FieldSpec,
     Media,
     Message,
     Opaque,
@@ -48,6 +49,83 @@ _ID_FIELDS = ("toolCallId", "tool_use_id", "toolUseId", "call_id")
 """Fields with the id of a call in messages of other APIs, which a chat does not read."""
 _ROLES_WITHOUT_ID = ("user", "function")
 """Roles of messages that name no call."""
+
+
+def has_accepted_fields(facts: Facts) -> bool:
+    """True if the target accepts the fields of every message."""
+    profile = facts.profile
+    accepted, refused = profile.accepted_message_fields, profile.refused_message_fields
+    for fields in facts.observations.fields.values():
+        if accepted and not fields.issubset(accepted):
+            return False
+        if refused and not fields.isdisjoint(refused):
+            return False
+    return True
+
+
+def has_own_format(facts: Facts) -> bool:
+    """True if a quick look shows that nothing has the format of another wire."""
+    seen, profile = facts.observations, facts.profile
+    if not seen.holds(Observation.PLAIN) or not has_known_types(facts):
+        return False
+    for spec, fields in seen.fields.items():
+        if spec is None or not spec.keys.issuperset(fields):
+            return False
+    is_role_checked = profile.accepted_roles or profile.results_share_one_message
+    if is_role_checked and not _has_known_roles(facts):
+        return False
+    if not _has_known_blocks(facts.messages, has_types=_vocabulary(profile.wire).has_types):
+        return False
+    if not profile.item_id_prefixes:
+        return True
+    return not any(is_chat_message(item) for _, _, item in input_items(facts))
+
+
+def _has_known_roles(facts: Facts) -> bool:
+    """True if messages have the role of a user, the assistant or the system, in the words of the
+    target.
+    """
+    accepted = facts.profile.accepted_roles
+    for message in facts.messages:
+        raw = message.source.raw
+        if message.role == "tool":
+            return False
+        if accepted and raw.__class__ is dict and "role" in raw and raw["role"] not in accepted:
+            return False
+    return True
+
+
+def _has_known_blocks(messages: Sequence[Message], *, has_types: bool) -> bool:
+    """True if no block is a bare text, and none has a type on a wire without types."""
+    for message in messages:
+        raw = message.source.raw
+        if raw.__class__ is dict and has_types:
+            content = raw.get("content")
+            if content.__class__ is list and _has_plain_text(content):
+                return False
+        elif not has_types and any(_typed_block(part) is not None for part in message.parts):
+            return False
+    return True
+
+
+def has_known_types(facts: Facts) -> bool:
+    """True if calls and results are of types that the catalogue of the wire lists."""
+    seen = facts.observations
+    parts: list[Call | Result] = [*seen.calls, *seen.results, *seen.native_server_calls]
+    known: FieldSpec | None = None
+    """The spec of the part before: most parts have the same."""
+    for part in parts:
+        spec = part.source.spec
+        if spec is not known:
+            if spec.__class__ is Block and not spec.family:
+                return False
+            known = spec
+    return True
+
+
+def is_chat_message(item: Object) -> bool:
+    """True for an item with calls or a result as only messages of a chat have them."""
+    return "tool_calls" in item or item.get("role") == "tool"
 
 
 @once_per_history

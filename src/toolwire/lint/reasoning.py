@@ -11,9 +11,11 @@ from binascii import Error as Base64Error
 from functools import lru_cache
 
 from toolwire.conversation.json import get
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.model_names import is_named_by
+from toolwire.profiles.table import Profile
 from toolwire.wires.engine.cache_breakpoints import is_cache_mark
 
 _SWITCH_PATHS = (
@@ -22,6 +24,12 @@ _SWITCH_PATHS = (
     ("extra_body", "thinking", "type"),
 )
 """Paths of the field that enables or disables thinking."""
+
+
+def ruled_out_without_thinking(profile: Profile) -> tuple[int, ...]:
+    """What rules out a violation for a target that signs thinking blocks; nothing for one that
+    signs calls."""
+    return (Observation.NO_REASONING,) if profile.reasoning_to_return == "thinking" else ()
 
 
 def thinking_switch(facts: Facts) -> str:

@@ -10,8 +10,9 @@ from typing import Literal, TypeAlias
 from toolwire.conversation.model import Finding
 from toolwire.conversation.observations import Observation
 from toolwire.errors import UsageError, suggest
-from toolwire.lint.arguments import accepted_merges, argument_faults
+from toolwire.lint.arguments import has_accepted_arguments
 from toolwire.lint.facts import Facts
+from toolwire.lint.foreign_content import has_accepted_fields, has_own_format
 from toolwire.lint.rule import Rule
 from toolwire.lint.tool_names import names_to_fit
 from toolwire.profiles.table import PROFILES, Profile
@@ -58,14 +59,27 @@ def fixable_rules(facts: Facts) -> tuple[Rule, ...]:
 
 def _own_wire_flags(facts: Facts) -> int:
     """The observations, with what is known of a history on the wire of its target."""
-    flags = facts.observations.flags
-    if not facts.invalid_ids:
-        flags |= Observation.ACCEPTED_IDS
-    if not names_to_fit(facts):
-        flags |= Observation.ACCEPTED_NAMES
-    if not argument_faults(facts) and not accepted_merges(facts):
-        flags |= Observation.ACCEPTED_ARGUMENTS
+    flags = facts.observations.flags | _KNOWN_ON_OWN_WIRE
+    if facts.invalid_ids:
+        flags &= ~Observation.ACCEPTED_IDS
+    if names_to_fit(facts):
+        flags &= ~Observation.ACCEPTED_NAMES
+    if not has_accepted_arguments(facts):
+        flags &= ~Observation.ACCEPTED_ARGUMENTS
+    if not has_accepted_fields(facts):
+        flags &= ~Observation.ACCEPTED_FIELDS
+    if not has_own_format(facts):
+        flags &= ~Observation.OWN_FORMAT
     return flags
+
+
+_KNOWN_ON_OWN_WIRE = (
+    Observation.ACCEPTED_IDS
+    | Observation.ACCEPTED_NAMES
+    | Observation.ACCEPTED_ARGUMENTS
+    | Observation.ACCEPTED_FIELDS
+    | Observation.OWN_FORMAT
+)
 
 
 _Selection: TypeAlias = Literal["translated", "own wire", "fixable"]
@@ -96,12 +110,12 @@ def _applies_to_translation(rule: Rule, profile: Profile, flags: int) -> bool:
         and not rule.handled_by
         and rule.severity == "error"
         and (rule.applies is None or rule.applies(profile))
-        and not rule.is_ruled_out(flags)
+        and not rule.is_ruled_out(flags, profile)
     )
 
 
 def _applies_to_own_wire(rule: Rule, profile: Profile, flags: int) -> bool:
-    return rule.scope != "stream" and not rule.is_ruled_out(flags, own_wire=True)
+    return rule.scope != "stream" and not rule.is_ruled_out(flags, profile, own_wire=True)
 
 
 @cache

@@ -100,7 +100,7 @@ def _repair(facts: Facts, rules: Sequence[Rule], *, unsafe: bool) -> RepairedCon
                 return Repair(facts, kept, unsafe=unsafe).run()
             findings += _findings(rule, facts, [problem])
     observations = None if facts.own_wire else facts.observations
-    return RepairedConversation(facts.conversation, [], _sort(findings), IdMap(), observations)
+    return RepairedConversation(facts.conversation, [], _sort(findings), NO_MAP, observations)
 
 
 class Repair:

@@ -86,6 +86,8 @@ class Rule(Struct, frozen=True, eq=False):
     its ids and its content are sent as they are."""
     ruled_out_on_own_wire_by: tuple[int, ...] = ()
     """Further observations, of which any rules it out for a history of the target's own wire."""
+    ruled_out_for: Callable[[Profile], tuple[int, ...]] | None = None
+    """The same for one target: what it refuses decides which observations rule it out."""
     bad: tuple[Example, ...] = ()
     """Bodies with a violation."""
     good: tuple[Example, ...] = ()
@@ -99,10 +101,11 @@ class Rule(Struct, frozen=True, eq=False):
             return "info"
         return self.severity
 
-    def is_ruled_out(self, flags: int, *, own_wire: bool = False) -> bool:
-        """True if the observations show that there is no violation."""
+    def is_ruled_out(self, flags: int, profile: Profile, *, own_wire: bool = False) -> bool:
+        """True if the observations show that there is no violation for a target."""
         combinations = self.ruled_out_by
         if own_wire:
             everywhere = combinations if self.ruled_out_on == "every wire" else ()
-            combinations = (*everywhere, *self.ruled_out_on_own_wire_by)
+            for_profile = self.ruled_out_for(profile) if self.ruled_out_for is not None else ()
+            combinations = (*everywhere, *self.ruled_out_on_own_wire_by, *for_profile)
         return any(flags & needed == needed for needed in combinations)

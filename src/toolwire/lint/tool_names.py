@@ -103,8 +103,12 @@ def names_to_fit(facts: Facts) -> dict[str, JsonPath]:
     rule = name_rule_for(facts)
     if not (rule.chars or rule.longest):
         return {}
-    names = facts.observations.names.union([tool.name for tool in facts.conversation.tools])
-    if all_fit(names, rule) and not any(NAMESPACE_SEPARATOR in name for name in names):
+    names = {tool.name for tool in facts.conversation.tools}
+    names |= facts.observations.names
+    may_have_namespace = not rule.chars or ":" in rule.chars
+    if all_fit(names, rule) and not (
+        may_have_namespace and any(NAMESPACE_SEPARATOR in name for name in names)
+    ):
         return {}
     paths = name_paths(facts)
     return {name: paths[name] for name in invalid_ids(list(paths), rule) if name.strip()}

@@ -13,7 +13,7 @@ from toolwire.conversation.model import Conversation
 from toolwire.errors import DecodeError
 from toolwire.gateway.translation.call_ids import StrippedRequest
 from toolwire.gateway.translation.upstream_request import UpstreamRequest, replaces_functions
-from toolwire.lint import repair_and_write
+from toolwire.lint.repair_loop import repair_on_own_wire
 
 _MODEL_FIELD = re.compile(rb'("model"\s*:\s*)"(?:[^"\\]|\\.)*"')
 
@@ -67,9 +67,11 @@ def forward_unchanged(
     if renames:
         conversation = decode_in_full(put(client_body, ("model",), model), wire)
     profile = resolve(target)[1]
-    repaired = repair_and_write(conversation, profile, abandon_pending=True, only_changes=True)
+    repaired = repair_on_own_wire(conversation, profile, abandon_pending=True, only_changes=True)
     paired_by_order = request.paired_by_order(conversation)
-    body = client_body if renames and not repaired.changes else repaired.body
+    body = repaired.conversation.source.body
+    if renames and not repaired.changes:
+        body = client_body
     assert isinstance(body, dict)
     if renames and "model" not in client_body:
         body = {key: value for key, value in body.items() if key != "model"}

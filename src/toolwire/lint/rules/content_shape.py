@@ -50,6 +50,7 @@ from toolwire.lint.fixes.transforms import MARK, remove_parts, replace_parts
 from toolwire.lint.foreign_content import foreign_calls
 from toolwire.lint.model_names import refuses_assistant_at_end
 from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
+from toolwire.profiles.table import Profile
 
 _BLANK_MESSAGE_TEXT = f"{MARK} an empty message"
 _EMPTY_ERROR_TEXT = f"{MARK} the tool failed without a message"
@@ -78,6 +79,26 @@ class _Fault(Struct, frozen=True):
     text_to_trim: Text | None = None
     error_result: Result | None = None
     blank_message: Message | None = None
+
+
+def _checks_content(profile: Profile) -> bool:
+    return bool(
+        profile.assistant_content
+        or profile.content_is_text
+        or profile.empty_content
+        or profile.rejects_blank_text
+    )
+
+
+def _ruled_out_for(profile: Profile) -> tuple[int, ...]:
+    """What a conversation shows; it does not show whether a text was a list or null in the JSON."""
+    if profile.assistant_content or profile.content_is_text:
+        return ()
+    if profile.empty_content == "null":
+        return (Observation.PLAIN,)
+    if profile.rejects_blank_text:
+        return (_NOTHING_EMPTY | Observation.NO_BLANK_RESULTS,)
+    return (_NOTHING_EMPTY,)
 
 
 def _faults(facts: Facts) -> Iterator[_Fault]:
@@ -354,6 +375,8 @@ RULE = Rule(
     order=11,
     ruled_out_by=(Observation.NO_BLANK_TEXT | Observation.NO_ERROR_RESULTS,),
     ruled_out_on="other wires",
+    concerns=_checks_content,
+    ruled_out_for=_ruled_out_for,
     bad=(
         chat_example(
             USER, assistant(tool_call("c1"), content=_TEXTS), tool_message("c1"), target="groq"

@@ -24,13 +24,13 @@ def _paths(facts: Facts) -> list[JsonPath]:
     """Return the path of each empty list of calls."""
     if not facts.profile.rejects_empty_tool_calls:
         return []
-    return [
-        (*message.path, _FIELD)
-        for message in facts.messages
-        if message.role == "assistant"
-        and isinstance(raw := message.source.raw, dict)
-        and raw.get(_FIELD) == []
-    ]
+    paths: list[JsonPath] = []
+    for message in facts.messages:
+        if message.role == "assistant":
+            raw = message.source.raw
+            if raw.__class__ is dict and _FIELD in raw and raw[_FIELD] == []:
+                paths.append((*message.path, _FIELD))
+    return paths
 
 
 def _check(facts: Facts) -> Iterable[Problem]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from toolwire.conversation.json import JSON, JsonPath, Object, put
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call, Message, Opaque, Result
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
@@ -97,6 +98,7 @@ RULE = Rule(
     concerns=lambda profile: bool(
         profile.refused_message_fields or profile.accepted_message_fields
     ),
+    ruled_out_on_own_wire_by=(Observation.ACCEPTED_FIELDS,),
     bad=(
         chat_example(USER, _CALLS, tool_message("c1"), target="groq"),
         chat_example(USER, {**_REPLY, "reasoning_content": ""}, USER, target="cerebras"),

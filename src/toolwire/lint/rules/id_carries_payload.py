@@ -35,6 +35,7 @@ from toolwire.lint.ids.edits import all_ids, new_id, reassign_ids, with_id
 from toolwire.lint.ids.formats import SIGNATURE_PATHS, shorten, split_payload, without_payload
 from toolwire.lint.reasoning import may_be_reasoning_model
 from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
+from toolwire.profiles.table import Profile
 
 
 class _SignatureInId(Struct, frozen=True, eq=False):
@@ -61,6 +62,14 @@ def _signatures_in_ids(facts: Facts) -> list[_SignatureInId]:
         and "_t" in call.id
         and (halves := split_payload(call.id)) is not None
     ]
+
+
+def _ruled_out_for(profile: Profile) -> tuple[int, ...]:
+    """A target that wants signatures in a field of their own misses them although it accepts the
+    ids."""
+    if profile.reasoning_to_return == "signature":
+        return ()
+    return (Observation.RESULTS_IN_PLACE | Observation.ACCEPTED_IDS,)
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -109,6 +118,7 @@ RULE = Rule(
     order=20,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     ruled_out_on="other wires",
+    ruled_out_for=_ruled_out_for,
     bad=(
         chat_example(USER, assistant(tool_call(_LONG_ID)), tool_message(_LONG_ID)),
         chat_example(USER, assistant(tool_call(_SHORT_ID)), tool_message("call_9f")),

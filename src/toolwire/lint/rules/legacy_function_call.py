@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import Call, Result
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
@@ -146,6 +147,7 @@ RULE = Rule(
     fix=_fix,
     order=10,
     scope="body",
+    ruled_out_on_own_wire_by=(Observation.WIRE_IDS,),
     bad=(
         chat_example(USER, _CALL, _RESULT, target="deepseek"),
         chat_example(

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.observations import Observation
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -81,6 +82,7 @@ RULE = Rule(
     order=60,
     concerns=lambda profile: profile.tool_choice_must_exist,
     handled_by="write",
+    ruled_out_on_own_wire_by=(Observation.NO_TOOL_CHOICE,),
     bad=(
         Example(
             "openai-responses",

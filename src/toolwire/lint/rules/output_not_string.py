@@ -11,9 +11,8 @@ a block or the field `output` of an object. Nothing is lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeAlias
 
-from msgspec import UnsetType
+from msgspec import Struct, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, get, kind_of, put, text_of
 from toolwire.conversation.parts import Result
@@ -119,28 +118,34 @@ def _as_object(value: JSON | UnsetType) -> JSON | UnsetType:
     return value if value is None or isinstance(value, UnsetType | dict) else {"output": value}
 
 
-_Formats: TypeAlias = (
-    "dict[str, tuple[tuple[JsonPath, ...], Callable[[JSON | UnsetType], JSON | UnsetType]]]"
-)
-_MESSAGE_FORMATS: _Formats = {
-    "tool": ((("content",),), _as_text_or_content),
-    "function": ((("content",),), _as_text_or_content),
+class _Format(Struct, frozen=True):
+    """The format of the output in one type of result block."""
+
+    paths: tuple[JsonPath, ...]
+    """Where the output may be."""
+    convert: Callable[[JSON | UnsetType], JSON | UnsetType]
+    """Returns an output in this format; the same value if it is."""
+    text_field: str = ""
+    """A field of the block that holds the output and may be any text."""
+
+
+_MESSAGE_FORMATS = {
+    "tool": _Format((("content",),), _as_text_or_content, text_field="content"),
+    "function": _Format((("content",),), _as_text_or_content, text_field="content"),
 }
 """The formats of results that are messages."""
-_TEXT_MESSAGE_FORMATS: _Formats = {"tool": ((("content",),), _as_text)}
-_FORMATS: _Formats = {
+_TEXT_MESSAGE_FORMATS = {"tool": _Format((("content",),), _as_text, text_field="content")}
+_FORMATS = {
     **_MESSAGE_FORMATS,
-    "function_call_output": ((("output",),), _as_text_or_items),
-    "custom_tool_call_output": ((("output",),), _as_text_or_items),
-    "tool_result": ((("content",),), _as_text_or_blocks),
-    "toolResult": ((("toolResult", "content"),), _as_keyed_blocks),
-    "functionResponse": (
-        (("functionResponse", "response"), ("function_response", "response")),
-        _as_object,
+    "function_call_output": _Format((("output",),), _as_text_or_items, text_field="output"),
+    "custom_tool_call_output": _Format((("output",),), _as_text_or_items, text_field="output"),
+    "tool_result": _Format((("content",),), _as_text_or_blocks, text_field="content"),
+    "toolResult": _Format((("toolResult", "content"),), _as_keyed_blocks),
+    "functionResponse": _Format(
+        (("functionResponse", "response"), ("function_response", "response")), _as_object
     ),
 }
-"""For each type of result block, the possible paths of its output and the function that converts
-it."""
+"""The formats by the types of result blocks."""
 
 
 def _invalid_outputs(facts: Facts) -> Iterable[tuple[Result, JsonPath, JSON | UnsetType, JSON]]:
@@ -155,12 +160,13 @@ def _invalid_outputs(facts: Facts) -> Iterable[tuple[Result, JsonPath, JSON | Un
         raw, spec = result.source.raw, result.source.spec
         if result.executor != "client" or not isinstance(spec, Block) or not isinstance(raw, dict):
             continue
-        if spec.name not in formats:
+        expected_format = formats.get(spec.name)
+        if expected_format is None or raw.get(expected_format.text_field).__class__ is str:
             continue
-        paths, convert = formats[spec.name]
+        paths = expected_format.paths
         path = paths[0] if paths[0][0] in raw else paths[-1]
         value = get(raw, path)
-        expected = convert(value)
+        expected = expected_format.convert(value)
         if expected is not value and expected != value and not isinstance(expected, UnsetType):
             yield result, (*result.path, *path), value, expected
 

@@ -126,6 +126,7 @@ RULE = Rule(
     order=60,
     concerns=lambda profile: profile.reasoning_to_return in ("reasoning", "thinking"),
     scope="body",
+    ruled_out_on_own_wire_by=(Observation.PLAIN,),
     bad=(
         items_example(reasoning_item()),
         items_example(reasoning_item("rs_1", "hm"), USER),

@@ -61,6 +61,7 @@ RULE = Rule(
     fix=_fix,
     order=42,
     handled_by="write",
+    concerns=lambda profile: profile.results_share_one_message,
     ruled_out_by=(
         Observation.RESULTS_IN_PLACE | Observation.RESULTS_TOGETHER | Observation.UNIQUE_CALL_IDS,
     ),

@@ -73,6 +73,7 @@ RULE = Rule(
     fix=_fix,
     order=47,
     scope="body",
+    concerns=lambda profile: profile.rejects_same_role_twice,
     bad=(_bedrock(_USER, _USER), _bedrock(_USER, _ASSISTANT, _ASSISTANT, _USER)),
     good=(_bedrock(_USER, _ASSISTANT, _USER),),
 )

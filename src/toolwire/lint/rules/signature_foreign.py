@@ -22,6 +22,7 @@ from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part, Reaso
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.thinking import thinking_as_text
+from toolwire.lint.reasoning import ruled_out_without_thinking
 from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
 
 _FERNET_PREFIX = "gAAAA"
@@ -128,6 +129,7 @@ RULE = Rule(
     fix=_fix,
     order=61,
     concerns=lambda profile: profile.reasoning_to_return in ("thinking", "signature"),
+    ruled_out_for=ruled_out_without_thinking,
     scope="body",
     bad=(
         _thinking_example("gAAAAABoXyz"),

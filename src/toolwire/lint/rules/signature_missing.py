@@ -35,6 +35,7 @@ from toolwire.lint.reasoning import (
     current_turn_start,
     is_reasoning_model,
     may_be_reasoning_model,
+    ruled_out_without_thinking,
     thinking_switch,
 )
 from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
@@ -215,6 +216,7 @@ RULE = Rule(
     fix=_fix,
     order=61,
     concerns=lambda profile: profile.reasoning_to_return in ("thinking", "signature"),
+    ruled_out_for=ruled_out_without_thinking,
     applies=lambda profile: profile.reasoning_to_return == "signature",
     bad=(
         _calls_example(""),

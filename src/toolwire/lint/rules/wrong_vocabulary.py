@@ -21,8 +21,9 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object, text_of
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, FieldSpec, Message, Part, Result, Source
+from toolwire.conversation.parts import Call, Message, Part, Result, Source
 from toolwire.lint.examples.blocks import (
     HI,
     assistant_blocks,
@@ -49,6 +50,8 @@ from toolwire.lint.foreign_content import (
     foreign_id_fields,
     foreign_roles,
     has_foreign_role,
+    has_known_types,
+    is_chat_message,
     with_id_fields,
     with_roles,
 )
@@ -62,11 +65,7 @@ _ITEM_TYPES = ("function_call", "function_call_output")
 
 def _messages_among_items(facts: Facts) -> list[tuple[int, Object]]:
     """Chat messages in a list of items: index and JSON."""
-    candidates = [
-        (index, item)
-        for index, _, item in input_items(facts)
-        if "tool_calls" in item or item.get("role") == "tool"
-    ]
+    candidates = [(index, item) for index, _, item in input_items(facts) if is_chat_message(item)]
     if not candidates:
         return []
     orphans = {result.path for result in reported_orphans(facts)}
@@ -99,8 +98,7 @@ def _foreign_messages(facts: Facts) -> list[tuple[Message, list[Call | Result]]]
     """Messages with calls or results that only another wire writes in this way."""
     if not facts.own_wire or facts.conversation.kind != "request":
         return []
-    parts: list[Call | Result] = [*facts.calls, *facts.results, *facts.server_calls]
-    if all(map(_is_of_wire, {part.source.spec for part in parts})) and not (
+    if has_known_types(facts) and not (
         facts.profile.results_share_one_message
         and any(message.role == "tool" for message in facts.messages)
     ):
@@ -122,11 +120,6 @@ def _foreign_messages(facts: Facts) -> list[tuple[Message, list[Call | Result]]]
     orphans: PartSet[Part] = PartSet(reported_orphans(facts))
     kept = [(message, [part for part in parts if part not in orphans]) for message, parts in found]
     return [(message, parts) for message, parts in kept if parts]
-
-
-def _is_of_wire(spec: FieldSpec | None) -> bool:
-    """True for calls and results of a type that the catalogue of the wire lists."""
-    return spec.__class__ is not Block or bool(spec.family)
 
 
 def _is_foreign(part: Call | Result, spec: Block, message: Message, facts: Facts) -> bool:
@@ -355,6 +348,7 @@ RULE = Rule(
     fix=_fix,
     order=10,
     scope="body",
+    ruled_out_on_own_wire_by=(Observation.OWN_FORMAT,),
     bad=(
         items_example(function_call("c1"), tool_message("c1")),
         items_example(
