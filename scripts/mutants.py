@@ -700,12 +700,7 @@ MUTANTS = [
     Mutant(
         "translate.py", "encoded.ids = encoded.ids.after(repaired.ids)", "pass", "test_fitting.py"
     ),
-    Mutant(
-        "translate.py",
-        "if repaired.findings:",
-        "if False:",
-        "lint/test_repair_loop.py",
-    ),
+    Mutant("translate.py", "if repaired.findings:", "if False:", "lint/test_repair_loop.py"),
     Mutant(
         "translate.py",
         "repairs = ids is None if repair is None else repair",
