@@ -38,7 +38,7 @@ from toolwire import (
     translate,
 )
 from toolwire.codec import resolve
-from toolwire.conversation.json import JSON, JsonPath, dump, parse
+from toolwire.conversation.json import JSON, JsonPath, dump, parse, replace_lone_surrogates
 from toolwire.conversation.model import Kind
 from toolwire.lint import check, repair
 from toolwire.lint.fixes.transforms import MARK
@@ -92,7 +92,9 @@ def arguments_of(call: Call) -> str:
 
 
 def _call_content(call: Call | None) -> str:
-    return "" if call is None else f"{call.name} {arguments_of(call)}"
+    """The name and arguments of a call; a repair replaces halves of characters."""
+    content = "" if call is None else f"{call.name} {arguments_of(call)}"
+    return str(replace_lone_surrogates(content))
 
 
 def _result_content(result: Result | None) -> str:

@@ -111,6 +111,10 @@ def wire_for_model(target: Wire, profile: Profile, conversation: Conversation) -
         capabilities = replace(capabilities, result_media="after")
     if profile.system_comes_first and capabilities.system_anywhere:
         capabilities = replace(capabilities, system_anywhere=False)
+    media = capabilities.media
+    if profile.media_only_from_user and media is not None and "assistant" in media:
+        from_others = {place: held for place, held in media.items() if place != "assistant"}
+        capabilities = replace(capabilities, media=from_others)
     if (
         capabilities.web_search is not None
         and asks_for_search(conversation)
