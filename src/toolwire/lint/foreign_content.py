@@ -41,7 +41,7 @@ from toolwire.lint.memo import once_per_history
 from toolwire.wires import wire
 from toolwire.wires.engine.capabilities import NO_MEDIA, Place
 from toolwire.wires.engine.roles import meant_role
-from toolwire.wires.engine.specs import Block, Wire
+from toolwire.wires.engine.specs import Block, Wire, read_id
 
 _CALL_FIELDS = frozenset({"tool_calls", "toolCalls"})
 """Fields with the calls of a message, in a chat and where its names are in camel case."""
@@ -312,8 +312,8 @@ def _read_call(entry: JSON, path: JsonPath) -> Call | None:
     function = entry.get("function") if isinstance(entry, dict) else None
     if not isinstance(entry, dict) or not isinstance(function, dict):
         return None
-    call_id, name = entry.get("id"), function.get("name")
-    if not isinstance(call_id, str) or not call_id or not isinstance(name, str):
+    (call_id, _), name = read_id(entry.get("id")), function.get("name")
+    if not call_id or not isinstance(name, str):
         return None
     arguments = function.get("arguments", "{}")
     value = LazyJson(arguments if arguments is not None else "{}")
