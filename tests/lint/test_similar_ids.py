@@ -27,6 +27,7 @@ DIFFERENT_CALLS = [
     ("call_1", "fc_1"),
     ("call_abc", "call_abc_1"),
     ("functions.f:0", "f:0"),
+    ("call_1", "tooluse_" + "a" * 70),
 ]
 """The id of the only call that is left, and the id of a result of a call that was cut away."""
 

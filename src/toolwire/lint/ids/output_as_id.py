@@ -1,4 +1,4 @@
-"""Results whose id is their own output, recognized by content, characters or length.
+"""Results whose id is their own output, recognized by content or characters.
 
 This module knows no rule and no wire.
 """
@@ -21,7 +21,6 @@ _AROUND_AN_ID = " \t\r\n\"'"
 """White space and quotes that a client may have put around an id, which make it no output."""
 _MIN_PREFIX = 8
 """Shorter prefixes may be equal by chance."""
-_MAX_ID_LENGTH = 64
 
 
 def _normalize(text: str) -> str:
@@ -77,19 +76,17 @@ def results_with_output_as_id(facts: Facts) -> list[tuple[Result, list[Call], in
         calls = [call for call in open_calls[turn] if facts.message_index(call) < index]
         if not calls:
             continue
-        single = len(calls) == len(results) == 1
-        with_output = [result for result in results if _is_output_like(result, single=single)]
+        with_output = [result for result in results if _is_output_like(result)]
         count = len(with_output) if len(with_output) == len(results) else 0
         matches += [(result, calls, count) for result in with_output]
     return matches
 
 
-def _is_output_like(result: Result, *, single: bool) -> bool:
+def _is_output_like(result: Result) -> bool:
     call_id = result.call_id
     if result.origin != "wire" or is_composite(call_id):
         return False
     return (
         is_output(call_id, result)
         or _TEXT_CHARACTERS.search(call_id.strip(_AROUND_AN_ID)) is not None
-        or (single and len(call_id) > _MAX_ID_LENGTH)
     )
