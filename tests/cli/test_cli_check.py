@@ -215,6 +215,59 @@ def test_lines_on_stdin_are_told_from_one_body(end: str) -> None:
     assert locations(whole) == ["stdin:12:5"]
 
 
+_CALL: JSON = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+MESSAGE_LINES: dict[str, tuple[str, list[JSON]]] = {
+    "a trimmed chat": (
+        "openai-chat",
+        [
+            {"role": "assistant", "content": None, "tool_calls": [_CALL]},
+            {"role": "tool", "tool_call_id": "c1", "content": "1"},
+        ],
+    ),
+    "trimmed blocks": (
+        "anthropic",
+        [
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}],
+            },
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
+            },
+        ],
+    ),
+    "items of Interactions": (
+        "gemini-interactions",
+        [
+            {"type": "user_input", "content": [{"type": "text", "text": "hi"}]},
+            {"type": "function_call", "id": "c1", "name": "f", "arguments": {}},
+            {"type": "function_result", "call_id": "c1", "result": "1"},
+        ],
+    ),
+    "events of ADK": (
+        "adk",
+        [
+            {"author": "user", "content": {"role": "user", "parts": [{"text": "hi"}]}},
+            {"author": "agent", "content": {"role": "model", "parts": [{"text": "hello"}]}},
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGE_LINES)
+@pytest.mark.parametrize("with_wire", [False, True])
+def test_lines_of_messages_are_one_history_whatever_comes_first(
+    name: str, with_wire: bool, tmp_path: Path
+) -> None:
+    wire, messages = MESSAGE_LINES[name]
+    file = tmp_path / "history.jsonl"
+    file.write_text("\n".join(map(json.dumps, messages)))
+    result = check(str(file), *(["--from", wire] if with_wire else []))
+    assert result.stderr.startswith("1 body;"), result.stderr
+    assert result.exit_code == 0
+
+
 def test_an_answer_is_read_as_one_without_being_asked() -> None:
     (one,) = rows("--from", "openai-chat", "--strict", stdin=ANSWER) or [{"kind": "response"}]
     assert one["kind"] == "response"

@@ -50,6 +50,22 @@ def test_the_body_in_a_wrapper_is_repaired_in_its_place(field: str, tmp_path: Pa
     assert file.read_text().startswith('{\n    "id": 7,\n')
 
 
+@pytest.mark.parametrize(
+    "path", [("request", "body"), ("data", "request"), ("a", "b", "c", "body")]
+)
+def test_the_body_in_a_wrapper_in_a_wrapper_is_found(path: tuple[str, ...]) -> None:
+    value: JSON = {**BODY}
+    for field in reversed(path):
+        value = {"method": "POST", field: value, "headers": {"x": "y"}}
+    [finding] = Session(json.dumps(value).encode(), "").check()
+    assert finding.pointer == f"/{'/'.join(path)}/messages/1/tool_calls/0"
+
+
+def test_two_bodies_deep_in_a_wrapper_are_not_chosen_from() -> None:
+    with pytest.raises(UsageError):
+        Session(json.dumps({"data": {"first": BODY, "second": BODY}}).encode(), "")
+
+
 def test_a_request_counts_even_if_other_fields_hold_bodies() -> None:
     value = {"response": {"choices": []}, "retry": BODY, "request": BODY}
     assert Session(json.dumps(value).encode(), "").check()[0].pointer.startswith("/request/")

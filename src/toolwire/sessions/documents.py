@@ -1,8 +1,8 @@
 """Find the histories in a JSON document: a body, a body in a wrapper, a stored run of an agent.
 
 A wrapper is an object of which one field holds a body: `{"request": …}` of a log, `{"body": …}` of
-a batch file, `{"history": …}` of an application. Records of the gateway are such wrappers, and name
-the wire.
+a batch file, `{"history": …}` of an application. Wrappers may be in wrappers. Records of the
+gateway are such wrappers, and name the wire.
 """
 
 from __future__ import annotations
@@ -61,6 +61,9 @@ def _find_body(value: JSON, source: str | None) -> tuple[JsonPath, str]:
     except InputError as error:
         fields = _fields_with_bodies(value, source)
         if not fields:
+            inside = _find_deeper(value, source)
+            if inside is not None:
+                return inside
             raise _explain_refusal(value, source, error) from None
     if _FIRST_FIELD in fields:
         return (_FIRST_FIELD,), fields[_FIRST_FIELD]
@@ -68,6 +71,25 @@ def _find_body(value: JSON, source: str | None) -> tuple[JsonPath, str]:
         raise UsageError(f"several fields contain a body: {', '.join(fields)}; pass one of them")
     [(field, wire)] = fields.items()
     return (field,), wire
+
+
+_DEEPEST = 3
+"""Wrappers in wrappers: `{"request": {"headers": …, "body": …}}`, and one more around it."""
+
+
+def _find_deeper(
+    value: JSON, source: str | None, depth: int = 1
+) -> tuple[tuple[str, ...], str] | None:
+    """The path and the wire of the one body inside the fields of the fields of an object."""
+    found: list[tuple[tuple[str, ...], str]] = []
+    for field, item in value.items() if isinstance(value, dict) else ():
+        bodies = _fields_with_bodies(item, source)
+        inside = None if bodies or depth == _DEEPEST else _find_deeper(item, source, depth + 1)
+        found += [((field, name), wire) for name, wire in bodies.items()]
+        if inside is not None:
+            found.append(((field, *inside[0]), inside[1]))
+    requests = [one for one in found if _FIRST_FIELD in one[0]] or found
+    return requests[0] if len(requests) == 1 else None
 
 
 def _explain_refusal(value: JSON, source: str | None, error: InputError) -> InputError:

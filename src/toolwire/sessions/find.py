@@ -147,15 +147,27 @@ def _is_message(value: JSON) -> bool:
     return isinstance(value, dict) and value.get("role") in ("user", "system", "developer", "tool")
 
 
+_MARKS = ("role", "type", "author")
+"""Fields of which a message, an item and an event have one."""
+
+
 def _may_be_messages(values: Sequence[JSON]) -> bool:
-    """True if every value has the role of a message or the type of an item, and not all of them are
-    answers of a model."""
+    """True if every value has the role of a message, the type of an item or the author of an event,
+    and not all of them are answers of a model."""
     objects = [value for value in values if isinstance(value, dict)]
     return (
         len(objects) == len(values) > 0
-        and all(isinstance(value.get("role", value.get("type")), str) for value in objects)
+        and all(any(isinstance(value.get(mark), str) for mark in _MARKS) for value in objects)
         and not all(value.get("role") == "assistant" for value in objects)
     )
+
+
+def may_start_messages(first: JSON, second: JSON) -> bool:
+    """True if the first two lines of a file may be two messages of one history.
+
+    The first one alone may also be a whole body: the answer of a model.
+    """
+    return _may_be_messages([first, second])
 
 
 def _with_profile(history: History, source: str | None) -> History:

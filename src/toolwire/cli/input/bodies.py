@@ -5,7 +5,7 @@ A file holds one body, one body on each line, one session spread over its lines,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
 from pathlib import Path
@@ -20,7 +20,7 @@ from toolwire.conversation.json import load
 from toolwire.conversation.model import Kind
 from toolwire.errors import DecodeError, InputError, UsageError
 from toolwire.sessions.documents import find_in_document
-from toolwire.sessions.find import find_transcript, starts_transcript
+from toolwire.sessions.find import find_transcript, may_start_messages, starts_transcript
 from toolwire.sessions.history import History
 from toolwire.sessions.lines import Line, split_lines
 from toolwire.wires import names, wire
@@ -122,7 +122,7 @@ def _split(
     first = first_two[0] if first_two else b""
     line_is_body = len(first_two) == 2 and first[:1] + first[-1:] in BRACKETS
     if not is_stream and (suffix in LINE_SUFFIXES or line_is_body):
-        if first and not _is_body(first, wire):
+        if first and (not _is_body(first, wire) or _may_be_messages(first_two)):
             text = b"".join([*head, source.read()])
             all_lines = split_lines(text)
             transcript = find_transcript(all_lines, source=wire)
@@ -137,6 +137,15 @@ def _split(
     yield InputBody(
         b"".join(head) + source.read(), is_stream=is_stream or first.startswith(SSE_FIELDS)
     )
+
+
+def _may_be_messages(lines: Sequence[bytes]) -> bool:
+    """True if the first two lines may be messages of one history."""
+    try:
+        first, second = (load(line, "")[0] for line in lines)
+    except (InputError, ValueError):
+        return False
+    return may_start_messages(first, second)
 
 
 def _is_body(text: bytes, wire: str | None) -> bool:
