@@ -148,3 +148,28 @@ def test_the_command_line_succeeds_if_no_meaning_is_lost() -> None:
     lost = CliRunner().invoke(commands, command, input=dump({**REQUEST, "logit_bias": {"1": 1}}))
     assert lost.exit_code == 1
     assert "loss /logit_bias: no such field on this wire" in lost.stderr.splitlines()
+
+
+def test_accounting_and_empty_fields_of_an_answer_are_no_loss() -> None:
+    message: JSON = {"role": "assistant", "content": "Hi", "audio": {"data": "", "expires_at": 0}}
+    body: JSON = {
+        "id": "r1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+        "billing": {"payer": "developer"},
+        "provider": "Somebody",
+        "time_info": {"queue": 1},
+    }
+    losses = translate(body, "openai-chat", "anthropic", "response").losses
+    assert real_losses(losses) == []
+
+
+def test_what_asks_for_nothing_inside_a_setting_is_no_loss() -> None:
+    config: JSON = {"responseModalities": ["TEXT"], "thinkingConfig": {"includeThoughts": True}}
+    body: JSON = {
+        "contents": [{"role": "user", "parts": [{"text": "Hi"}]}],
+        "generationConfig": config,
+    }
+    assert real_losses(translate(body, "gemini", "openai-chat").losses) == []

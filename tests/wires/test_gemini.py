@@ -430,3 +430,12 @@ def test_the_wrapper_of_a_client_stays_on_its_own_wire_and_holds_an_edited_resul
 def test_an_output_with_a_name_of_its_own_is_no_wrapper() -> None:
     (result,) = decode(body_of_client("a city", name="Oslo"), NAME).results()
     assert result.output == {"name": "Oslo", "content": "a city"}
+
+
+@pytest.mark.parametrize("outer", ["generationConfig", "generation_config"])
+@pytest.mark.parametrize("inner", ["maxOutputTokens", "max_output_tokens"])
+def test_each_name_of_a_path_may_have_either_spelling(outer: str, inner: str) -> None:
+    contents: JSON = [{"role": "user", "parts": [{"text": "Hi"}]}]
+    body: JSON = {"contents": contents, outer: {inner: 7}}
+    assert decode(body, "gemini").settings["max_tokens"] == 7
+    assert encode(decode(body, "gemini"), "gemini").body == body

@@ -434,4 +434,4 @@ class EncodeContext(Struct, eq=False):
             if key in keys or value is None or value == [] or key in BREAKPOINT_FIELDS:
                 continue
             if key not in required or required[key] != value:
-                self.report_unknown_field((*path, key))
+                self.report_unknown_field((*path, key), value)

@@ -32,7 +32,11 @@ _DEFAULT_SETTINGS: Mapping[str, object] = {
     "verbosity": "medium",
 }
 """The value of a setting that a request without it has. Clients write them out."""
-_DEFAULT_FIELDS: Mapping[str, JSON] = {"logprobs": False, "response_format": {"type": "text"}}
+_DEFAULT_FIELDS: Mapping[str, JSON] = {
+    "logprobs": False,
+    "responseModalities": ["TEXT"],
+    "response_format": {"type": "text"},
+}
 """The same of fields of requests that have no neutral form."""
 _DETAILS: tuple[JsonPath, ...] = (
     ("client_metadata",),
@@ -43,30 +47,49 @@ _DETAILS: tuple[JsonPath, ...] = (
 )
 """Fields of requests that name the client, or ask for details that a response may show."""
 _FIELDS: Mapping[Kind, frozenset[str]] = {
-    "request": frozenset({"id", "messageId", "object", "status", "stream_options", "trigger"}),
+    "request": frozenset(
+        {
+            "agent_reference",
+            "id",
+            "messageId",
+            "object",
+            "response_id",
+            "status",
+            "stream_options",
+            "trigger",
+        }
+    ),
     "response": frozenset(
         {
             "agent_reference",
             "avgLogprobs",
+            "billing",
             "completed_at",
+            "conversation",
             "createTime",
             "created_at",
             "eval_duration",
             "id",
             "latencyMs",
             "load_duration",
+            "metadata",
             "metrics",
+            "native_finish_reason",
             "obfuscation",
             "object",
             "p",
             "prompt_eval_duration",
+            "provider",
             "response_id",
             "service_tier",
             "status",
             "system_fingerprint",
+            "time_info",
+            "tool_usage",
             "total_duration",
             "usage",
             "usageMetadata",
+            "usage_breakdown",
             "usage_metadata",
         }
     ),
@@ -89,19 +112,35 @@ def severity_of_field(path: JsonPath, kind: Kind, value: JSON | UnsetType = UNSE
         kind: the kind of the body.
         value: what it holds, if that is known. An empty field asks for nothing.
     """
-    if kind == "request" and 0 < len(path) < _DEEPEST_SETTING:
-        is_empty = value is None or value in ("", [])
-        asks_for_details = path in _DETAILS or (
-            isinstance(value, dict) and all((*path, key) in _DETAILS for key in value)
-        )
-        is_default = _DEFAULT_FIELDS.get(str(path[-1])) == value
-        if is_empty or asks_for_details or is_default:
-            return "info"
+    is_setting = kind == "request" and 0 < len(path) < _DEEPEST_SETTING
+    if is_setting and _asks_for_nothing(path, value):
+        return "info"
+    if kind == "response" and _says_nothing(value):
+        return "info"
     fields = _FIELDS[kind]
     for step in path:
         if step in fields and (step == path[-1] or step in _OBJECTS):
             return "info"
     return "loss"
+
+
+def _asks_for_nothing(path: JsonPath, value: JSON | UnsetType) -> bool:
+    """Return True for a field of a request that is empty, has its default value, or asks for
+    details; and for an object of such fields."""
+    if value is None or value in ("", []) or path in _DETAILS:
+        return True
+    if str(path[-1]) in _DEFAULT_FIELDS and _DEFAULT_FIELDS[str(path[-1])] == value:
+        return True
+    return isinstance(value, dict) and all(
+        _asks_for_nothing((*path, key), inner) for key, inner in value.items()
+    )
+
+
+def _says_nothing(value: JSON | UnsetType) -> bool:
+    """Return True for an empty value, and for an object in which every value is empty or zero."""
+    if isinstance(value, dict):
+        return all(inner == 0 or _says_nothing(inner) for inner in value.values())
+    return value is None or value in ("", [])
 
 
 _DEEPEST_SETTING = 4

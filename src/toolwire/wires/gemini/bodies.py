@@ -200,6 +200,8 @@ def match_score(body: JSON) -> int:
     if isinstance(body.get("promptFeedback"), dict) and "messages" not in body:
         return 3
     contents = body.get("contents")
+    if isinstance(contents, dict) and "parts" in contents:
+        contents = [contents]
     if not isinstance(contents, list):
         return 0
     return 3 if all(map(_is_content, contents)) else 0

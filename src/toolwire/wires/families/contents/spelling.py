@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object, snake
@@ -19,6 +21,12 @@ def get_field(value: Object, name: str) -> JSON:
 
 
 def both_spellings(*specs: SettingSpec) -> tuple[SettingSpec, ...]:
-    """The settings, each also readable in snake_case; camelCase, which comes last, is written."""
-    snake_case = (replace(spec, path=tuple(map(snake, spec.path)), write=None) for spec in specs)
-    return (*snake_case, *specs)
+    """The settings, each also readable with any step of its path in snake_case; camelCase, which
+    comes last, is written."""
+    others = [
+        replace(spec, path=path, write=None)
+        for spec in specs
+        for path in product(*(dict.fromkeys((snake(step), step)) for step in spec.path))
+        if path != spec.path
+    ]
+    return (*others, *specs)
