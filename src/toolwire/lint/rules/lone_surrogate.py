@@ -25,7 +25,6 @@ from toolwire.conversation.json import (
     replace_lone_surrogates,
 )
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.model import Setting
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
@@ -59,10 +58,7 @@ def _paths(facts: Facts) -> list[JsonPath]:
     if not _may_hold_surrogates(facts):
         return []
     in_body = _paths_in_body(facts)
-    if facts.own_wire:
-        return in_body
-    in_settings = [_setting_path(facts, name) for name in _repaired_settings(facts)]
-    return in_body + in_settings + [part.path for part in _repaired_parts(facts)]
+    return in_body if facts.own_wire else in_body + [part.path for part in _repaired_parts(facts)]
 
 
 def _paths_in_body(facts: Facts) -> list[JsonPath]:
@@ -85,23 +81,6 @@ def _repaired_parts(facts: Facts) -> PartMap[Part, Part]:
         parts = (part for part in parts if _has_text_arguments(part))
     pairs = ((part, _repair_part(part)) for part in parts)
     return PartMap((part, new) for part, new in pairs if new is not part)
-
-
-def _repaired_settings(facts: Facts) -> dict[str, Setting]:
-    """The settings with half a character that no text of the body shows, without it."""
-    if _is_body(facts):
-        return {}
-    settings = facts.conversation.settings
-    texts = {name: value for name, value in settings.items() if isinstance(value, str)}
-    return {
-        name: replace_lone_surrogates(text)
-        for name, text in texts.items()
-        if has_lone_surrogate(text)
-    }
-
-
-def _setting_path(facts: Facts, name: str) -> JsonPath:
-    return facts.conversation.source.setting_paths.get(name, (name,))
 
 
 def _has_text_arguments(part: Part) -> bool:
@@ -162,14 +141,9 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     if in_body:
         changes = tuple((path, _CHANGE) for path in in_body)
         return FixedBody(replace_lone_surrogates(facts.body, _whole_names(facts)), changes)
-    if facts.own_wire:
-        return None
-    parts, settings = _repaired_parts(facts), _repaired_settings(facts)
-    paths = [*(_setting_path(facts, name) for name in settings), *(part.path for part in parts)]
-    conversation = replace_parts(facts.conversation, parts)
-    if settings:
-        conversation = replace(conversation, settings={**conversation.settings, **settings})
-    return FixedConversation(conversation, tuple((path, _CHANGE) for path in paths))
+    parts = PartMap() if facts.own_wire else _repaired_parts(facts)
+    changes = tuple((part.path, _CHANGE) for part in parts)
+    return FixedConversation(replace_parts(facts.conversation, parts), changes)
 
 
 _HALF = "it is \ud83d"
