@@ -17,7 +17,11 @@ from toolwire.conversation.model import Change, Conversation, Finding, Kind, Los
 from toolwire.conversation.observations import Observation, observe
 from toolwire.conversation.parts import Opaque, Text
 from toolwire.errors import DecodeError, UsageError
-from toolwire.lint.own_vocabulary import may_have_foreign_content, write_in_own_vocabulary
+from toolwire.lint.own_vocabulary import (
+    may_have_foreign_content,
+    with_whole_characters,
+    write_in_own_vocabulary,
+)
 from toolwire.lint.repair_loop import (
     RepairedConversation,
     repair_for_translation,
@@ -147,8 +151,13 @@ def _run_stages(
     reverse_map = NO_MAP if ids is None else IdMap.of(ids)
     observations = observe(conversation, wire.name)
     conversions: list[Change] = []
-    if may_have_foreign_content(conversation, observations):
-        conversation, conversions = write_in_own_vocabulary(conversation)
+    has_foreign_content = may_have_foreign_content(conversation, observations)
+    if has_foreign_content or not observations.holds(Observation.NO_SERVER_TOOLS):
+        conversation, conversions = with_whole_characters(conversation, profile)
+    if has_foreign_content:
+        conversation, changes = write_in_own_vocabulary(conversation)
+        conversions += changes
+    if conversions:
         observations = observe(conversation, wire.name)
     losses: list[Loss] = []
     if not observations.holds(Observation.NO_SERVER_TOOLS):

@@ -10,15 +10,16 @@ from msgspec.structs import replace
 
 from toolwire.codec import read_body
 from toolwire.codec.body_shape import with_paths
-from toolwire.conversation.ids import give_results_ids
+from toolwire.conversation.ids import assign_ids, give_results_ids
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.model import Change, Conversation
 from toolwire.conversation.observations import Observation, Observations
-from toolwire.conversation.parts import Message, Opaque
+from toolwire.conversation.parts import Call, Message, Opaque, Part, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.registry import rule
 from toolwire.lint.rule import FixedBody
-from toolwire.profiles.table import PROFILES
+from toolwire.profiles.table import PROFILES, Profile
+from toolwire.wires.engine.specs import read_id
 
 _RULE = "wrong-vocabulary"
 _MAX_FIXES = 3
@@ -53,8 +54,27 @@ def write_in_own_vocabulary(conversation: Conversation) -> tuple[Conversation, l
         if isinstance(fixed, FixedBody):
             conversation = _read_with_origins(fixed, conversation.wire)
         else:  # not written in between: losses need the paths of what was read
-            conversation, as_read = _with_ids_of_pairs(fixed.conversation), False
+            conversation, as_read = _with_ids(fixed.conversation), False
     return conversation, changes
+
+
+def with_whole_characters(
+    conversation: Conversation, profile: Profile
+) -> tuple[Conversation, list[Change]]:
+    """The conversation without halves of characters, and what was replaced.
+
+    Its body shows all of them, also in definitions of tools and settings, but only as long as no
+    message is converted.
+    """
+    halves = rule("lone-surrogate")
+    facts = Facts(conversation, profile)
+    if (halves.concerns is not None and not halves.concerns(profile)) or halves.fix is None:
+        return conversation, []
+    fixed = halves.fix(facts, False) if any(True for _ in halves.check(facts)) else None
+    if not isinstance(fixed, FixedBody):
+        return conversation, []
+    changes = [Change(halves.code, halves.name, path, text) for path, text in fixed.changes]
+    return read_body(fixed.body, conversation.wire, "request"), changes
 
 
 def _read_with_origins(fixed: FixedBody, wire: str) -> Conversation:
@@ -76,7 +96,23 @@ def _read_with_origins(fixed: FixedBody, wire: str) -> Conversation:
     return replace(conversation, messages=messages, source=source)
 
 
-def _with_ids_of_pairs(conversation: Conversation) -> Conversation:
-    """The conversation with the id of its call on every result."""
-    messages = give_results_ids(conversation.messages, ordered=conversation.ordered)
+def _with_ids(conversation: Conversation) -> Conversation:
+    """The conversation with an id on every call, and the id of its call on every result.
+
+    Ids that mean that there is none are read as on the wire itself.
+    """
+    messages = tuple(
+        replace(message, parts=tuple(map(_without_placeholder, message.parts)))
+        for message in conversation.messages
+    )
+    messages = assign_ids(messages, seed="", ordered=conversation.ordered)
+    messages = give_results_ids(messages, ordered=conversation.ordered)
     return replace(conversation, messages=messages)
+
+
+def _without_placeholder(part: Part) -> Part:
+    if isinstance(part, Call) and part.origin == "wire" and not read_id(part.id)[0]:
+        return replace(part, id="", origin="minted")
+    if isinstance(part, Result) and part.origin == "wire" and not read_id(part.call_id)[0]:
+        return replace(part, call_id="", origin="minted")
+    return part

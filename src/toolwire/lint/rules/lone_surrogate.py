@@ -40,12 +40,20 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import replace_parts
 from toolwire.lint.ids.edits import call_id_of
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
+from toolwire.profiles.table import Profile
 
 _CHANGE = "replaced half a character, which is not valid JSON"
 
 
 def _may_hold_surrogates(facts: Facts) -> bool:
-    return facts.profile.rejects_lone_surrogates and facts.conversation.kind == "request"
+    return facts.conversation.kind == "request" and _concerns(facts.profile)
+
+
+def _concerns(profile: Profile) -> bool:
+    """True if the target refuses half a character, or gets arguments as text: then they are JSON
+    inside of JSON, which those refuse who read the arguments.
+    """
+    return profile.rejects_lone_surrogates or profile.arguments_format != "object"
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -57,7 +65,7 @@ def _paths(facts: Facts) -> list[JsonPath]:
     """The texts with half a character."""
     if not _may_hold_surrogates(facts):
         return []
-    in_body = _paths_in_body(facts)
+    in_body = _paths_in_body(facts) if facts.profile.rejects_lone_surrogates else []
     return in_body if facts.own_wire else in_body + [part.path for part in _repaired_parts(facts)]
 
 
@@ -77,7 +85,9 @@ def _repaired_parts(facts: Facts) -> PartMap[Part, Part]:
     Arguments that are text hide it behind an escape, until another wire wants an object.
     """
     parts = (part for message in facts.messages for part in message.parts)
-    if _is_body(facts):
+    if not facts.profile.rejects_lone_surrogates:
+        parts = (part for part in parts if isinstance(part, Call))
+    elif _is_body(facts):
         parts = (part for part in parts if _has_text_arguments(part))
     pairs = ((part, _repair_part(part)) for part in parts)
     return PartMap((part, new) for part, new in pairs if new is not part)
@@ -137,7 +147,7 @@ def _whole_name(name: str, salt: str) -> str:
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
-    in_body = _paths_in_body(facts) if _may_hold_surrogates(facts) else []
+    in_body = _paths_in_body(facts) if facts.profile.rejects_lone_surrogates else []
     if in_body:
         changes = tuple((path, _CHANGE) for path in in_body)
         return FixedBody(replace_lone_surrogates(facts.body, _whole_names(facts)), changes)
@@ -155,7 +165,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=7,
-    concerns=lambda profile: profile.rejects_lone_surrogates,
+    concerns=_concerns,
     ruled_out_by=(Observation.WHOLE_CHARACTERS,),
     bad=(
         chat_example(USER, assistant(tool_call("c1")), tool_message("c1", _HALF)),
