@@ -9,16 +9,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct, UnsetType
+from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.observations import Observation, Observations, is_left_out, observe
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.part_map import PartMap
-from toolwire.conversation.parts import APPROVAL, Call, Media, Message, Pair, Part, Result, Text
+from toolwire.conversation.parts import (
+    APPROVAL,
+    Call,
+    Media,
+    Message,
+    Pair,
+    Part,
+    Reasoning,
+    Result,
+    Text,
+)
 from toolwire.lint.memo import lazy_property
 from toolwire.profiles.table import Profile
+from toolwire.wires import wire
 from toolwire.wires.engine.cache_breakpoints import is_cache_mark
+from toolwire.wires.engine.part_lowering import holds_reasoning
 
 _PAIRED_IN_ORDER = (
     Observation.RESULTS_IN_PLACE | Observation.UNIQUE_CALL_IDS | Observation.NO_SERVER_TOOLS
@@ -155,8 +168,21 @@ class PairFacts:
         return [
             n
             for n, message in enumerate(self.messages)
-            if message.wire == self.profile.wire or not is_left_out(message)
+            if message.wire == self.profile.wire or not self._is_left_out(message)
         ]
+
+    def _is_left_out(self, message: Message) -> bool:
+        """True for a message without anything that a target on another wire can hold."""
+        if is_left_out(message):
+            return True
+        if message.role != "assistant" or self.observations.holds(Observation.NO_REASONING):
+            return False
+        kept = [p for p in message.parts if not isinstance(p, Reasoning) or self.keeps_reasoning(p)]
+        return is_left_out(replace(message, parts=tuple(kept)))
+
+    def keeps_reasoning(self, part: Reasoning) -> bool:
+        """True if the target gets the reasoning."""
+        return self.own_wire or holds_reasoning(part, wire(self.profile.wire).capabilities)
 
     def message_after(self, index: int) -> Message | None:
         """The message after an index."""

@@ -36,7 +36,7 @@ from toolwire.profiles.profile import names_model
 
 def _dangling_items(facts: Facts) -> list[tuple[int, Object]]:
     """Stored reasoning items that no item of the model follows: index and JSON."""
-    if facts.profile.reasoning_to_return != "reasoning" or not facts.profile.item_id_prefixes:
+    if facts.profile.reasoning_to_return != "reasoning" or not facts.own_wire:
         return []
     dangling: list[tuple[int, Object]] = []
     pending: list[tuple[int, Object]] = []
@@ -82,9 +82,10 @@ def _final_thinking(facts: Facts) -> list[Part]:
         follower = messages[index + 1].role if index + 1 < len(messages) else ""
         if message.role == "assistant" and follower != "assistant":
             for part in reversed(message.parts):
-                if part.__class__ is not Reasoning:
+                if not isinstance(part, Reasoning):
                     break
-                found.append(part)
+                if facts.keeps_reasoning(part):
+                    found.append(part)
     return found
 
 
@@ -125,7 +126,9 @@ RULE = Rule(
     fix=_fix,
     order=60,
     concerns=lambda profile: profile.reasoning_to_return in ("reasoning", "thinking"),
-    scope="body",
+    applies=lambda profile: profile.reasoning_to_return == "thinking",
+    ruled_out_by=(Observation.NO_REASONING,),
+    ruled_out_on="other wires",
     ruled_out_on_own_wire_by=(Observation.PLAIN,),
     bad=(
         items_example(reasoning_item()),

@@ -176,6 +176,11 @@ def _lower_reasoning(
     return (part,)
 
 
+def holds_reasoning(part: Reasoning, capabilities: Capabilities) -> bool:
+    """True if a request of the target keeps the reasoning."""
+    return bool(_lower_reasoning(part, capabilities, kind="request", losses=[]))
+
+
 _MEDIA_LABEL = "From tool call "
 _SYSTEM_TAG = "<system>"
 
