@@ -14,7 +14,7 @@ from msgspec import Struct
 from toolwire.conversation.id_rules import all_fit, invalid_ids
 from toolwire.conversation.observations import SERVER_TOOL_IDS, Observation
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, Opaque, Part, Result
+from toolwire.conversation.parts import Call, Message, Opaque, Part, Result
 from toolwire.lint.memo import lazy_property
 from toolwire.lint.pair_facts import CallBatch, PairFacts, ToolTurn
 from toolwire.lint.positions import find_position_violations
@@ -255,6 +255,8 @@ class Facts(PairFacts):
                     and (part.origin == "minted" or part.call_id not in call_ids)
                 ):
                     orphans.append(part)
+            if in_batch_only and self._is_written_apart(message):
+                call_ids.clear()
         return orphans
 
     def _ends_batch(self, index: int) -> bool:
@@ -265,6 +267,16 @@ class Facts(PairFacts):
         if self.profile.result_placement not in ("next", "alone"):
             return False
         return not any(part.__class__ is Result for part in message.parts)
+
+    def _is_written_apart(self, message: Message) -> bool:
+        """True if another wire gets what stands beside results as a message after them, so that no
+        further result may follow.
+        """
+        if self.own_wire or message.role == "assistant":
+            return False
+        if self.profile.result_placement not in ("next", "alone"):
+            return False
+        return any(part.__class__ is not Result for part in message.parts)
 
 
 def _is_ambiguous(group: AmbiguousGroup) -> bool:
