@@ -100,6 +100,8 @@ class _Walk:
         self.reopened: dict[str, Call | None] = {}
         """Ids that a call of this turn shares with an older call that has no result, and the newer
         call; None if it is uncertain to which of them the results under the id belong."""
+        self.other_side: dict[str, _OpenCalls] = {}
+        """By id, open calls that another side runs than the newest call with this id."""
         self.uncertain_ids: set[str] = set()
         """Ids of this turn with a result that may belong to several calls."""
         self.turn_calls: list[Call] = []
@@ -185,8 +187,11 @@ class _Walk:
         self.calls.append(call)
         known = self.open_by_id.get(call.id)
         if known is None or known[0] != self.turn:
+            older = self.other_side.pop(call.id, None) if self.other_side else None
             if known is not None and known[1]:
-                self.reopened[call.id] = call
+                older = known[1]
+            if older:
+                self._reopen(call, older)
             self.open_by_id[call.id] = (self.turn, _OpenCalls(call))
             if self.joined_across:
                 self.joined_across.pop(call.id, None)
@@ -205,6 +210,13 @@ class _Walk:
         elif call.origin == "minted":
             self.server_calls.setdefault(call.family, deque()).append(call)
 
+    def _reopen(self, call: Call, older: _OpenCalls) -> None:
+        """Note that open calls of an earlier turn have the id of a new call."""
+        if older.first is not None and older.first.executor != call.executor:
+            self.other_side[call.id] = older  # who wrote a result tells whose it is
+        else:
+            self.reopened[call.id] = call
+
     def add_result(self, result: Result) -> None:
         """Pair a result by its id, or keep it until the turn is complete."""
         self.results.append(result)
@@ -221,6 +233,10 @@ class _Walk:
             self._wait(result)
 
     def _pair_by_id(self, result: Result) -> None:
+        older = self.other_side.get(result.call_id) if self.other_side else None
+        if older and older.first is not None and older.first.executor == result.executor:
+            self._join(older.take(result), result, "id")
+            return
         known = self.open_by_id.get(result.call_id)
         if known is not None:
             calls = known[1]
