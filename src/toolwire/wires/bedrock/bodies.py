@@ -123,25 +123,31 @@ HISTORY = BlockHistory(
 )
 
 
+def _join(first: JSON, second: JSON) -> JSON:
+    """Two messages of one role as one; None if they are not."""
+    if not isinstance(first, dict) or not isinstance(second, dict):
+        return None
+    blocks, more = first.get("content"), second.get("content")
+    if not isinstance(blocks, list) or not isinstance(more, list):
+        return None
+    if first.get("role") != second.get("role"):
+        return None
+    return {**first, "content": [*blocks, *more]}
+
+
 def _merge_neighbours(messages: list[JSON], verbatim: set[int]) -> list[JSON]:
     """Join consecutive messages of one role, unless both are written as they were read."""
     out: list[JSON] = []
     last_verbatim = False
     for i, message in enumerate(messages):
-        last = out[-1] if out else None
-        if (
-            isinstance(last, dict)
-            and isinstance(message, dict)
-            and last.get("role") == message.get("role")
-            and not (last_verbatim and i in verbatim)
-            and isinstance(last["content"], list)
-            and isinstance(message["content"], list)
-        ):
-            out[-1] = {**last, "content": [*last["content"], *message["content"]]}
-            last_verbatim = False
+        joined = None
+        if not (last_verbatim and i in verbatim):
+            joined = _join(out[-1] if out else None, message)
+        if joined is not None:
+            out[-1] = joined
         else:
             out.append(message)
-            last_verbatim = i in verbatim
+        last_verbatim = joined is None and i in verbatim
     return out
 
 
