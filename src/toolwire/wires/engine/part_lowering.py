@@ -70,8 +70,9 @@ def lower_part(
             return ()
         case Opaque():
             losses.append(Loss(part.path, f"no such block on this wire: {_quote(part)}"))
-            # Only a block of a message: a text of its own could part a call and its result.
-            is_told = kind == "request" and place == "user" and len(part.path) > 2
+            # Not an item, nor an entry of the calls: their text could part a call and its result.
+            is_content = len(part.path) > 2 and "tool_calls" not in part.path
+            is_told = kind == "request" and place in ("user", "assistant") and is_content
             if is_told and isinstance(part.value, dict) and readable_text(part.value):
                 return (Text(describe(part), source=Source(path=part.path)),)
             return ()
