@@ -38,7 +38,9 @@ def rewrite_uncertain_results(
         call in facts.result_of and facts.result_of[call] not in uncertain for call in facts.calls
     ]
     identified = Facts(_with_ids(facts, numbers), facts.profile)
-    rewritten = Facts(results_as_text(identified, uncertain, reason), facts.profile)
+    same_results = zip(facts.results, identified.results, strict=True)
+    to_rewrite = PartSet(new for result, new in same_results if result in uncertain)
+    rewritten = Facts(results_as_text(identified, to_rewrite, reason), facts.profile)
     batch_of = PartMap((call, batch) for batch in rewritten.batches for call in batch.calls)
     missing = [
         (batch_of[call], call)
