@@ -8,7 +8,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.conversation.parts import Media, Opaque, Part, Source, describe
+from toolwire.conversation.parts import Media, Part, Source, describe
 from toolwire.wires.engine.capabilities import MediaForm, MediaSupport
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import audio_type, mime_of
@@ -162,6 +162,22 @@ def _document_name(media: Media, context: EncodeContext) -> str:
     return fitted
 
 
+def _read_search_result(block: Object, path: JsonPath, spec: Block) -> Part:
+    content = require_object(block["searchResult"])
+    return Media(
+        "file",
+        "text/plain",
+        text=join_texts(content["content"]),
+        name=text_or_none(content.get("title")),
+        source=Source(block, path, spec),
+    )
+
+
+def _write_search_result(media: Media, context: EncodeContext) -> JSON:
+    """The fields that can be edited; the others stay as they were read."""
+    return {"searchResult": {"title": media.name, "content": [{"text": media.text}]}}
+
+
 _IMAGE_DELTAS = {
     "image.source": ("source", "image.source"),
     "image.error": ("error", "image.error"),
@@ -187,12 +203,12 @@ DETAILED = {
 """Specs of media whose source has fields that are not read: the source is a loss elsewhere."""
 SEARCH_RESULT = Block(
     "searchResult",
-    part=Opaque,
-    read=lambda block, path, spec: Opaque("searchResult", block, source=Source(block, path, spec)),
-    write=lambda part, context: part.value,
+    part=Media,
+    read=_read_search_result,
+    write=_write_search_result,
     keys=keys("searchResult"),
+    inner=(("searchResult", keys("title", "content")),),
 )
-"""A text with its title and source. No other wire has such a block, so its words are sent."""
 
 _BYTES_OR_S3: frozenset[MediaForm] = frozenset({"data", "url"})
 _DOCUMENT: frozenset[MediaForm] = frozenset({"data", "url", "text"})

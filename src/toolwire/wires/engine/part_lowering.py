@@ -27,7 +27,6 @@ from toolwire.conversation.parts import (
     Traceable,
     describe,
     output_text,
-    readable_text,
     say_error,
 )
 from toolwire.wires.engine.capabilities import EVERYTHING, NO_MEDIA, Capabilities, Place, media_form
@@ -70,11 +69,6 @@ def lower_part(
             return ()
         case Opaque():
             losses.append(Loss(part.path, f"no such block on this wire: {_quote(part)}"))
-            # Not an item, nor an entry of the calls: their text could part a call and its result.
-            is_content = len(part.path) > 2 and "tool_calls" not in part.path
-            is_told = kind == "request" and place in ("user", "assistant") and is_content
-            if is_told and isinstance(part.value, dict) and readable_text(part.value):
-                return (Text(describe(part), source=Source(path=part.path)),)
             return ()
     return (part,)
 
@@ -110,18 +104,17 @@ def lower_opening(part: Part, capabilities: Capabilities, *, losses: list[Loss])
 def _lower_media(
     media: Media, capabilities: Capabilities, place: Place, losses: list[Loss]
 ) -> Part:
-    support, names = capabilities.media, capabilities.media_names
-    is_held = support is None or support.get(place, NO_MEDIA).holds(media)
-    loses_name = media.name is not None and names is not None and media.kind not in names
-    if media.text is not None and (not is_held or (loses_name and place == "result")):
-        losses.append(Loss(media.path, "a text document is sent as text"))
-        return Text(_titled_text(media), source=Source(path=media.path))
-    if not is_held:
-        form = {"file": " by file id", "url": " by URL"}.get(media_form(media), "")
-        reason = f"this wire accepts no {media.kind}{form} here; replaced by a text description"
-        losses.append(Loss(media.path, reason))
+    support = capabilities.media
+    if support is not None and not support.get(place, NO_MEDIA).holds(media):
+        if media.text is not None:
+            losses.append(Loss(media.path, "a text document is sent as text"))
+        else:
+            form = {"file": " by file id", "url": " by URL"}.get(media_form(media), "")
+            reason = f"this wire accepts no {media.kind}{form} here; replaced by a text description"
+            losses.append(Loss(media.path, reason))
         return Text(describe(media), source=Source(path=media.path))
-    if loses_name:
+    names = capabilities.media_names
+    if media.name is not None and names is not None and media.kind not in names:
         losses.append(Loss(media.path, f"the name of this {media.kind} is not kept here"))
         media = replace(media, name=None, mime=mime_of(media))  # the name may be all that tells it
     if media.url is not None:
@@ -137,11 +130,6 @@ def _lower_media(
         reason = f"without a MIME type, nothing marks this as {media.kind}"
         losses.append(Loss(media.path, reason))
     return media
-
-
-def _titled_text(media: Media) -> str:
-    """The text of a document after its title, as the text of an unknown block is written."""
-    return f"title: {media.name}\n{media.text}" if media.name else media.text or ""
 
 
 def takes_signature(part: Traceable, capabilities: Capabilities) -> bool:
