@@ -92,7 +92,7 @@ def arguments_of(call: Call) -> str:
 
 
 def _call_content(call: Call | None) -> str:
-    """The name and arguments of a call; a repair replaces halves of characters."""
+    """The name and arguments of a call; a repair replaces lone surrogates."""
     content = "" if call is None else f"{call.name} {arguments_of(call)}"
     return str(replace_lone_surrogates(content))
 

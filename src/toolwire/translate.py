@@ -19,7 +19,7 @@ from toolwire.conversation.parts import Opaque, Text
 from toolwire.errors import DecodeError, UsageError
 from toolwire.lint.own_vocabulary import (
     may_have_foreign_content,
-    with_whole_characters,
+    replace_refused_surrogates,
     write_in_own_vocabulary,
 )
 from toolwire.lint.repair_loop import (
@@ -153,7 +153,7 @@ def _run_stages(
     conversions: list[Change] = []
     has_foreign_content = may_have_foreign_content(conversation, observations)
     if has_foreign_content or not observations.holds(Observation.NO_SERVER_TOOLS):
-        conversation, conversions = with_whole_characters(conversation, profile)
+        conversation, conversions = replace_refused_surrogates(conversation, profile)
     if has_foreign_content:
         conversation, changes = write_in_own_vocabulary(conversation)
         conversions += changes

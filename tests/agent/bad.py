@@ -69,7 +69,7 @@ def deep() -> float:
 
 @tool(id="Bad.Half@1.0.0")
 def half() -> str:
-    """Gives half a character."""
+    """Return a lone surrogate."""
     return "a\ud800b"
 
 

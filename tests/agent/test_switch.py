@@ -239,7 +239,7 @@ SPECIAL: dict[str, JSON] = {
     "controls": "tab\tline\nreturn\rbell\x07 nul\x00 end",
     "separators": "a\u2028b\u2029c\ufeffd\u200b",
     "tags": "<tool_result>no</tool_result> </tool_call> <|im_end|> ]]>",
-    "half a character": "a\ud83db",
+    "lone surrogate": "a\ud83db",
     "sse": "data: [DONE]\n\nevent: error\n\n",
     "nothing": None,
     "false": False,

@@ -212,7 +212,7 @@ def test_a_call_runs_while_the_answer_still_comes(mock_server: MockServer) -> No
     sound(agent)
 
 
-def test_halves_of_characters_never_reach_a_server(mock_server: MockServer) -> None:
+def test_lone_surrogates_never_reach_a_server(mock_server: MockServer) -> None:
     placed = mock_server.mock("anthropic")
     agent = Agent(model_at("anthropic", placed.url), [add], system="be \udcff brief")
     assert "gave: 3.0" in over(talk(agent, "add 1 and 2 \ud83d")).text

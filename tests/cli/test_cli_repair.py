@@ -92,13 +92,13 @@ def test_diff_shows_what_would_change_and_writes_nothing(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "text",
     [b"\xef\xbb\xbf" + BAD.encode(), BAD.replace("hi", "\\ud83d").encode()],
-    ids=["mark", "half a pair"],
+    ids=["mark", "surrogate"],
 )
-def test_a_diff_takes_a_byte_order_mark_and_half_a_surrogate_pair(text: bytes) -> None:
+def test_a_diff_takes_a_byte_order_mark_and_a_lone_surrogate(text: bytes) -> None:
     result = repair("--diff", stdin=text)
     assert (result.exit_code, result.stdout.splitlines()[:2]) == (0, ["--- a/stdin", "+++ b/stdin"])
     removed = [line for line in result.stdout.splitlines()[2:] if line.startswith("-")]
-    assert all("\\ud83d" in line for line in removed), "half a character is replaced"
+    assert all("\\ud83d" in line for line in removed), "the lone surrogate is replaced"
 
 
 def test_the_diff_of_a_clean_body_is_empty() -> None:

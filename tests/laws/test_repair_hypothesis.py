@@ -102,8 +102,7 @@ was moved, or in its place; and how `Result.text` describes an image that is the
 
 
 def texts_without_mark(before: Conversation, after: Conversation) -> list[str]:
-    """Texts that are new and carry no mark. What was JSON may have become text, and half a
-    character the mark for one."""
+    """New texts without a mark. JSON may have become text, and a lone surrogate U+FFFD."""
     leaf_texts = "\n".join(str(value) for _, value in leaves(before.source.body))
     known = f"{leaf_texts}\n{replace_lone_surrogates(leaf_texts)}"
     return [

@@ -106,7 +106,7 @@ VALUES: dict[str, JSON] = {
     "empty text": "",
     "text with a zero byte": "a\x00b",
     "emoji and signs": '🔔 \u2028 \\ " é e\u0301',
-    "half a surrogate pair": "cut \ud83d",
+    "lone surrogate": "cut \ud83d",
     "nested": {"": [{}, [], [[]], {"a": None}], "1": 1},
     "large": "x" * 700_000,
 }

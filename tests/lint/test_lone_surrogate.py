@@ -56,7 +56,7 @@ def test_the_own_wire_keeps_everything_but_the_half(body: JSON | bytes) -> None:
     assert repair(repaired.body, "openai-chat").changes == []
 
 
-def test_a_provider_that_takes_halves_gets_them() -> None:
+def test_a_provider_that_accepts_lone_surrogates_gets_them() -> None:
     assert translate(BODY, "openai-chat", "gemini").changes == []
 
 

@@ -68,12 +68,12 @@ async def say_all(context: ToolContext) -> str:
 
 
 HALF = "\ud83d"
-"""Half of a surrogate pair, as a text has it that was cut inside an emoji."""
+"""A lone surrogate, as in a text that was cut inside an emoji."""
 
 
 @tool(id="Cut.Texts@1.0.0")
 async def cut_texts(context: ToolContext, end: Annotated[str, "How to end."]) -> JSON:
-    """Use half of a surrogate pair wherever a tool has a text."""
+    """Use a lone surrogate in every text of a tool."""
     await context.report_progress(1, 1, HALF)
     await context.log("info", {HALF: HALF}, logger=HALF)
     if end == "ask":
@@ -171,7 +171,7 @@ def test_a_tool_asks_the_user_and_the_model_of_its_own_caller(over: str) -> None
 
 
 @pytest.mark.parametrize("over", OVER)
-def test_half_of_a_surrogate_pair_in_a_text_of_a_tool_ends_no_session(over: str) -> None:
+def test_a_lone_surrogate_in_a_text_of_a_tool_ends_no_session(over: str) -> None:
     async def act() -> None:
         person = Person()
         async with connect_client(over, person) as client:

@@ -245,7 +245,7 @@ BROKEN: dict[str, bytes] = {
     ),
     "not UTF-8": b'{"tool_id": "Calculator.Add", "input": {"a": "\xff"}}',
     "UTF-16": '{"tool_id": "Calculator.Add"}'.encode("utf-16"),
-    "half a character": b'{"tool_id": "Calculator.Add", "input": {"a": "\\ud800"}}',
+    "lone surrogate": b'{"tool_id": "Calculator.Add", "input": {"a": "\\ud800"}}',
     "a call id that is a number": b'{"tool_id": "Calculator.Add", "call_id": 7}',
     "a call id without end": b'{"tool_id": "Calculator.Add", "call_id": "%b"}' % (b"x" * 257),
     "a call id with a NUL": b'{"tool_id": "Calculator.Add", "call_id": "a\\u0000"}',

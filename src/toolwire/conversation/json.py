@@ -78,7 +78,7 @@ def parse(text: bytes | str) -> JSON:
 
 
 def parse_text(text: str) -> JSON:
-    """Return the value of a JSON text, also of one with half a surrogate pair.
+    """Return the value of a JSON text, including lone surrogates.
 
     Raises:
         ValueError: The text is not JSON.
@@ -90,7 +90,7 @@ def parse_text(text: str) -> JSON:
 
 
 def parse_body(body: bytes) -> JSON:
-    """Return the value of a JSON text, also of one with half a surrogate pair, as `load` does.
+    """Return the value of a JSON text, including lone surrogates, as `load` does.
 
     Raises:
         ValueError: The text is not JSON.
@@ -174,7 +174,7 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
 
 
 class SurrogateBytes(bytes):
-    """The bytes of a body with half a surrogate pair in a text, which strict parsers refuse."""
+    """The bytes of a body that contains a lone surrogate, which strict parsers refuse."""
 
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -183,12 +183,12 @@ _NO_NAMES: Mapping[str, str] = {}
 
 
 def has_lone_surrogate(text: str) -> bool:
-    """True if a text holds half a surrogate pair. Most texts are ASCII, which one look shows."""
+    """True if a text contains a lone surrogate. ASCII texts, the most common, cost one check."""
     return not text.isascii() and _LONE_SURROGATE.search(text) is not None
 
 
 def find_lone_surrogates(value: JSON) -> Iterator[JsonPath]:
-    """The paths of the texts and keys of a value that hold half a surrogate pair."""
+    """The paths of all texts and keys in a value that contain a lone surrogate."""
     try:
         dumps(value, None, _ONLY_JSON_TYPES)
     except TypeError:  # also for integers beyond 64 bits and more than 254 levels
@@ -210,8 +210,10 @@ def _find_lone_surrogates(value: JSON, path: JsonPath) -> Iterator[JsonPath]:
 
 
 def replace_lone_surrogates(value: JSON, names: Mapping[str, str] = _NO_NAMES) -> JSON:
-    """Return a value with U+FFFD for each half of a surrogate pair; the same object if none is
-    there. A text in `names` becomes its name."""
+    """Return a value with U+FFFD for each lone surrogate; the same object if it contains none.
+
+    A text that is a key of `names` becomes the value of that key.
+    """
     if isinstance(value, str):
         if not has_lone_surrogate(value):
             return value
@@ -229,7 +231,7 @@ def replace_lone_surrogates(value: JSON, names: Mapping[str, str] = _NO_NAMES) -
 
 
 def _replace_in_key(key: str, original: Object, fields: Object) -> str:
-    """A key with whole characters only; one of its own where two keys become the same."""
+    """A key without lone surrogates that is unique in its object."""
     if not has_lone_surrogate(key):
         return key
     key = _LONE_SURROGATE.sub(_REPLACEMENT, key)
@@ -241,7 +243,7 @@ def _replace_in_key(key: str, original: Object, fields: Object) -> str:
 
 
 def _parse_lone_surrogates(body: bytes, wire: str, error: Exception) -> JSON:
-    """Parse a body whose only error is half a surrogate pair, as in text cut inside an emoji."""
+    """Parse a body whose only error is a lone surrogate, as in text cut inside an emoji."""
     try:
         return _parse_surrogates(body.decode("utf-8", "surrogatepass"))
     except ValueError:
@@ -249,7 +251,7 @@ def _parse_lone_surrogates(body: bytes, wire: str, error: Exception) -> JSON:
 
 
 def _parse_surrogates(text: str) -> JSON:
-    """Parse JSON with half a surrogate pair; raise ValueError if it has another error, or none."""
+    """Parse JSON with a lone surrogate; raise ValueError for any other error, or if it has none."""
     if "\\u" not in text and not has_lone_surrogate(text):
         raise ValueError("not JSON")
     try:

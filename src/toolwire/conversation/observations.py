@@ -79,9 +79,9 @@ class Observation:
     WIRE_IDS = 1 << 18
     """Every call and result has a call id from its wire that is not a number, and no call has the
     id of an item beside it."""
-    WHOLE_CHARACTERS = 1 << 19
-    """The messages were read by a parser that refuses half a character, and not edited since; no
-    arguments that are text hide one behind an escape."""
+    NO_LONE_SURROGATES = 1 << 19
+    """The messages were read by a parser that refuses lone surrogates, and not edited since; no
+    arguments that are text contain one as an escape."""
     ENDS_WITH_USER = 1 << 20
     """The last message is of a user or a tool, and every target gets it."""
     NO_PENDING_CALLS = 1 << 21
@@ -274,7 +274,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
         or body.messages is not conversation.messages
         or type(body.raw) is SurrogateBytes
     ):
-        missing |= Observation.WHOLE_CHARACTERS
+        missing |= Observation.NO_LONE_SURROGATES
     observations.flags = ALL & ~missing
     return observations
 
@@ -347,7 +347,7 @@ def _observe_arguments(calls: list[Call]) -> int:
                 are_text = False
                 missing |= Observation.OBJECT_ARGUMENTS
             if "\\ud" in arguments or "\\uD" in arguments:
-                missing |= Observation.WHOLE_CHARACTERS
+                missing |= Observation.NO_LONE_SURROGATES
         else:
             are_text = False
             if arguments.__class__ is not dict:

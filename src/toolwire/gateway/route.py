@@ -68,7 +68,7 @@ def _find_targets(request: GatewayRequest, model: str | None) -> list[ModelTarge
         message = f"The name of the model is longer than {MAX_MODEL_NAME} characters."
         raise RequestRejected(message, 404, code="model_not_found")
     if name and not _is_unicode(name):
-        message = "The name of the model contains half of a surrogate pair."
+        message = "The model name contains a lone surrogate."
         raise RequestRejected(message, 404, code="model_not_found")
     targets = request.models.find(name)
     if not targets:
@@ -82,7 +82,7 @@ def _find_targets(request: GatewayRequest, model: str | None) -> list[ModelTarge
 
 
 def _is_unicode(name: str) -> bool:
-    """False if a text cannot be sent: JSON may escape half of a character."""
+    """False if a text cannot be sent, because JSON escaped a lone surrogate in it."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -58,22 +58,28 @@ def write_in_own_vocabulary(conversation: Conversation) -> tuple[Conversation, l
     return conversation, changes
 
 
-def with_whole_characters(
+def replace_refused_surrogates(
     conversation: Conversation, profile: Profile
 ) -> tuple[Conversation, list[Change]]:
-    """The conversation without halves of characters, and what was replaced.
+    """Replace the lone surrogates that the target refuses, and return the changes.
 
-    Its body shows all of them, also in definitions of tools and settings, but only as long as no
-    message is converted.
+    The rule sees tool definitions and settings only in the body that was read, so this runs before
+    any message is converted.
     """
-    halves = rule("lone-surrogate")
+    surrogate_rule = rule("lone-surrogate")
     facts = Facts(conversation, profile)
-    if (halves.concerns is not None and not halves.concerns(profile)) or halves.fix is None:
+    if (
+        surrogate_rule.concerns is not None and not surrogate_rule.concerns(profile)
+    ) or surrogate_rule.fix is None:
         return conversation, []
-    fixed = halves.fix(facts, False) if any(True for _ in halves.check(facts)) else None
+    fixed = (
+        surrogate_rule.fix(facts, False) if any(True for _ in surrogate_rule.check(facts)) else None
+    )
     if not isinstance(fixed, FixedBody):
         return conversation, []
-    changes = [Change(halves.code, halves.name, path, text) for path, text in fixed.changes]
+    changes = [
+        Change(surrogate_rule.code, surrogate_rule.name, path, text) for path, text in fixed.changes
+    ]
     return read_body(fixed.body, conversation.wire, "request"), changes
 
 

@@ -166,8 +166,8 @@ class Repair:
             return None
         abandon_pending = self._facts.abandon_pending
         facts = Facts(conversation, self._facts.profile, abandon_pending=abandon_pending)
-        # No fix adds half a character, so a history that had none needs no further look.
-        facts.observations.flags |= self._facts.observations.flags & Observation.WHOLE_CHARACTERS
+        # No fix adds a lone surrogate, so a history without one need not be searched again.
+        facts.observations.flags |= self._facts.observations.flags & Observation.NO_LONE_SURROGATES
         rules = frozenset(rules_to_check(facts))
         left = list(rule.check(facts)) if rule in rules else []
         if left and _messages(left) >= _messages(problems):

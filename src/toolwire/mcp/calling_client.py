@@ -1,7 +1,7 @@
 """The client of an MCP request, for the tool that the request runs.
 
-Texts of the tool are sent without halves of surrogate pairs: the SDK cannot write them, and the
-session would end.
+Texts of the tool are sent without lone surrogates: the SDK cannot write them, and the session
+would end.
 """
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class _Handlers:
                 mcp.INVALID_PARAMS, f"Unknown tool: {error}", {"kind": "unknown_tool"}
             ) from None
         try:
-            # Half a surrogate pair in a result would end the session: the SDK cannot write it.
+            # A lone surrogate in a result would end the session: the SDK cannot write it.
             result = replace_lone_surrogates(await self._run(ctx, tool, params.arguments or {}))
             assert isinstance(result, dict)
             return result

@@ -117,7 +117,7 @@ class Profile(Struct, frozen=True):
     without content; a `part` without any field, and a message without parts; with these an empty
     `text`."""
     rejects_lone_surrogates: bool = True
-    """True if half a surrogate pair in a text is rejected as invalid JSON: claude-code#1709,
+    """True if a lone surrogate in a text is rejected as invalid JSON: claude-code#1709,
     opencode#14630, oai-compatible-copilot#271."""
     refused_message_fields: tuple[str, ...] = ()
     """Fields of other servers that are rejected in a message."""

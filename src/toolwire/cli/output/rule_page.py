@@ -150,7 +150,7 @@ def _escape_markdown(text: str) -> str:
 
 
 def _dump(value: JSON) -> str:
-    """JSON with readable characters; half of one is an escape."""
+    """JSON with readable characters; a lone surrogate is an escape."""
     return json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace").decode()
 
 

@@ -39,7 +39,7 @@ _MAX_WORDS = 80
 _ESCAPED_QUOTE = re.compile(r"\\{1,8}([\"'/`_\[\]*])")
 _ESCAPED_BREAK = re.compile(r"\\{1,8}[nrt](?![a-z])|\\{1,8}[nr]")
 _ESCAPED_CODE = re.compile(r"\\{1,8}u(?!d[89a-f])([0-9a-f]{4})", re.IGNORECASE)
-"""A character in JSON, but no half of one: errors about halves quote them."""
+"""An escaped character in JSON, except for lone surrogates: errors quote those."""
 _COLOUR = re.compile(
     r"(?:\x1b|\\{1,8}(?:u001b|x1b|033|e)|\^\[|␛)\[[0-9;?]{0,20}[a-zA-Z]", re.IGNORECASE
 )

@@ -1,4 +1,4 @@
-"""A text contains half a character: one code of a surrogate pair without the other.
+"""A text contains a lone surrogate: one half of a UTF-16 surrogate pair without the other.
 
 This happens when a program cuts a text inside an emoji, or reads a file that is not UTF-8, most
 often in the output of a tool. JavaScript and Python write it as an escape such as `\\ud83d`; strict
@@ -6,7 +6,7 @@ parsers refuse the whole request, and every later one: "The request body is not 
 surrogate in string", or "lone leading surrogate in hex escape".
 
 The fix replaces it with U+FFFD, the replacement character. The other half of the character was
-already lost. Ids and names that differ only in such a half stay different.
+already lost. Ids and names that differ only in a surrogate stay different.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from toolwire.lint.ids.edits import call_id_of
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 from toolwire.profiles.table import Profile
 
-_CHANGE = "replaced half a character, which is not valid JSON"
+_CHANGE = "replaced a lone surrogate, which is not valid JSON"
 
 
 def _may_hold_surrogates(facts: Facts) -> bool:
@@ -50,19 +50,19 @@ def _may_hold_surrogates(facts: Facts) -> bool:
 
 
 def _concerns(profile: Profile) -> bool:
-    """True if the target refuses half a character, or gets arguments as text: then they are JSON
-    inside of JSON, which those refuse who read the arguments.
+    """True if the target refuses lone surrogates, or gets arguments as JSON text inside JSON, which
+    the reader of the arguments would refuse.
     """
     return profile.rejects_lone_surrogates or profile.arguments_format != "object"
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
     for path in _paths(facts):
-        yield path, "a text contains half a character, which is not valid JSON", "safe"
+        yield path, "a text contains a lone surrogate, which is not valid JSON", "safe"
 
 
 def _paths(facts: Facts) -> list[JsonPath]:
-    """The texts with half a character."""
+    """The paths of texts with a lone surrogate."""
     if not _may_hold_surrogates(facts):
         return []
     in_body = _paths_in_body(facts) if facts.profile.rejects_lone_surrogates else []
@@ -80,7 +80,7 @@ def _is_body(facts: Facts) -> bool:
 
 
 def _repaired_parts(facts: Facts) -> PartMap[Part, Part]:
-    """The parts with half a character that no text of the body shows.
+    """The parts with a lone surrogate that is not visible in the texts of the body.
 
     Arguments that are text hide it behind an escape, until another wire wants an object.
     """
@@ -98,7 +98,7 @@ def _has_text_arguments(part: Part) -> bool:
 
 
 def _repair_part(part: Part) -> Part:
-    """The part with whole characters only; the same object if it has no others."""
+    """The part without lone surrogates; the same object if it has none."""
     match part:
         case Text(text=text) | Reasoning(text=text) if has_lone_surrogate(text):
             return replace(part, text=replace_lone_surrogates(text))
@@ -117,31 +117,31 @@ def _repair_part(part: Part) -> Part:
 
 
 def _read_arguments(args: LazyJson) -> JSON:
-    """The value of arguments; None for a text that holds no escape, so no half a character."""
+    """The value of arguments; None for a text that holds no escape, and so no surrogate."""
     content = args.content
     if isinstance(content, str) and "\\u" not in content and not has_lone_surrogate(content):
         return None
     return args.value
 
 
-def _whole_names(facts: Facts) -> dict[str, str]:
-    """A text of whole characters for each id and tool name with half of one.
+def _replacement_names(facts: Facts) -> dict[str, str]:
+    """A replacement for each id and tool name that contains a lone surrogate.
 
-    Two that differ only in such a half stay two: a hash is appended to one of them.
+    Two names that differ only in a surrogate stay different: one of them gets a hash.
     """
-    halves: list[Call | Result] = [*facts.all_calls, *facts.results]
-    names = [call_id_of(part) for part in halves] + [part.name or "" for part in halves]
+    parts: list[Call | Result] = [*facts.all_calls, *facts.results]
+    names = [call_id_of(part) for part in parts] + [part.name or "" for part in parts]
     names += [tool.name for tool in facts.conversation.tools]
     taken = {name for name in names if not has_lone_surrogate(name)}
     new: dict[str, str] = {}
     for name in names:
         if has_lone_surrogate(name) and name not in new:
-            new[name] = first_free(partial(_whole_name, name), taken)
+            new[name] = first_free(partial(_replacement_name, name), taken)
             taken.add(new[name])
     return new
 
 
-def _whole_name(name: str, salt: str) -> str:
+def _replacement_name(name: str, salt: str) -> str:
     text = str(replace_lone_surrogates(name))
     return f"{text}_{digest(name, salt)[:8]}" if salt else text
 
@@ -150,26 +150,26 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     in_body = _paths_in_body(facts) if facts.profile.rejects_lone_surrogates else []
     if in_body:
         changes = tuple((path, _CHANGE) for path in in_body)
-        return FixedBody(replace_lone_surrogates(facts.body, _whole_names(facts)), changes)
+        return FixedBody(replace_lone_surrogates(facts.body, _replacement_names(facts)), changes)
     parts = PartMap() if facts.own_wire else _repaired_parts(facts)
     changes = tuple((part.path, _CHANGE) for part in parts)
     return FixedConversation(replace_parts(facts.conversation, parts), changes)
 
 
-_HALF = "it is \ud83d"
+_SURROGATE = "it is \ud83d"
 RULE = Rule(
     "TW077",
     "lone-surrogate",
-    title="a text contains half a character",
+    title="a text contains a lone surrogate",
     cost="lossless",
     check=_check,
     fix=_fix,
     order=7,
     concerns=_concerns,
-    ruled_out_by=(Observation.WHOLE_CHARACTERS,),
+    ruled_out_by=(Observation.NO_LONE_SURROGATES,),
     bad=(
-        chat_example(USER, assistant(tool_call("c1")), tool_message("c1", _HALF)),
-        blocks_example({"role": "user", "content": _HALF}),
+        chat_example(USER, assistant(tool_call("c1")), tool_message("c1", _SURROGATE)),
+        blocks_example({"role": "user", "content": _SURROGATE}),
     ),
     good=(
         chat_example(USER, assistant(tool_call("c1")), tool_message("c1", "it is \U0001f600")),
