@@ -45,6 +45,7 @@ from toolwire.server.asgi import (
     request_of,
 )
 from toolwire.server.auth import NO_AUTH, Auth
+from toolwire.server.cors import CorsPolicy
 from toolwire.tools.registry import Tools, ToolSource
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class ToolServer:
         limits: limits of request bodies and concurrent calls.
         allowed_hosts: accepted values of the Host header, in addition to localhost; `*` for
             any.
-        allowed_origins: browser origins that may use MCP, in addition to the server's own.
+        allowed_origins: origins whose web pages may call tools, in addition to the server's own.
         drain_timeout: seconds that calls in progress have when the server stops.
         repeat_list_as_tools: also list the tools under `tools`, as the first documentation of OXP
             did.
@@ -133,6 +134,7 @@ class ToolServer:
             self.tools,
             self.executor,
             auth=auth,
+            cors=CorsPolicy(allowed_origins),
             limits=self.limits,
             challenges=challenges,
             repeat_list_as_tools=repeat_list_as_tools,

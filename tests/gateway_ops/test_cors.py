@@ -64,6 +64,25 @@ def test_other_origins_are_not_named_in_any_response(url: str, origin: str) -> N
     assert responses[0].status == 405
 
 
+@pytest.mark.parametrize("path", API_PATHS[:-1])
+@pytest.mark.parametrize("origin", ["https://evil.example", f"{APP}.evil", "null", ""])
+def test_a_page_of_another_site_cannot_send_json_to_this_machine(
+    url: str, path: str, origin: str
+) -> None:
+    response = post(url + path, ASK, {"origin": origin})
+    assert (response.status, "cors_origins" in response.text) == (403, True)
+
+
+def test_a_page_of_the_gateway_itself_may_send_requests(url: str) -> None:
+    at = f"{url}/v1/chat/completions"
+    assert post(at, ASK, {"origin": url}).status == 200
+    # Behind a proxy that replaces the Host header, the browser says that the page is its own.
+    proxied = {"origin": "https://chat.example", "sec-fetch-site": "same-origin"}
+    assert post(at, ASK, proxied).status == 200
+    foreign = {"origin": "https://chat.example", "sec-fetch-site": "cross-site"}
+    assert post(at, ASK, foreign).status == 403
+
+
 def test_responses_streams_and_errors_are_shared_with_the_page(url: str) -> None:
     at = f"{url}/v1/chat/completions"
     responses = [

@@ -305,10 +305,15 @@ def test_47_every_spelling_of_the_path_is_answered_on_the_spot(
         ({"Content-Type": "application/json; charset=utf-8"}, 200),
         ({"Content-Type": "application/vnd.oxp+json"}, 200),
         ({"Content-Type": "APPLICATION/JSON"}, 200),
+        ({"Content-Type": "application/json", "Origin": "https://evil.example"}, 403),
         (
-            {"Content-Type": "application/json", "Origin": "https://evil.example"},
+            {
+                "Content-Type": "application/json",
+                "Origin": "https://tools.example",  # a proxy replaced the Host header
+                "Sec-Fetch-Site": "same-origin",
+            },
             200,
-        ),  # a preflight of a browser is refused
+        ),
         ({}, 200),
         ({"Origin": "https://evil.example"}, 415),
         ({"Sec-Fetch-Site": "cross-site"}, 415),
@@ -319,7 +324,7 @@ def test_47_every_spelling_of_the_path_is_answered_on_the_spot(
     ],
     ids=str,
 )
-def test_48_only_json_is_accepted_and_nothing_runs_otherwise(
+def test_48_only_json_of_own_pages_is_accepted_and_nothing_runs_otherwise(
     server: RunningServer, headers: dict[str, str], status: int
 ) -> None:
     before = RUNS["Calculator.Add@1.0.0"]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from toolwire.errors import ConfigError
-from toolwire.gateway.authenticate import authenticate, authenticate_operator
+from toolwire.gateway.authenticate import FOREIGN_ORIGIN, authenticate, authenticate_operator
 from toolwire.gateway.balance import Balancer
 from toolwire.gateway.cancel_on_disconnect import DisconnectTimer, DisconnectWatch
 from toolwire.gateway.client_apis.api import OF_STORED_RESPONSES
@@ -135,7 +135,6 @@ class Gateway:
         self._sockets = SocketServer(self)
         self._opened = AsyncExitStack()
         server = models.config.server
-        self._cors = CorsPolicy(server.cors_origins)
         limits = BodyLimits(body=int(server.max_body_mb * MIB), buffered=_MAX_BUFFERED)
         self._state = GatewayState(
             models=models,
@@ -147,6 +146,7 @@ class Gateway:
             limits=ConcurrencyLimits(),
             threads=TranslationThreads(),
             allowed_hosts=AllowedHosts(server.allowed_hosts),
+            cors=CorsPolicy(server.cors_origins),
             body_reader=BodyReader(limits),
             disconnect_timer=DisconnectTimer(),
             keep_alive=KeepAliveTimer(),
@@ -296,11 +296,12 @@ class Gateway:
                 await self._sockets.serve(scope, receive, send, self._check_handshake)
             return
         http = request_of(scope, receive)
-        if b"origin" in http.headers and self._cors.allows(http):
-            if (headers := self._cors.preflight(http)) is not None:
+        cors = self._state.cors
+        if b"origin" in http.headers and cors.allows(http):
+            if (headers := cors.preflight(http)) is not None:
                 await answer(send, 204, b"", headers)
                 return
-            send = self._cors.share(http, send)
+            send = cors.share(http, send)
         match = self._routes.find(http.method, http.path)
         if match is None:
             await self._pages.respond(http, send)
@@ -328,8 +329,8 @@ class Gateway:
         match = self._routes.find("POST", http.path)
         if match is None or match.operation != "generate" or not match.api.websocket:
             raise RequestRejected(f"{http.path[:200]} is not served over WebSocket.", 404)
-        if b"origin" in http.headers and not self._cors.allows(http):
-            raise RequestRejected("This origin is not in [server] cors_origins.", 403)
+        if b"origin" in http.headers and not self._state.cors.allows(http):
+            raise RequestRejected(FOREIGN_ORIGIN, 403)
         if self._pages.draining:
             raise RequestRejected("The gateway is stopping.", 503)
         authenticate_operator(http, self._state)

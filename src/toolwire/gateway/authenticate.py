@@ -15,14 +15,15 @@ _SIGNATURE_SCHEME = b"AWS4-HMAC-SHA256"
 _SIGNATURE_HELP = (
     "An AWS signature contains no key of this gateway; set AWS_BEARER_TOKEN_BEDROCK to the key."
 )
+FOREIGN_ORIGIN = "The origin of this page is not in [server] cors_origins."
 _KEY_HEADERS = (b"x-api-key", b"x-goog-api-key", b"api-key")
 
 
 def authenticate(request: GatewayRequest) -> None:
-    """Check the Host header, the media type and the key; set `request.key`.
+    """Check the Host header, the media type, the origin and the key; set `request.key`.
 
     Raises:
-        RequestRejected: 421, 415, 401 or 429.
+        RequestRejected: 421, 415, 403, 401 or 429.
     """
     state, headers = request.state, request.headers
     _check_host(request.http, state)
@@ -30,6 +31,8 @@ def authenticate(request: GatewayRequest) -> None:
     from_browser = b"origin" in headers or b"sec-fetch-site" in headers
     if from_browser and request.http.method == "POST" and not is_json(headers):
         raise RequestRejected("The content type must be application/json.", 415)
+    if state.cors.refuses(request.http):
+        raise RequestRejected(FOREIGN_ORIGIN, 403)
     if not state.auth.on:
         return
     name, holder = _find_client(state.auth, headers, request.query)

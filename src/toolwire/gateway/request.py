@@ -26,6 +26,7 @@ from toolwire.providers.http.response import Response
 from toolwire.providers.http.upstream import Upstream
 from toolwire.server.asgi import AllowedHosts, BodyReader, Request, Send
 from toolwire.server.auth import Auth
+from toolwire.server.cors import CorsPolicy
 
 _MAX_TRANSLATORS = 64
 """Clients choose the names of models, so the number of translators is limited."""
@@ -88,6 +89,7 @@ class GatewayState(Struct):
     limits: ConcurrencyLimits
     threads: TranslationThreads
     allowed_hosts: AllowedHosts
+    cors: CorsPolicy
     body_reader: BodyReader
     disconnect_timer: DisconnectTimer
     keep_alive: KeepAliveTimer

@@ -50,6 +50,7 @@ from toolwire.mcp.credentials import CredentialSource, add_credentials
 from toolwire.mcp.protocol import McpRejection
 from toolwire.mcp.sessions import McpSessions, needs_session
 from toolwire.server.asgi import BodyLimits, Message, Receive, Scope, Send, answer, lifespan
+from toolwire.server.cors import is_own_page
 from toolwire.tools.errors import InvalidInput, UnknownTool
 from toolwire.tools.names import tool_names
 from toolwire.tools.registry import Tools, ToolSource
@@ -361,7 +362,4 @@ class McpApp:
         """Check the Origin header, as MCP requires."""
         headers = _headers(scope)
         origin = headers.get(b"origin", b"").decode("latin-1")
-        host = headers.get(b"host", b"").decode("latin-1")
-        if not origin or origin in self._allowed_origins:
-            return True
-        return origin.partition("://")[2].lower() == host.lower()
+        return origin in self._allowed_origins or is_own_page(headers)

@@ -55,9 +55,11 @@ from toolwire.server.asgi import (
     request_of,
 )
 from toolwire.server.asgi import answer as send_whole
+from toolwire.server.cors import CorsPolicy
 from toolwire.streaming.events import Chunk
 from toolwire.streaming.stream_input import resolve_stream
 
+_NO_ORIGINS = CorsPolicy()
 KEPT = 200
 """The number of responses, and of requests, that are remembered."""
 
@@ -143,6 +145,10 @@ class MockProvider:
         try:
             if self.keys and (stranger := check_key(house, headers, asked)) is not None:
                 raise _RejectedRequest(stranger)
+            if _NO_ORIGINS.refuses(request):
+                raise _RejectedRequest(
+                    ErrorResponse("A page of another site may not use this server.", 403)
+                )
             if route is None:
                 raise _RejectedRequest(_not_found(request, known=bool(named)))
             if raw is None:

@@ -37,6 +37,7 @@ RejectionReason: TypeAlias = Literal[
     "timeout",
     "too-large",
     "unknown-host",
+    "foreign-origin",
     "media-type",
     "internal-error",
 ]
@@ -68,6 +69,7 @@ REJECTIONS: dict[RejectionReason, Rejection] = {
     ),
     "too-old": Rejection(400, "This call_id is older than the ledger. The call was not run."),
     "unauthorized": Rejection(401, "Authentication is required."),
+    "foreign-origin": Rejection(403, "A page of this origin may not use this server."),
     "unknown-path": Rejection(404, "There is nothing at this path."),
     "method-not-allowed": Rejection(405, "This method is not allowed here."),
     "timeout": Rejection(408, "The request took too long to arrive."),

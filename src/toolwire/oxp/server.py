@@ -17,6 +17,7 @@ from toolwire.oxp import protocol as oxp
 from toolwire.oxp.protocol import AuthChallenge, OxpRejection, OxpRequest, OxpResponse
 from toolwire.server.asgi import BodyLimits, BodyReader, RawHeaders, Request, is_json
 from toolwire.server.auth import Auth
+from toolwire.server.cors import CorsPolicy
 from toolwire.tools.errors import InvalidInput, UnknownTool
 from toolwire.tools.registry import Tools
 from toolwire.tools.runnable import Authorization, Runnable
@@ -46,6 +47,7 @@ class OxpHandler:
         tools: the tools to serve.
         executor: runs the calls.
         auth: authenticates callers.
+        cors: the origins whose pages may call tools.
         limits: limits of request bodies and concurrent calls.
         challenges: finds the address where a user can grant a missing authorization.
         repeat_list_as_tools: list the tools under `tools`, too, as the first documentation did.
@@ -57,6 +59,7 @@ class OxpHandler:
         executor: ToolExecutor,
         *,
         auth: Auth,
+        cors: CorsPolicy,
         limits: BodyLimits,
         challenges: Challenges | None = None,
         repeat_list_as_tools: bool = False,
@@ -64,6 +67,7 @@ class OxpHandler:
         self._tools = tools
         self._executor = executor
         self._auth = auth
+        self._cors = cors
         self._limits = limits
         self._reader = BodyReader(limits)
         self._challenges = challenges
@@ -110,6 +114,8 @@ class OxpHandler:
         headers = request.headers
         if not is_json(headers):
             return oxp.reject("media-type")
+        if self._cors.refuses(request):
+            return oxp.reject("foreign-origin")
         principal = self._auth.principal(headers)
         if principal is None:
             return reject_unauthorized()

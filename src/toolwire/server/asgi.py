@@ -152,9 +152,24 @@ def is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host.split("%")[0]).is_loopback
+        address = ipaddress.ip_address(host.split("%")[0])
     except ValueError:
         return False
+    # A socket for both versions of IP has IPv4 addresses in this form.
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def is_on_loopback(scope: Scope) -> bool:
+    """True if a request came to an address that only this machine can reach."""
+    address = _server_address(scope)
+    return isinstance(address, str) and is_loopback(address)
+
+
+def _server_address(scope: Scope) -> object:
+    """The address to which a request came, as the ASGI server gives it."""
+    server = scope.get("server")
+    return server[0] if isinstance(server, tuple | list) and server else None
 
 
 class AllowedHosts:
@@ -175,9 +190,7 @@ class AllowedHosts:
         """True if the host of a request is accepted."""
         if self._any:
             return True
-        server = request.scope.get("server")
-        address = server[0] if isinstance(server, tuple | list) and server else None
-        key = (address, request.headers.get(b"host"))
+        key = (_server_address(request.scope), request.headers.get(b"host"))
         accepted = self._cache.get(key)
         if accepted is None:
             accepted = self._accepts(*key)

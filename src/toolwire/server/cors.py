@@ -3,6 +3,8 @@
 A browser asks first (a preflight request) before a page of another origin may send JSON. It shows
 the response to the page only if the response names the origin of the page. No cookies are involved:
 a page authenticates like every other client.
+
+A server on loopback does not rely on the browser: it refuses what a page of another site sends.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from urllib.parse import urlsplit
 
-from toolwire.server.asgi import Message, RawHeaders, Request, Send
+from toolwire.server.asgi import Headers, Message, RawHeaders, Request, Send, is_on_loopback
 
 PREFLIGHT_SECONDS = b"600"
 """How long a browser may remember the answer to a preflight request."""
@@ -22,6 +24,9 @@ _EXPOSED = (
 _NO_ORIGIN = "is no origin; write it as https://app.example or http://localhost:3000"
 _MAX_HEADER = 4096
 _VARY = (b"vary", b"origin")
+_SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
+_OWN_PAGE = (b"same-origin", b"none")
+"""What a browser says in `Sec-Fetch-Site` if no other site takes part. Pages cannot set it."""
 
 
 def check_origin(origin: str) -> str | None:
@@ -37,6 +42,18 @@ def check_origin(origin: str) -> str | None:
     return None
 
 
+def is_own_page(headers: Headers) -> bool:
+    """True if no page of another origin sends a request.
+
+    Behind a proxy, the Host header may be another one than that of the page. A browser says itself
+    whether the origins are the same, if the address is https or local.
+    """
+    origin = headers.get(b"origin")
+    if origin is None or headers.get(b"sec-fetch-site") in _OWN_PAGE:
+        return True
+    return origin.partition(b"://")[2].lower() == headers.get(b"host", b"").lower()
+
+
 class CorsPolicy:
     """The origins whose pages may use a server."""
 
@@ -46,6 +63,16 @@ class CorsPolicy:
     def allows(self, request: Request) -> bool:
         """True if a request comes from a page of a named origin."""
         return request.headers.get(b"origin") in self._origins
+
+    def refuses(self, request: Request) -> bool:
+        """True if a page of another site sends a request with an effect to this machine."""
+        if b"origin" not in request.headers or request.method in _SAFE_METHODS:
+            return False
+        return not (
+            self.allows(request)
+            or is_own_page(request.headers)
+            or not is_on_loopback(request.scope)
+        )
 
     def preflight(self, request: Request) -> RawHeaders | None:
         """The headers of the answer to a preflight request; None if the request is none, or not
