@@ -1,8 +1,8 @@
 """Edit a history between two turns: list pending calls, add their results, cut old messages.
 
 No operation splits a pair: a result is placed where the target expects it, and a cut never parts a
-call from its result, nor the calls of one turn from each other. What is not edited keeps its JSON.
-This module knows no wire by name; profiles say what each target accepts.
+call from its result, nor the calls of one turn from each other. Unedited content keeps its JSON.
+This module knows no wire by name; profiles define what each target accepts.
 """
 
 from __future__ import annotations

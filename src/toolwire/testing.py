@@ -26,7 +26,7 @@ class MockServer:
 
     Args:
         provider: A provider, profile or wire, such as `anthropic`.
-        strict: Whether histories that the provider would refuse are refused.
+        strict: True to refuse the histories that the provider would refuse.
 
     Attributes:
         provider: The name of the provider.

@@ -80,9 +80,9 @@ class RunTool(Struct, frozen=True):
     call: Call
     key: str
     resumed: bool = False
-    """Whether it may have run before; the ledger knows."""
+    """True if it may have run before; the ledger knows."""
     edited: bool = False
-    """Whether the user has changed it, and so approved it."""
+    """True if the user has changed it, and so approved it."""
 
 
 class SaveSession(Struct, frozen=True):

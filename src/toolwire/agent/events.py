@@ -34,8 +34,8 @@ class ModelError(ToolwireError):
     Attributes:
         message: What the server said.
         status: The HTTP status, if there was one.
-        defect: Whether the server refuses this history, and would refuse it again.
-        transient: Whether the same request may succeed later.
+        defect: True if the server refuses this history, and would refuse it again.
+        transient: True if the same request may succeed later.
         retry_after: Seconds to wait first, if the server names a time.
         meaning: What `explain` finds in the message.
     """
@@ -75,7 +75,7 @@ class Model(Protocol):
 
     @property
     def native_tools(self) -> bool:
-        """Whether the model calls tools by the wire; if not, tools are described in text."""
+        """True if the model calls tools by the wire; if not, tools are described in text."""
 
     def ask(self, request: Encoded) -> AsyncIterator[events.Event | Retry | ModelReply]:
         """Yield the response as it arrives; the reply is the last item. Raises ModelError."""

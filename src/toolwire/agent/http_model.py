@@ -81,8 +81,8 @@ class HttpModel:
         base_url: The address; by default that of the provider.
         provider: A provider that toolwire does not know.
         env: Environment variables, instead of those of the process.
-        stream: Whether to ask for streams.
-        native_tools: Whether the model calls tools by the wire; False describes tools in text.
+        stream: True to request streams.
+        native_tools: True if the model calls tools by the wire; False describes tools in text.
         timeouts: How long to wait.
         retry: How often to send a failed request again.
         headers: Further header fields of every request.
@@ -327,6 +327,6 @@ def _demo_endpoint(wire: str, base_url: str) -> ModelEndpoint:
 
 
 def _is_transient(text: str) -> bool:
-    """Whether an error without a status may be gone the next time."""
+    """True if an error without a status may be gone the next time."""
     folded = text.lower()
     return any(word in folded for word in _TRANSIENT)

@@ -40,7 +40,7 @@ class ReplyReader:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is expected."""
+        """True if nothing more is expected."""
         return self._input.done or self._reader.over or self.error is not None
 
     def feed(self, data: bytes) -> list[Event]:

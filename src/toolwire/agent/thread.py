@@ -52,7 +52,7 @@ class Thread(Struct, frozen=True, eq=False):
 
     @property
     def over(self) -> bool:
-        """Whether the model has the last word and no call is open."""
+        """True if the model has the last word and no call is open."""
         if not self.messages:
             return True
         return self.messages[-1].role == "assistant" and self.open_turn() is None
@@ -157,7 +157,7 @@ def results_of(messages: Iterable[Message]) -> list[Result]:
 
 
 def only_results(message: Message) -> bool:
-    """Whether a message has parts, and all are results."""
+    """True if a message has parts, and all are results."""
     return bool(message.parts) and all(isinstance(part, Result) for part in message.parts)
 
 

@@ -57,7 +57,7 @@ class ToolCaller:
         user_id: The user on whose behalf tools run.
         tokens: Tokens that tools may get.
         secrets: Secrets that tools may get.
-        may_have_run: Whether open calls may have run in a process whose records are lost.
+        may_have_run: True if open calls may have run in a process whose records are lost.
         report: Gets `ToolStarted` and `ToolFinished`.
     """
 

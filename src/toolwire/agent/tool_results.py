@@ -91,7 +91,7 @@ def with_late_id(part: Part, event: PartEnd) -> Part:
 
 
 def needs_ids(target: str) -> bool:
-    """Whether calls have ids on a wire, so that a call without one gets one that is sent."""
+    """True if calls have ids on a wire, so that a call without one gets one that is sent."""
     profile = resolve(target)[1]
     return profile.requires_ids or profile.wire == PLAIN_WIRE
 

@@ -1,8 +1,8 @@
-"""Between the bodies of wires and the conversation they hold: decode reads, encode writes.
+"""Convert between bodies and conversations: `decode` reads a body, `encode` writes one.
 
-`encode` runs the last three stages of the pipeline: lower to what the target can hold, fit ids and
-names to its rules, write. What the target cannot hold is a loss, never an exception. This package
-knows wires only through their tables.
+`encode` runs the last three stages of the pipeline: lower the content to the target's capabilities,
+fit ids and names to its rules, write. Content that the target cannot express is a loss, never an
+exception. This package knows wires only through their tables.
 """
 
 from __future__ import annotations
@@ -86,7 +86,8 @@ def decode(body: Body, wire: str, kind: Kind = "request") -> Conversation:
 
 
 def decode_in_full(body: Body, wire: str, kind: Kind = "request") -> Conversation:
-    """Read a body as a conversation whose paths lead into the full body, as the stages need it."""
+    """Read a body as a conversation whose paths point into the full body, as the stages need
+    them."""
     source_wire, _ = resolve(wire)
     _require_kind(kind)
     given, raw = load(body, source_wire.name)
@@ -101,7 +102,8 @@ def decode_in_full(body: Body, wire: str, kind: Kind = "request") -> Conversatio
 
 
 def _read_given(body: JSON, wire: Wire, kind: Kind, raw: bytes | None) -> Conversation:
-    """Read a body that may abbreviate; few do, so it is written out only if it cannot be read."""
+    """Read a body that may be in a short form; it is expanded only if it cannot be read as it
+    is."""
     try:
         return _read(body, wire, kind, raw)
     except DecodeError:
@@ -156,8 +158,8 @@ def _mark_as_read(conversation: Conversation, raw: bytes | None) -> Conversation
 
 
 def _with_tool_stops(response: Conversation) -> Conversation:
-    """An answer with calls of the client waits for their results, whatever reason its server
-    gives."""
+    """Set the stop reason of a response with client calls to tool calls, whatever the server
+    sent."""
     for n, message in enumerate(response.messages):
         if message.stop == "stop" and any(map(_runs_on_client, message.parts)):
             messages = list(response.messages)
@@ -212,7 +214,7 @@ def encode_in_full(
     cache_breakpoints: BreakpointPolicy = "keep",
     request: RequestInfo = NO_REQUEST,
 ) -> Encoded:
-    """Write a conversation as a full body, also if its body was given in a shorter form."""
+    """Write a conversation as a full body, even if its body was passed in a short form."""
     target, profile = resolve(wire)
     _require_kind(kind)
     require_policy(server_tools, wire)

@@ -1,7 +1,7 @@
 """Bodies in a shorter form: a bare list of messages, or one element instead of a list.
 
-Inside the library a body is always full. What a caller gets back has the form that was given, and
-its paths lead into that form.
+Inside the library, bodies are always full. The caller gets back the form that was passed, with
+paths into that form.
 """
 
 from __future__ import annotations

@@ -33,13 +33,13 @@ class Encoded:
         change it."""
         self._bytes = raw
         self.losses = losses
-        """What the target cannot hold, with pointers into the source body."""
+        """Content that the target cannot express, with pointers into the source body."""
         self.ids = ids
         """The map that restores ids and names on the way back: pass it as `ids=`."""
         self.changes: list[Change] = changes if changes is not None else []
-        """What was repaired for the target, with pointers into the source body."""
+        """The repairs that the target required, with pointers into the source body."""
         self.findings: list[Finding] = findings if findings is not None else []
-        """What the target would refuse and no safe fix exists for."""
+        """Violations that the target would refuse and that have no safe fix."""
         self.conversation: Conversation | None = None
         """The conversation that was encoded, before any repair."""
 

@@ -1,6 +1,6 @@
 """The stage that fits ids and names to the rules of the target, without collisions.
 
-Most ids and names fit as they are, so one look at all of them comes first.
+Most ids and names fit unchanged, so one pass over all of them comes first.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def fit(
     """Fit ids and names to the rules of the target, and return the context to write with.
 
     Args:
-        lowering: The conversation as the target can hold it, and what was lost for that.
+        lowering: The lowered conversation, and its losses.
         target: The wire of the target.
         profile: What the target accepts.
         kind: `request` or `response`.
@@ -127,13 +127,13 @@ def wire_for_model(target: Wire, profile: Profile, conversation: Conversation) -
 
 
 def _may_be_of(pattern: str | None, conversation: Conversation) -> bool:
-    """True if the model of a request is of a pattern, or if the request names none."""
+    """True if the model of a request matches a pattern, or if the request names no model."""
     model = conversation.settings.get("model")
     return _is_of(pattern, model) if isinstance(model, str) else pattern is not None
 
 
 def _is_of(pattern: str | None, model: str) -> bool:
-    """True if a model is of a pattern; none is of no pattern."""
+    """True if a model matches a pattern; a missing model matches none."""
     return pattern is not None and names_model(pattern, model)
 
 
@@ -142,7 +142,7 @@ _IDS_ARE_PLAIN = Observation.OTHER_WIRE | Observation.UNIQUE_CALL_IDS | Observat
 
 
 def _ids_stay(seen: Observations, rules: RulesOfBoth, reverse_map: IdMap) -> bool:
-    """True if one look shows that all ids are sent unchanged, and come back unchanged."""
+    """True if a quick check shows that all ids are sent unchanged and return unchanged."""
     if reverse_map.ids or not seen.holds(_IDS_ARE_PLAIN):
         return False
     return not seen.call_ids or rules.accept_ids(seen.call_ids)

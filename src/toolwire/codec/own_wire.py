@@ -115,8 +115,8 @@ def _same_beside(field: str, body: JSON, old_body: JSON) -> bool:
 def pair_losses(conversation: Conversation, body: JSON, target: Wire, kind: Kind) -> list[Loss]:
     """The results whose call was edited with them and is not their call in the written body.
 
-    A wire without ids pairs by name or order, and an edit may leave it no tie. Only the body shows
-    that, so it is read once if such an edit was made.
+    A wire without ids pairs by name or order, and an edit may remove the only connection. Only the
+    body shows that, so it is read once after such an edit.
     """
     edits = _pairs_with_edits(conversation)
     if not edits:

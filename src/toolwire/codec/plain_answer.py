@@ -1,4 +1,4 @@
-"""The short way for answers of text and calls, which are most answers of a model.
+"""The fast path for responses of text and calls, which are most responses of a model.
 
 Such an answer holds nothing that could need lowering, and its ids and names fit as they are. So it
 is written without the passes over its parts that find out what has to be done.

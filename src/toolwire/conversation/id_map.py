@@ -25,7 +25,7 @@ class CallForm(Struct, frozen=True, omit_defaults=True):
     """The decision of a user about it, if that was sent in another message."""
 
     def merge(self, other: CallForm) -> CallForm:
-        """Return what either form says; this one wins."""
+        """Merge two forms; this one takes precedence."""
         return CallForm(
             self.family or other.family,
             self.raw_arguments or other.raw_arguments,

@@ -1,4 +1,4 @@
-"""Whether minted ids have to be sent: where they are optional, pairing may work without them."""
+"""Decide whether minted ids have to be sent to a wire on which ids are optional."""
 
 from __future__ import annotations
 

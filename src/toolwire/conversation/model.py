@@ -27,8 +27,8 @@ Fix: TypeAlias = Literal["safe", "unsafe"]
 
 
 def _without_minted_id(part: Part) -> Part:
-    """A result with a minted id as if only its name or order told its call; other parts as they
-    are."""
+    """A result without its minted id, so that only its name or order pairs it; other parts
+    unchanged."""
     if isinstance(part, Result) and is_minted(part.call_id):
         return replace(part, origin="minted")
     return part
@@ -109,7 +109,7 @@ REASONING_LOST = "reasoning that only its own provider can read"
 
 
 def position(line: int | None, path: JsonPath) -> str:
-    """A place for messages: the JSON pointer, after the number of the line if there is one."""
+    """A position for messages: the JSON pointer, preceded by the line number if known."""
     return pointer(path) if line is None else f"{line}:{pointer(path)}"
 
 
@@ -191,7 +191,7 @@ class BodySource(Struct, frozen=True, eq=False):
     setting_paths: dict[str, JsonPath] = {}
     """The path of each setting in the body."""
     given: JSON | UnsetType = UNSET
-    """What the caller gave, if it is not the full body; UNSET if it is."""
+    """The value that the caller passed, if it is not the full body; otherwise UNSET."""
     list_field: str = ""
     """The field whose list the caller gave instead of the full body; empty for a full body."""
     ordered: bool = False

@@ -1,9 +1,9 @@
-"""One cheap pass over a conversation: what it holds, and what is obviously in order.
+"""One cheap pass over a conversation, which records what is certainly in order.
 
-Every stage after reading needs a look at all parts. This pass is that look, done once: it collects
-calls, results and parts with fields of their own wire, and sets a flag for each simple property
-that holds. Lint rules declare which flags rule them out, and lowering skips a plain conversation:
-a well-formed history pays for this pass only. This module knows no rule and no wire by name.
+The pass collects calls, results and parts with fields of their own wire, and sets a flag for each
+simple property that holds. All stages after reading share it: lint rules declare which flags rule
+them out, and lowering skips a plain conversation, so a well-formed history costs only this pass.
+This module knows no rule and no wire by name.
 """
 
 from __future__ import annotations
@@ -115,14 +115,14 @@ SERVER_TOOL_IDS = ("srvtoolu_", "mcptoolu_")
 
 
 class Observations(Struct, eq=False):
-    """What one pass over a conversation saw."""
+    """The observations of one pass over a conversation."""
 
     flags: int
     calls: list[Call]
     """Every call whose id may have to be fitted to the target."""
     results: list[Result]
     leftovers: list[Traceable]
-    """What has a signature, or fields that only its own wire knows."""
+    """Parts with a signature, or with fields that only their own wire knows."""
     call_ids: list[str] = []
     """The ids of these calls, in order."""
     names: set[str] = set()
@@ -144,7 +144,7 @@ class Observations(Struct, eq=False):
 
 
 def observe(conversation: Conversation, target: str) -> Observations:
-    """Look at every part of a conversation that goes to the wire `target`."""
+    """Observe every part of a conversation that goes to the wire `target`."""
     calls: list[Call] = []
     results: list[Result] = []
     leftovers: list[Traceable] = []

@@ -1,8 +1,9 @@
-"""Join calls and results: walk the turns in order, with the open calls in hand.
+"""Pair calls and results: walk the turns in order and keep a list of the open calls.
 
-By id first; where a result has none, by name; by order only where the wire guarantees order and the
-counts agree, or where there is only one of each. What is ambiguous stays unpaired: nothing here
-guesses. The walk is linear in the number of parts. This module knows no wire.
+A result is paired by its id; without an id, by its name; and by order only if the wire guarantees
+order and the counts agree, or if there is only one call and one result. Ambiguous results stay
+unpaired: nothing here guesses. The walk is linear in the number of parts. This module knows no
+wire.
 """
 
 from __future__ import annotations
@@ -397,7 +398,8 @@ class _OpenCalls:
     def take(self, result: Result | None = None) -> Call:
         """Remove and return the call of a result; without one, the oldest call.
 
-        Of several it is the first that the same side ran, and of those the first of the named tool.
+        If there are several, calls that the same side ran come first, and among these calls to the
+        named tool.
         """
         if result is not None and len(self._by_number) > 1:
             name = result.name or ""

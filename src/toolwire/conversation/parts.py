@@ -159,7 +159,7 @@ decides; it runs nothing."""
 
 
 class Approval(Struct, frozen=True, gc=False):
-    """A request for a user's approval of a call, and the decision if there is one. Read-only."""
+    """A request for a user's approval of a call, with the decision once it is made. Read-only."""
 
     id: str
     granted: bool | None = None
@@ -315,7 +315,7 @@ _SAYS_ERROR = ("error", "[toolwire]")
 
 
 def say_error(output: Output) -> Output:
-    """The output of a failed call for a wire without an error flag: it says so in words."""
+    """The output of a failed call for a wire without an error flag: the text states the failure."""
     if isinstance(output, str):
         says_error = output.lower().startswith(_SAYS_ERROR)
         return output if says_error else f"{ERROR_PREFIX}{output}"
@@ -347,7 +347,7 @@ def unsay_error(output: Output) -> Output:
 
 
 def describe(part: Part) -> str:
-    """A part in a few readable words, for targets that can only hold text."""
+    """A short readable description of a part, for targets that support only text."""
     match part:
         case Text(text=text) | Reasoning(text=text):
             return text
@@ -368,7 +368,7 @@ def describe(part: Part) -> str:
 
 
 _NOT_READABLE = re.compile(r"type|id|.*_id|signature|encrypted_.*|data|bytes|mime_type|.*Id")
-"""Fields whose text says nothing to a reader: identifiers, encrypted content, binary data."""
+"""Fields that are not readable text: identifiers, encrypted content, binary data."""
 _UNLABELLED = frozenset({"text", "content"})
 
 

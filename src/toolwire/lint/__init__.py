@@ -122,7 +122,7 @@ def find_all(facts: Facts) -> list[Finding]:
 
 
 def _stream_findings(stream: StreamFacts) -> list[Finding]:
-    """What is found in a stream, without fixes: what was sent cannot be repaired."""
+    """The findings of a stream, without fixes: events that were sent cannot be repaired."""
     return [replace(finding, fix=None) for finding in find_all(stream)]
 
 

@@ -205,8 +205,8 @@ def _has_expected_type(block: Object, field: _ArgumentField, wants: str) -> bool
 def _faults_elsewhere(facts: Facts, wants: str) -> Iterator[ArgumentFault]:
     """Faults of arguments that go to another wire, whose encoder writes the right form.
 
-    What remains is JSON text inside a JSON string, and text that is not JSON where the target
-    parses it.
+    Only two faults remain: JSON text inside a JSON string, and text that is not JSON although the
+    target parses it.
     """
     if wants == "text":
         return

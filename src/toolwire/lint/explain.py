@@ -153,7 +153,7 @@ def _command(verb: str, options: str) -> str:
 
 
 def _advise(finding: Finding) -> tuple[str, str]:
-    """What to do about a finding: in words, and as the verb of a command."""
+    """The advice for a finding: a sentence, and the command that follows it."""
     if finding.name == "pending-tail":
         return _PENDING_ADVICE, "repair FILE --abandon-pending"
     return _ADVICE[finding.fix], _VERBS.get(finding.fix, "check FILE")
@@ -166,7 +166,8 @@ def _ranks(patterns: tuple[ErrorPattern, ...]) -> dict[str, int]:
 
 
 def _meanings(patterns: tuple[ErrorPattern, ...]) -> dict[str, str]:
-    """What the error means for each rule to suspect, by the first pattern that names the rule."""
+    """The meaning of the error for each suspected rule, by the first pattern that names the
+    rule."""
     return {name: pattern.meaning for pattern in reversed(patterns) for name in pattern.rules}
 
 

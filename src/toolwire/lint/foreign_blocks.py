@@ -68,7 +68,7 @@ _BY_FIELD = {
 def read_foreign_block(
     block: JSON, path: JsonPath, *, known: bool = False
 ) -> tuple[Part, ...] | None:
-    """What a block means that its wire could not read.
+    """Read a block that its wire could not read.
 
     Args:
         block: The block.
@@ -77,7 +77,7 @@ def read_foreign_block(
             reads makes it foreign: the wire may have forms of the type that are not known here.
 
     Returns:
-        The parts that it means, none if it says nothing; None if no wire knows the block.
+        The parts of the block, empty if it has no content; None if no wire knows the block.
     """
     if isinstance(block, str):
         return (Text(block),)

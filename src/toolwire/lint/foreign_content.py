@@ -344,7 +344,7 @@ def _typed_block(part: Part) -> Object | None:
 
 
 class _Vocabulary:
-    """What a wire knows, and how blocks that it does not know are written there."""
+    """The vocabulary of a wire, and how blocks of other wires are written in it."""
 
     def __init__(self, own: Wire) -> None:
         self._capabilities = own.capabilities
@@ -357,8 +357,8 @@ class _Vocabulary:
         return "user" if message.role == "tool" else message.role
 
     def meaning(self, part: Part, place: Place, *, is_item: bool = False) -> tuple[Part, ...]:
-        """What a block of an unknown type means, also in a result; the same part if that is not
-        known. An item may be of a type that is only new."""
+        """The part that a block of an unknown type stands for, also in a result; the same part if
+        no wire knows it. An item may be of a type that is only new."""
         if _is_plain_text(part) and place != "result":
             return (Text(part.text, source=Source(path=part.path)),)
         if isinstance(part, Opaque):

@@ -1,4 +1,4 @@
-"""What a provider refuses for some of its models only, which their names show.
+"""Refusals that only some models of a provider have, recognized by the model name.
 
 This module knows no rule and no wire.
 """

@@ -402,7 +402,7 @@ class PairFacts:
 
     def text_after_calls(self, index: int) -> tuple[Part, ...]:
         """Text and media after the first call of a message, on wires where they are separate items
-        and so stand between the call and its result. What another provider ran becomes text.
+        and so stand between the call and its result. Calls that another provider ran become text.
         """
         message = self.messages[index]
         if self.own_wire:

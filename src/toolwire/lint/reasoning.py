@@ -27,8 +27,8 @@ _SWITCH_PATHS = (
 
 
 def ruled_out_without_thinking(profile: Profile) -> tuple[int, ...]:
-    """What rules out a violation for a target that signs thinking blocks; nothing for one that
-    signs calls."""
+    """The observations that rule out a violation for a target that signs thinking blocks; none for
+    one that signs calls."""
     return (Observation.NO_REASONING,) if profile.reasoning_to_return == "thinking" else ()
 
 
@@ -80,7 +80,7 @@ def current_turn_start(facts: Facts) -> int:
 _HEADER = 400
 """Characters of a signature that hold the name of its model: the rest is encrypted."""
 _RELEASE = re.compile(r"(?:-latest|[-@]\d{8}|-v\d+)+$")
-"""What names a release or a platform at the end of a model name."""
+"""The suffix of a model name that names a release or a platform."""
 
 
 def base_model(name: str, pattern: str) -> str:

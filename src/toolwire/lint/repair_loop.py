@@ -44,7 +44,7 @@ class RepairedConversation(Struct, frozen=True):
     findings: list[Finding]
     ids: IdMap
     observations: Observations | None = None
-    """What one pass over the repaired conversation saw; None on its own wire."""
+    """The observations of the repaired conversation; None on its own wire."""
 
 
 def repair_for_translation(
@@ -123,7 +123,7 @@ class Repair:
     def run(self) -> RepairedConversation:
         """Check and fix one rule after the other until a whole round changes nothing.
 
-        What such a round finds is what is left.
+        The findings of that last round remain.
         """
         facts = None
         while facts is not self._facts:

@@ -1,4 +1,4 @@
-"""What a lint rule is. This module knows no rule by name."""
+"""The type of a lint rule. This module knows no rule by name."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from toolwire.lint.facts import Facts
 from toolwire.profiles.table import Profile
 
 Cost: TypeAlias = Literal["lossless", "neutral", "lossy", "refuse"]
-"""What a fix costs: nothing, nothing that the model sees, something it sees; or there is none."""
+"""The cost of a fix: nothing changes, nothing that the model sees, something that it sees; or no
+fix exists."""
 Problem: TypeAlias = "tuple[JsonPath, str, Fix | None]"
 """A violation: its path, a message, and the kind of its fix."""
 FixLog: TypeAlias = "tuple[tuple[JsonPath, str], ...]"
-"""What a fix did: paths and messages."""
+"""The changes of a fix: paths and messages."""
 
 
 class Example(Struct, frozen=True):
@@ -54,8 +55,8 @@ class Rule(Struct, frozen=True, eq=False):
 
     `check` yields each violation; it must cost next to nothing if there is none. `fix` repairs all
     violations, or as many as it can at once, and returns None if there is nothing it can do. It may
-    guess by order only if its second argument is true. What it takes out of its place it tells in
-    words. Fixing what a fix returned changes nothing.
+    guess by order only if its second argument is true. Content that it removes from its place
+    becomes text. Fixing the result again changes nothing.
     """
 
     code: str

@@ -241,7 +241,7 @@ def infer_name(facts: Facts, call: Call) -> str:
 
 
 def name_calls(facts: Facts, calls: Iterable[Call]) -> FixedConversation | None:
-    """Set the names of nameless calls: the known name, or one that says that it is not known."""
+    """Set the names of nameless calls: the known name, or a placeholder."""
     parts: PartMap[Part, Part] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for call in calls:

@@ -65,7 +65,7 @@ PIECES = 4
 
 
 def wants_reasoning(view: Facts) -> bool:
-    """Whether the model of a request is one that thinks aloud: the request says so, or the model is
+    """True if the model of a request is one that thinks aloud: the request says so, or the model is
     known for it."""
     if view.profile.wire in _EFFORT_WIRES:
         return view.conversation.settings.get("effort") not in (None, "none")
@@ -206,12 +206,12 @@ class MockAnswer:
 
     @property
     def signs(self) -> bool:
-        """Whether the first call bears a signature."""
+        """True if the first call bears a signature."""
         return self._signs
 
     @property
     def sealed_thoughts(self) -> bool:
-        """Whether thoughts are asked for in sealed form."""
+        """True if thoughts are asked for in sealed form."""
         include = self.request.get("include")
         return isinstance(include, list) and "reasoning.encrypted_content" in include
 

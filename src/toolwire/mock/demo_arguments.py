@@ -301,7 +301,7 @@ class _FoundValue:
         return [(key, field) for key, field in self.fields.items() if key not in self.given]
 
     def _only(self, keys: Sequence[str]) -> bool:
-        """Whether a field is the only one of its type, so that several values mean
+        """True if a field is the only one of its type, so that several values mean
         several calls.
         """
         return len(keys) == 1 and self.more is None

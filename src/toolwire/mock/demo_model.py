@@ -55,7 +55,7 @@ class DemoAnswer(Struct, frozen=True):
     pause: float = 0.0
     """Seconds to wait before it, and before each event of a stream."""
     cut: bool = False
-    """Whether it breaks off in the middle."""
+    """True if it breaks off in the middle."""
 
 
 def answer(conversation: Conversation, *, house: str = "") -> Message:

@@ -21,7 +21,7 @@ class Directive(Struct, frozen=True):
     takes: str
     does: str
     says: bool = False
-    """Whether it is a part of the answer, and not a way of giving it: only then nothing else in the
+    """True if it is a part of the answer, and not a way of giving it: only then nothing else in the
     question is read."""
 
 

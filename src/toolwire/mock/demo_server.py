@@ -28,7 +28,7 @@ class MockProviders:
     """The mocks of all providers as one ASGI application, each below the name of its provider.
 
     Args:
-        strict: Whether histories that the provider would refuse are refused.
+        strict: True to refuse the histories that the provider would refuse.
     """
 
     def __init__(self, *, strict: bool = True) -> None:
@@ -74,7 +74,7 @@ class DemoServer:
     """Serves the mocks of all providers on a port of this machine while it is open.
 
     Args:
-        strict: Whether histories that the provider would refuse are refused.
+        strict: True to refuse the histories that the provider would refuse.
     """
 
     def __init__(self, *, strict: bool = True) -> None:

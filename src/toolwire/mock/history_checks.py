@@ -66,7 +66,7 @@ class HistoryCheck(Struct, frozen=True):
     refusal: ErrorResponse | None
     """Why its provider would refuse it."""
     about_field: bool
-    """Whether the refusal is about a single field, which servers look at before pairs."""
+    """True if the refusal is about a single field, which servers look at before pairs."""
     accepted: list[Finding]
     """Violations that its provider would accept."""
     found: list[Finding]

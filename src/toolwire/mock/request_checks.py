@@ -106,7 +106,7 @@ class FieldCheck(Struct, frozen=True):
     type: type
     missing: ErrorResponse
     filled: bool = False
-    """Whether it may not be empty."""
+    """True if it may not be empty."""
 
 
 def _missing(name: str) -> ErrorResponse:

@@ -49,7 +49,7 @@ class TypeRef(Struct, frozen=True):
     name: str = ""
     items: tuple[TypeRef, ...] = ()
     filled: bool = False
-    """Whether it may not be empty."""
+    """True if it may not be empty."""
 
 
 class Field(Struct, frozen=True):
@@ -158,7 +158,7 @@ class RequestSchema:
     def _count(
         self, value: Object, name: str, path: JsonPath, tagged: JsonPath
     ) -> Iterator[Violation]:
-        """Whether an object has as many of its fields as its type wants."""
+        """True if an object has as many of its fields as its type wants."""
         wanted = self._counts.get(name)
         given = [key for key, item in value.items() if item is not None]
         if (wanted == "some" and not given) or (wanted == "one" and len(given) != 1):
@@ -253,7 +253,7 @@ class RequestSchema:
 
 
 def _is_plain(value: JSON, one: TypeRef) -> bool:
-    """Whether a value that holds nothing to check is of a type."""
+    """True if a value that holds nothing to check is of a type."""
     if one.kind == "any":
         return True
     if one.kind == "literal":

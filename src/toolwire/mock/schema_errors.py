@@ -155,7 +155,7 @@ def _is_taken(violation: Violation, profile: Profile) -> bool:
 
 
 def _is_of_foundry(violation: Violation) -> bool:
-    """Whether only Azure AI Foundry has a field of an item, or a type of items or tools."""
+    """True if only Azure AI Foundry has a field of an item, or a type of items or tools."""
     if violation.fault == "unknown":
         is_item = len(violation.path) == 3 and violation.path[0] == "input"
         return is_item and violation.path[-1] in FOUNDRY_ITEM_FIELDS

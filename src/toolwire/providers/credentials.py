@@ -22,5 +22,5 @@ def authorize(
 
 
 def signs_requests(endpoint: ModelEndpoint) -> bool:
-    """Whether every request gets a signature of its own."""
+    """True if every request gets a signature of its own."""
     return endpoint.provider.auth == "sigv4" and endpoint.api_key is None

@@ -48,9 +48,9 @@ class Provider(Struct, frozen=True, kw_only=True):
     path_fields: tuple[str, ...] = ()
     """Fields that stand in the path and not in the body."""
     native_tools: bool = True
-    """Whether its models call tools by the wire. If not, tools are described in text."""
+    """True if its models call tools by the wire. If not, tools are described in text."""
     keyless: bool = False
-    """Whether requests without a key are allowed, as by servers that users run themselves."""
+    """True if requests without a key are allowed, as by servers that users run themselves."""
     start_command: str = ""
     """The command that starts such a server."""
 

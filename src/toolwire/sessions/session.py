@@ -80,7 +80,7 @@ class Session:
 
     @property
     def kind(self) -> Kind:
-        """Whether the history is a request or a response."""
+        """`request` or `response`: the kind of the history."""
         return self._kind
 
     @property

@@ -130,7 +130,7 @@ class EventTranslator(Generic[Out]):
 
     @property
     def writes_results_as_text(self) -> bool:
-        """Whether calls and results become text, so that they must not interrupt an open text."""
+        """True if calls and results become text, so that they must not interrupt an open text."""
         return not self._writer.supports_results
 
     def emit(self, events: list[Event]) -> list[Out]:
@@ -407,7 +407,7 @@ class EventTranslator(Generic[Out]):
         return self._writer.complete(PartComplete(lowered, choice))
 
     def _resume(self, call: Call) -> bool:
-        """Whether the reader of the target has the call from an earlier stream; if not, the call is
+        """True if the reader of the target has the call from an earlier stream; if not, the call is
         written with what is known of it."""
         if self._target.is_known_call(call):
             return True

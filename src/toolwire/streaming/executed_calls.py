@@ -48,18 +48,18 @@ class ExecutedCalls:
         self._numbers: PartMap[Part, int] = PartMap()
         """The order of the calls."""
         self.wait = wait
-        """Whether every call waits for a result in the same stream."""
+        """True if every call waits for a result in the same stream."""
         self.any_text = False
-        """Whether a call or result became text: then all turns are written as one."""
+        """True if a call or result became text: then all turns are written as one."""
 
     def becomes_text(self, part: Call | Result) -> bool:
-        """Whether the part belongs to a server tool that the target cannot hold."""
+        """True if the part belongs to a server tool that the target cannot hold."""
         if part.family == APPROVAL:
             return True
         return part.executor == "provider" and not self._target_has_server_tools
 
     def must_buffer(self, call: Call) -> bool:
-        """Whether a call that starts can be written only when it is complete, or later."""
+        """True if a call that starts can be written only when it is complete, or later."""
         return self.wait or self.becomes_text(call)
 
     def hold(self, call: Call, choice: int) -> None:

@@ -46,18 +46,18 @@ class EventInput:
         self._unwrap = stream.unwrap
         self._decoder: Decoder = SniffingDecoder()
         self.framed = False
-        """Whether the stream is bytes or text, not events."""
+        """True if the stream is bytes or text, not events."""
         self.done = False
-        """Whether the stream has sent `[DONE]`."""
+        """True if the stream has sent `[DONE]`."""
 
     @property
     def at_event_start(self) -> bool:
-        """Whether the bytes so far are complete events."""
+        """True if the bytes so far are complete events."""
         return self._decoder.at_frame_start
 
     @property
     def has_checksums(self) -> bool:
-        """Whether no two events have the same bytes around their texts."""
+        """True if no two events have the same bytes around their texts."""
         return self._decoder.has_checksums
 
     def read(self, item: Item) -> list[Chunk | StreamError]:

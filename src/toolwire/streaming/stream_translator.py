@@ -66,19 +66,19 @@ class StreamTranslator(EventTranslator[Out]):
             and profile.name == target_wire.name
             and (version is None or self.target_spec.adapt is not None)
         )
-        """Whether source and target are the same wire: events are kept as they are, or reduced to
+        """True if source and target are the same wire: events are kept as they are, or reduced to
         what the requested version has."""
         self.source_ended = False
-        """Whether the source has sent its last event; it may still be open."""
+        """True if the source has sent its last event; it may still be open."""
         self._delta_cache = DeltaCache()
         self._use_cache = encode_chunk is None and not self.passthrough
-        """Whether output items are bytes that the cache can reproduce."""
+        """True if output items are bytes that the cache can reproduce."""
         self._at_event_start = False
-        """Whether the next bytes start an event and can be looked up in the cache."""
+        """True if the next bytes start an event and can be looked up in the cache."""
         self._last_events: list[Event] = []
         """The neutral events of the last source event."""
         self._needs_opening = not request.id and not self.passthrough
-        """Whether the first events of the source distinguish its answer from others."""
+        """True if the first events of the source distinguish its answer from others."""
         self._start: MessageStart | None = None
         """The start of an answer without an id, until its first content."""
 

@@ -89,7 +89,7 @@ class TargetStream:
         return call
 
     def is_known_call(self, call: Call) -> bool:
-        """Whether the reader of the target has the call from an earlier stream."""
+        """True if the reader of the target has the call from an earlier stream."""
         original = replace(call, id=self.reverse_map.ids.get(call.id, call.id))
         return self.writer.can_skip_call(original, self.context.call_form(call).approval)
 

@@ -27,10 +27,10 @@ def place_results(
 ) -> Conversation:
     """The conversation with the results of some batches directly after their calls.
 
-    The results stand in the order of their calls if the target pairs by order or the calls share
-    an id, in one message if the target wants one, and separate from other content if it wants that.
-    What stood between calls and results follows them, in its order. A second result that the target
-    accepts stays beside the first.
+    The results stand in the order of their calls if the target pairs by order or the calls share an
+    id, in one message if the target wants one, and separate from other content if it wants that.
+    Content between calls and results moves after the results, in its order. A second result that
+    the target accepts stays with the first.
 
     Args:
         facts: The history.
@@ -75,7 +75,7 @@ def _split(facts: Facts, batch: CallBatch) -> list[CallBatch]:
 
 
 def _needs_call_order(facts: Facts, batch: CallBatch) -> bool:
-    """True if the order of the results is what tells whose they are."""
+    """True if only the order of the results shows which call each belongs to."""
     if facts.profile.results_follow_call_order and not facts.are_tied_by_id(batch):
         return True
     return len({call.id for call in batch.calls}) < len(batch.calls)

@@ -1,7 +1,7 @@
 """Edits of a conversation that fixes share: replace, remove and merge parts and messages.
 
-What an edit does not touch keeps the JSON that it was read from. This module knows no rule and no
-wire.
+Content that an edit does not touch keeps the JSON that it was read from. This module knows no rule
+and no wire.
 """
 
 from __future__ import annotations

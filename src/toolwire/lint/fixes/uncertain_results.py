@@ -1,4 +1,4 @@
-"""Results of which it is not certain to which call they belong: they become text.
+"""Rewrite results that may belong to several calls as text.
 
 Every call that such a result may belong to gets a result that says so. Without one, a program would
 take the call for pending and run its tool again. This module knows no rule and no wire.

@@ -50,7 +50,8 @@ def copies_of_calls(facts: Facts, group: list[Call]) -> list[Call]:
     """
     copies: list[Call] = []
     outcomes: dict[tuple[str, str, str], set[tuple[str, bool] | None]] = {}
-    """What came of the calls that are no copies, by their content; None if they have no result."""
+    """The result of each call that is not a copy, by the content of the call; None if it has
+    none."""
     for call in group:
         result = facts.result_of.get(call)
         outcome = None if result is None else (result.text, result.error)

@@ -22,7 +22,7 @@ _NOT_WORD = re.compile(r"[^a-zA-Z0-9_-]")
 _NOT_ALPHANUMERIC = re.compile(r"[^a-zA-Z0-9]")
 _BETWEEN_DIGITS = re.compile(r"(?<=[0-9])[^a-zA-Z0-9]+(?=[0-9])")
 _ID_CHARACTERS = re.compile(r"[\w.:|/+=@#~-]+")
-"""What ids are made of. Bridges clean such ids; white space or quotes around an id are no known
+"""The characters of ids. Bridges clean such ids; white space or quotes around an id are no known
 rewriting, and the id with them is another id."""
 _MIN_LENGTH = 4
 """Shorter ids may be equal by chance."""
@@ -86,7 +86,8 @@ def _candidates(
 
 
 def _rewritings(call_id: str) -> set[str]:
-    """What known bridges turn an id into: one half of it, without a payload, or cleaned."""
+    """The forms into which known bridges rewrite an id: one of its halves, without a payload, or
+    cleaned."""
     plain = (call_half(call_id), without_payload(call_id), unit_of_repetition(call_id))
     rewritten = {text for text in plain if text}
     if _ID_CHARACTERS.fullmatch(call_id):

@@ -22,7 +22,7 @@ class Decompressor:
         self._zlib = zlib.decompressobj(window_bits)
         self._started = False
         self.pending = False
-        """Whether the input that was added has more output."""
+        """True if the input that was added has more output."""
 
     def add(self, data: bytes) -> bytes:
         self._started = True

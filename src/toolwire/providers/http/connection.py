@@ -69,9 +69,9 @@ class Connection(asyncio.Protocol):
         self._write_paused = False
         self._used = False
         self._alive = True
-        """Whether another request may follow."""
+        """True if another request may follow."""
         self._ends_with_connection = False
-        """Whether the end of the connection is the end of the response."""
+        """True if the end of the connection is the end of the response."""
         self._read_paused = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
@@ -143,12 +143,12 @@ class Connection(asyncio.Protocol):
 
     @property
     def usable(self) -> bool:
-        """Whether a request can be sent."""
+        """True if a request can be sent."""
         return self._alive and self._transport is not None and not self._transport.is_closing()
 
     @property
     def readable(self) -> bool:
-        """Whether unread bytes have arrived: the end of the connection, or unasked data."""
+        """True if unread bytes have arrived: the end of the connection, or unasked data."""
         return self._poll is not None and bool(self._poll.poll(0))
 
     # --- time ---
@@ -254,7 +254,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def _tls_truncated(self) -> bool:
-        """Whether TLS ended without its closing message: anyone on the way can cut a
+        """True if TLS ended without its closing message: anyone on the way can cut a
         connection."""
         tls = None if self._transport is None else self._transport.get_extra_info("ssl_object")
         if tls is None:

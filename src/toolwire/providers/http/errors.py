@@ -20,8 +20,8 @@ class ConnectError(ProtocolError):
     """No connection to a server. The request was not sent.
 
     Attributes:
-        refused: Whether the host answered that nothing listens on this port.
-        permanent: Whether another try will fail in the same way.
+        refused: True if the host answered that nothing listens on this port.
+        permanent: True if another try will fail in the same way.
     """
 
     def __init__(self, message: str, *, refused: bool = False, permanent: bool = False) -> None:

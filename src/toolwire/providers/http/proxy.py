@@ -27,7 +27,7 @@ class Route(Struct, frozen=True, dict=True):
 
     @property
     def tunnel(self) -> bool:
-        """Whether the proxy only passes bytes on."""
+        """True if the proxy only passes bytes on."""
         return self.proxy is not None and self.url.tls
 
     @property

@@ -93,9 +93,9 @@ class Response:
         self.headers: dict[str, str] = {}
         """By name in lower case."""
         self.started = False
-        """Whether status and headers are there."""
+        """True if status and headers are there."""
         self.ended = False
-        """Whether the last byte has arrived."""
+        """True if the last byte has arrived."""
 
     async def wait_for_head(self) -> None:
         """Wait until status and headers are there; close the response if they do not arrive.

@@ -77,7 +77,7 @@ class Upstream:
         Args:
             endpoint: The model.
             body: The request, as the provider wants it.
-            stream: Whether a stream is asked for.
+            stream: True to request a stream.
             headers: Further header fields.
             url: Where the request goes instead of the endpoint's own URL.
             timeouts: How long to wait.

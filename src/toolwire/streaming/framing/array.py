@@ -24,7 +24,7 @@ class JsonArray(Decoder):
         """The number of open brackets and braces."""
         self._in_string = False
         self._escaped = False
-        """Whether the buffer ends with a backslash that escapes the next byte."""
+        """True if the buffer ends with a backslash that escapes the next byte."""
 
     def cut(self, chunk: bytes) -> list[bytes]:
         """The elements that these bytes complete."""

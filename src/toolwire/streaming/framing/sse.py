@@ -23,7 +23,7 @@ class SSE(Decoder):
         """The first bytes, if they may be the start of a byte order mark."""
         self._started = False
         self._skip_lf = False
-        """Whether the last byte was a CR, so that an LF belongs to the same line end."""
+        """True if the last byte was a CR, so that an LF belongs to the same line end."""
 
     @property
     def at_frame_start(self) -> bool:

@@ -183,7 +183,7 @@ def mark_system_text(part: Part) -> Part:
 
 
 def is_marked_text(part: Text) -> bool:
-    """Whether a text in a user's message is not the user's: lowering moved it there."""
+    """True if a text in a user's message is not the user's: lowering moved it there."""
     return part.text.startswith((_SYSTEM_TAG, _MEDIA_LABEL))
 
 
