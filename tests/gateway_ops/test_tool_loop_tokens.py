@@ -191,7 +191,7 @@ def test_each_request_continues_where_the_previous_one_ended(
         assert new[: len(old)] == old
         assert PREFIX not in json.dumps(new)
         was, now = decode(before.body, upstream), decode(after.body, upstream)
-        answered = answer(was, house=upstream)
+        answered = answer(was, id_profile=upstream)
         client_blocks = [
             one for one in now.messages[len(was.messages) :] if one.role == "assistant"
         ]

@@ -474,11 +474,11 @@ def test_the_same_conversation_gets_the_same_answer_in_another_process() -> None
 
 
 def test_no_two_calls_of_a_conversation_have_one_id_even_where_ids_only_count() -> None:
-    for house in ("kimi", "mistral", "openai-chat", "gemini"):
+    for profile in ("kimi", "mistral", "openai-chat", "gemini"):
         talk = conversation("square 2 and 3 and 4")
         seen: list[str] = []
         for _ in range(4):
-            message = answer(talk, house=house)
+            message = answer(talk, id_profile=profile)
             seen += [part.id for part in message.parts if isinstance(part, Call)]
             talk = after(talk, message, 1, 2, 3)
             talk = replace(
@@ -487,7 +487,7 @@ def test_no_two_calls_of_a_conversation_have_one_id_even_where_ids_only_count() 
         kept = replace(
             talk, messages=talk.messages[-4:]
         )  # a history that was cut starts to count from one
-        message = answer(kept, house=house)
+        message = answer(kept, id_profile=profile)
         seen_there = [part.id for part in kept.parts() if isinstance(part, Call)]
         assert len(set(seen)) == 12
         assert not {part.id for part in message.parts if isinstance(part, Call)} & set(seen_there)

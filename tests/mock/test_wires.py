@@ -17,7 +17,7 @@ from toolwire.conversation.parts import Call, Message, Reasoning, Text
 from toolwire.mock.demo_server import DemoServer
 from toolwire.mock.error_bodies import SHAPES
 from toolwire.mock.error_texts import ERROR_TEXTS
-from toolwire.mock.paths import HOUSES, ROUTES
+from toolwire.mock.paths import ROUTES, SERVER_PROFILES
 from toolwire.mock.server import MockProvider, app
 from toolwire.profiles.table import PROFILES
 from toolwire.server.asgi import Receive
@@ -321,7 +321,7 @@ def test_what_came_is_remembered() -> None:
 
 def test_a_wire_that_no_model_speaks_cannot_be_mocked() -> None:
     for name in sorted({*wires()} - {*PATHS}):
-        with pytest.raises(UsageError, match="no provider has an API of this wire"):
+        with pytest.raises(UsageError, match=r"no provider's API uses this wire"):
             app(name)
     with pytest.raises(UsageError):
         app("no-such-wire")
@@ -333,8 +333,8 @@ def test_every_name_in_the_tables_is_a_profile_or_a_wire() -> None:
         *ROUTES,
         *SHAPES,
         *ERROR_TEXTS,
-        *HOUSES,
-        *(one for house in HOUSES.values() for one in house),
+        *SERVER_PROFILES,
+        *(one for profiles in SERVER_PROFILES.values() for one in profiles),
     }
     assert named - known == set()
 

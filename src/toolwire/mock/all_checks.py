@@ -21,8 +21,8 @@ from toolwire.mock.setting_checks import check_settings
 def check_request(
     view: Facts, body: Object, *, model: str, headers: Mapping[str, str]
 ) -> tuple[ErrorResponse | None, list[Finding]]:
-    """The refusal of a request that its provider would not take; and what it would take although it
-    is wrong."""
+    """The refusal of a request that its provider would refuse, and the violations that it would
+    accept."""
     history = check_history(view)
     schema = check_schema(body, view.profile, headers)
     if schema is not None:

@@ -1,8 +1,8 @@
 """A response of the offline model as a body or a stream, with ids, usage and signatures as its
 provider makes them.
 
-The wire's own writer writes the stream, in pieces. Of each provider, only the form of its response
-ids is known here.
+The wire's own writer writes the stream, in pieces. This module knows only the format of each
+provider's response ids.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from toolwire.streaming.stream_input import resolve_stream
 from toolwire.wires.engine.encode_context import EncodeContext, RequestInfo
 
 CREATED = 1_760_000_000
-"""When every answer was made: a mock has no clock."""
+"""The creation time of every response: a mock has no clock."""
 SECONDS = 0.25
-"""How long every answer took."""
+"""The duration of every response."""
 _NAMES = {
     "openai-chat": "chatcmpl-",
     "openai-responses": "resp_",
@@ -65,8 +65,8 @@ PIECES = 4
 
 
 def wants_reasoning(view: Facts) -> bool:
-    """True if the model of a request is one that thinks aloud: the request says so, or the model is
-    known for it."""
+    """True if the response contains reasoning: the request asks for it, or it is a reasoning
+    model."""
     if view.profile.wire in _EFFORT_WIRES:
         return view.conversation.settings.get("effort") not in (None, "none")
     return thinking_switch(view) in ("enabled", "adaptive") or (
@@ -75,8 +75,8 @@ def wants_reasoning(view: Facts) -> bool:
 
 
 HIDES_REASONING = frozenset({"openai-chat", "openai-chat-legacy", "azure-openai"})
-"""Profiles whose answers have no reasoning, however much the model thinks: OpenAI's chat API has no
-field for it, and refuses one that is sent back."""
+"""Profiles whose responses never contain reasoning: OpenAI's chat API has no field for it, and
+refuses one that is sent back."""
 
 
 def with_shown_reasoning(message: Message, view: Facts) -> Message:
@@ -88,7 +88,7 @@ def with_shown_reasoning(message: Message, view: Facts) -> Message:
 
 
 def with_reasoning(message: Message) -> Message:
-    """The message with a thought before everything else, unless it has one."""
+    """The message with reasoning as its first part, unless it has some."""
     if any(isinstance(part, Reasoning) for part in message.parts):
         return message
     calls = [part.name for part in message.parts if isinstance(part, Call)]
@@ -101,7 +101,7 @@ def with_reasoning(message: Message) -> Message:
 
 
 class MockAnswer:
-    """What is sent back: a body, or a stream of events."""
+    """A response: a body, or a stream of events."""
 
     def __init__(
         self,
@@ -138,7 +138,7 @@ class MockAnswer:
 
     @property
     def conversation(self) -> Conversation:
-        """The answer as a conversation of one message."""
+        """The response as a conversation of one message."""
         return Conversation((self.message,), (), self.settings, "", "response")
 
     def body(self) -> Object:
@@ -148,7 +148,8 @@ class MockAnswer:
         return self._with_signature(written)
 
     def events(self, *, cut: bool = False) -> Iterator[Chunk]:
-        """The events of the stream; one that is cut ends in the middle of its last part."""
+        """The events of the stream; a stream that is cut off ends in the middle of its last
+        part."""
         _, how = resolve_stream(self.profile.wire)
         writer = how.writer(
             EncodeContext(
@@ -201,23 +202,23 @@ class MockAnswer:
 
     @property
     def signature(self) -> str:
-        """A signature over the answer."""
+        """A signature of the response."""
         return f"ErUB{token(40, self._seed, 'signature')}"
 
     @property
     def signs(self) -> bool:
-        """True if the first call bears a signature."""
+        """True if the first call has a signature."""
         return self._signs
 
     @property
     def sealed_thoughts(self) -> bool:
-        """True if thoughts are asked for in sealed form."""
+        """True if the request asks for encrypted reasoning."""
         include = self.request.get("include")
         return isinstance(include, list) and "reasoning.encrypted_content" in include
 
 
 class _SignatureRule:
-    """Puts signatures on what goes by."""
+    """Adds signatures to the chunks of a stream."""
 
     def __init__(self, answer: MockAnswer) -> None:
         self._answer = answer
@@ -226,7 +227,7 @@ class _SignatureRule:
         self._open: JSON = None
 
     def chunk(self, chunk: Chunk) -> Iterator[Chunk]:
-        """The chunk, signed, and what has to go with it."""
+        """The signed chunk, and the chunks that have to follow it."""
         if self._wire == "anthropic":
             yield from self._block(chunk)
             return

@@ -1,4 +1,4 @@
-"""Find the arguments of a call in the words of a question, by the schema of the tool.
+"""Find the arguments of a call in the text of a question, by the schema of the tool.
 
 Explicit values (`city=Oslo`, `limit: 3`) come first; then values of an enum, numbers in their
 order, quoted texts, and names after a preposition. Several values for the only parameter of a tool
@@ -42,7 +42,7 @@ _HINTS = {
     "in": ("in", "city", "location", "place", "country", "unit", "units"),
     "into": ("to", "target", "language", "unit"),
 }
-"""Prepositions, and the words of parameters' names that they lead to."""
+"""Prepositions, and the words in parameter names that they point to."""
 
 
 class Clause(Struct, frozen=True):
@@ -55,8 +55,8 @@ class Clause(Struct, frozen=True):
 
 
 def arguments(clause: Clause, schema: JSON) -> list[tuple[Object, tuple[str, ...]]]:
-    """The arguments of each call that a clause asks for, and the required ones that are nowhere in
-    it."""
+    """The arguments of each call that a clause asks for, and the required arguments that it
+    lacks."""
     shape = schema if isinstance(schema, dict) else {}
     held = shape.get("properties")
     fields: dict[str, Object] = (
@@ -84,8 +84,8 @@ def kind_of(field: Object) -> str:
 
 
 class _FoundValue:
-    """What a clause gives for the fields of a schema. What was taken for one is not taken for
-    another."""
+    """The values in a clause for the fields of a schema. Each piece of text is used for one field
+    only."""
 
     def __init__(self, clause: Clause, fields: dict[str, Object], required: Sequence[str]) -> None:
         self.clause = clause
@@ -94,7 +94,7 @@ class _FoundValue:
         self.required = required
         self.given: Object = {}
         self.more: tuple[str, list[JSON]] | None = None
-        """The one field that has several values, and those."""
+        """The one field that has several values, and the values."""
 
     def several(self) -> list[Object]:
         """The arguments, once for each value of the field that has several."""
@@ -164,7 +164,7 @@ class _FoundValue:
                     break
 
     def _numbers(self) -> None:
-        """Numbers in their order, and results that are spoken of among them."""
+        """Numbers in their order, and references to results among them."""
         fields = [(key, kind_of(field), field) for key, field in self._open()]
         scalars = [(key, kind) for key, kind, _ in fields if kind in ("integer", "number")]
         lists = [
@@ -201,7 +201,7 @@ class _FoundValue:
             self.given[key] = _as_kind(value, kind)
 
     def _find_quoted(self) -> None:
-        """What stands in quotes, in order; a JSON list or object for what takes one."""
+        """Quoted texts, in order; a JSON list or object for a field of that type."""
         for key, field in self._open():
             kind = kind_of(field)
             if kind not in ("array", "object"):
@@ -224,7 +224,7 @@ class _FoundValue:
             self._blank(start, end)
 
     def _find_names(self) -> None:
-        """Names after a preposition, or names at all."""
+        """Names after a preposition; without one, any names."""
         texts = self._texts()
         for match in list(_PREPOSITION.finditer(self.text)):
             if not texts:
@@ -276,8 +276,8 @@ class _FoundValue:
                 )
 
     def _rest(self) -> None:
-        """For a required text that nothing was found for: a result that is spoken of, or the words
-        that are left."""
+        """The value of a required text that was not found: a result that the clause refers to, or
+        the unused words."""
         for key, field in self._open():
             if key not in self.required or kind_of(field) != "string":
                 continue
@@ -334,7 +334,7 @@ def _number(text: str, kind: str) -> JSON:
 
 
 def _as_kind(value: JSON, kind: str) -> JSON:
-    """An integer where one is wanted and nothing is lost by it."""
+    """The number as an integer if the field is one and the value has no fraction."""
     return (
         int(value)
         if kind == "integer" and isinstance(value, float) and value.is_integer()
@@ -343,7 +343,7 @@ def _as_kind(value: JSON, kind: str) -> JSON:
 
 
 def _numbers_in(result: JSON) -> list[JSON]:
-    """The number that a result is or holds: the first one in it."""
+    """The first number in a result."""
     if isinstance(result, bool) or result is None:
         return []
     if isinstance(result, int | float):

@@ -1,8 +1,8 @@
-"""The call ids of the offline model: in the form of each provider, and always the same for the same
-conversation.
+"""The call ids of the offline model: in the format of each provider, and always the same for the
+same conversation.
 
 The characters are made from the conversation, never from a clock or a random number. A provider
-without ids has no form of its own: its calls get an id that is not sent.
+without ids has no format: its calls get an id that is not sent.
 """
 
 from __future__ import annotations
@@ -71,19 +71,18 @@ FORMS: dict[str, Callable[[str, int, str], str]] = {
     "lm-studio": _with_prefix("", 9, "0123456789"),
     "gemini-openai": _with_prefix("function-call-", 19, "123456789"),
 }
-"""A profile, or the wire it speaks, and the form of its ids; the first row is everybody else's.
-Since version 3, Gemini models give every call an id:
-https://ai.google.dev/gemini-api/docs/function-calling"""
+"""A profile or wire, and the format of its ids; the first row is the default. Since version 3,
+Gemini models give every call an id: https://ai.google.dev/gemini-api/docs/function-calling"""
 
 
 def id_form(profile: Profile, model: str) -> str:
-    """Whose form the ids of a model have."""
+    """The profile whose id format a model uses."""
     gives_ids = profile.wire == "gemini" and profile.has_id_field
     return "gemini-3" if gives_ids and GEMINI_3.search(model) else profile.name
 
 
-def call_id(house: tuple[str, ...], seed: str, n: int, name: str) -> str:
-    """The id of the n-th call of a conversation, in the form of the first of these names that has
+def call_id(names: tuple[str, ...], seed: str, n: int, name: str) -> str:
+    """The id of the n-th call of a conversation, in the format of the first of these names that has
     one."""
-    form = next((FORMS[one] for one in house if one in FORMS), FORMS[""])
+    form = next((FORMS[one] for one in names if one in FORMS), FORMS[""])
     return form(seed, n, name)

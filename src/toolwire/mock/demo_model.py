@@ -2,7 +2,7 @@
 under its call.
 
 It is a function of the conversation: the same conversation gets the same response, ids included, in
-every process. `DIRECTIVES` lists what a question can tell it to do.
+every process. `DIRECTIVES` lists the instructions that a question can contain.
 """
 
 from __future__ import annotations
@@ -38,35 +38,35 @@ from toolwire.wires.text.tags import find_tools
 __all__ = ["DIRECTIVES", "DemoAnswer", "Directive", "answer", "demo_answer"]
 
 LONGEST = 4000
-"""More of a result is not quoted: how much there was is said instead."""
+"""The length to which a quoted result is cut; the response then states the full length."""
 READ = 10_000
-"""So much of a question in plain words is read."""
+"""The maximum number of characters that are read of a question without directives."""
 _HALF = '{"unfinished": "in the mid'
 
 
 class DemoAnswer(Struct, frozen=True):
-    """An answer, and how it is given."""
+    """A response, and how it is delivered."""
 
     message: Message
     status: int = 200
-    """Another one: the request fails with it."""
+    """The HTTP status; the request fails unless it is 200."""
     times: int = 0
-    """How often it fails, if not always."""
+    """The number of failures before it succeeds; 0 to fail always."""
     pause: float = 0.0
-    """Seconds to wait before it, and before each event of a stream."""
+    """Seconds to wait before the response, and before each event of a stream."""
     cut: bool = False
-    """True if it breaks off in the middle."""
+    """True if the response breaks off in the middle."""
 
 
-def answer(conversation: Conversation, *, house: str = "") -> Message:
-    """What the model says next. `house` is the profile whose ids the calls get; without it, the
-    conversation's wire."""
-    return demo_answer(conversation, house=house).message
+def answer(conversation: Conversation, *, id_profile: str = "") -> Message:
+    """The next message of the model. `id_profile` is the profile whose id format the calls use; by
+    default that of the conversation's wire."""
+    return demo_answer(conversation, id_profile=id_profile).message
 
 
-def demo_answer(conversation: Conversation, *, house: str = "") -> DemoAnswer:
-    """What the model says next, and how."""
-    turn = _DemoTurn(conversation, house)
+def demo_answer(conversation: Conversation, *, id_profile: str = "") -> DemoAnswer:
+    """The next response of the model, and how it is delivered."""
+    turn = _DemoTurn(conversation, id_profile)
     by_word = {directive.word: directive for directive in turn.directives}
     numbers = by_word["error"].numbers if "error" in by_word else []
     parts = turn.parts()
@@ -93,11 +93,11 @@ class _WantedCall(Struct, frozen=True):
 
 
 class _DemoTurn:
-    """The last question of a conversation, what was called since, and what came of it."""
+    """The last question of a conversation, the calls since then, and their results."""
 
-    def __init__(self, conversation: Conversation, house: str) -> None:
+    def __init__(self, conversation: Conversation, id_profile: str) -> None:
         self.messages, tagged = _read(conversation.messages)
-        self.house = tuple(one for one in (house, conversation.wire) if one)
+        self.id_formats = tuple(one for one in (id_profile, conversation.wire) if one)
         self.settings = conversation.settings
         offered = conversation.tools
         self.in_text = False
@@ -126,7 +126,7 @@ class _DemoTurn:
     # --- what to say ---
 
     def parts(self) -> tuple[Part, ...]:
-        """The parts of the answer."""
+        """The parts of the response."""
         scripted = any(DIRECTIVES[directive.word].says for directive in self.directives)
         said, wanted = self._follow_script() if scripted else self._read()
         if "never-stop" in self.words and not wanted:
@@ -140,7 +140,7 @@ class _DemoTurn:
         return (*said, *self._as_text(calls)) if self.in_text else (*said, *calls)
 
     def _follow_script(self) -> tuple[tuple[Part, ...], list[_WantedCall]]:
-        """What the script says next: its answers are what stands between `then` and `then`."""
+        """The next response of the script; `then` separates its responses."""
         answers: list[list[Script]] = [[]]
         for directive in self.directives:
             if directive.word == "then":
@@ -167,7 +167,7 @@ class _DemoTurn:
         return (), []
 
     def _read(self) -> tuple[tuple[Part, ...], list[_WantedCall]]:
-        """What the question asks for in plain words, step by step."""
+        """The calls that a question without directives asks for, step by step."""
         if not self.tools:
             return (), []
         done = len(self.pairs)
@@ -196,14 +196,14 @@ class _DemoTurn:
         return isinstance(choice, Choice) and choice.mode == "required"
 
     def _repeat_call(self) -> list[_WantedCall]:
-        """The last calls once more, or the first tool there is."""
+        """The last calls again, or a call to the first tool."""
         if self.pairs:
             call = self.pairs[-1][0]
             return [_WantedCall(call.name, call.input)]
         return [_WantedCall(self.tools[0].name if self.tools else _UNKNOWN_TOOL, {})]
 
     def _closing(self) -> str:
-        """Every result under its call; without any, that nothing fits."""
+        """A text that quotes every result under its call; without results, that no tool matches."""
         if not self.pairs:
             words = " ".join(self.question.split())[:200]
             return (
@@ -234,9 +234,8 @@ class _DemoTurn:
         return calls
 
     def _id(self, seed: str, n: int, name: str, salt: str) -> str:
-        """The id of the n-th call; one that is taken already, under forms that only count, makes
-        way for the next."""
-        return call_id(self.house, f"{seed}{salt}", n + int(salt[1:] or 0), name)
+        """The id of the n-th call; formats that only count skip an id that is in use."""
+        return call_id(self.id_formats, f"{seed}{salt}", n + int(salt[1:] or 0), name)
 
     def _as_text(self, calls: list[Call]) -> tuple[Part, ...]:
         """The calls as text in tags."""
@@ -270,8 +269,8 @@ class _DemoTurn:
 
 
 def _read(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], bool]:
-    """The messages with calls and results that stand in their texts, in tags, as parts; and whether
-    there were any."""
+    """The messages with tagged calls and results in their text as parts; and True if there were
+    any."""
     out: list[Message] = []
     for message in messages:
         parts: list[Part] = []
@@ -324,8 +323,8 @@ def _tools_by_choice(tools: tuple[Tool, ...], choice: object) -> tuple[Tool, ...
 
 
 def _question(messages: tuple[Message, ...]) -> tuple[int, str]:
-    """The last words of a user, and the place of their message. Words around results in tags belong
-    to the results; a text that a translation moved there is not the user's."""
+    """The last text of a user, and the index of its message. Text around tagged results belongs to
+    the results; text that a translation moved there is not the user's."""
     for n in range(len(messages) - 1, -1, -1):
         message = messages[n]
         if message.role != "user":

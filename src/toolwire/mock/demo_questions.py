@@ -1,4 +1,4 @@
-"""Find the calls that a question in plain words asks for, step by step, with their arguments.
+"""Find the calls that a plain-text question asks for, step by step, with their arguments.
 
 Tools are found by the words of their names, then of their descriptions. A step is a list of calls
 that can run at once; `then` starts the next step, which may refer to `the result`. Only simple
@@ -49,12 +49,12 @@ _ALIKE = {
     "find": "search",
     "look": "search",
 }
-"""Words of questions, and the word of a tool's name that they mean."""
+"""Words in questions, and the word in a tool's name that they stand for."""
 
 
 class QuestionStep(Struct, frozen=True):
-    """One call that a question asks for; `lacks` are arguments that it must have and that the
-    question does not give."""
+    """One call that a question asks for; `lacks` are the required arguments that the question does
+    not give."""
 
     tool: Tool
     given: dict[str, JSON]
@@ -85,7 +85,7 @@ def find_calls(text: str, tools: Sequence[Tool], results: Sequence[JSON]) -> lis
 
 
 class _KnownTool:
-    """The tools on offer, and the words by which each is known."""
+    """The defined tools, and the words that identify each."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
         self.tools = [tool for tool in tools if tool.name and tool.kind in ("function", "custom")]
@@ -107,12 +107,12 @@ class _KnownTool:
         )
 
     def words(self, tool: Tool) -> frozenset[str]:
-        """The words that name a tool, so that none of them is taken for an argument."""
+        """The words that name a tool, so that none of them is used as an argument."""
         return frozenset(self._names[tool] | {stem(word) for word in split(tool.name)})
 
     def by_name(self, text: str) -> Tool | None:
-        """The tool that a text names: by its whole name, else by the most words of it, in the order
-        they are said."""
+        """The tool that a text names: by its whole name, else by the most words of its name, in the
+        order of the text."""
         low = text.lower()
         whole = [
             tool
@@ -135,7 +135,7 @@ class _KnownTool:
         return best
 
     def by_description(self, text: str) -> Tool | None:
-        """The tool whose description has the most words of a text, two at least."""
+        """The tool whose description has the most words of a text, at least two."""
         said = {stem(word) for word in split(text)}
         scores = [(len(said & self._about[tool]), -n) for n, tool in enumerate(self.tools)]
         many, n = max(scores, default=(0, 0))
@@ -143,7 +143,7 @@ class _KnownTool:
 
 
 def split(name: str) -> list[str]:
-    """The words of a name or a text, in small letters: `Calculator_Add`, `getWeather`, `a.b/c`."""
+    """The words of a name or a text, in lower case: `Calculator_Add`, `getWeather`, `a.b/c`."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name)
     return [word.lower() for word in re.findall(r"[^\W_]+", parted)]
 
@@ -157,7 +157,7 @@ def stem(word: str) -> str:
 
 
 def _clauses(text: str, known: _KnownTool) -> list[tuple[str, Tool]]:
-    """The pieces of a step that each name a tool, with what belongs to them."""
+    """The pieces of a step that name one tool each, with the text that belongs to them."""
     hidden = _QUOTES.sub(lambda quoted: "\0" * len(quoted[0]), text)
     cuts = [0, *(end for match in _BREAK.finditer(hidden) for end in match.span()), len(text)]
     pieces = [(cuts[n], cuts[n + 1]) for n in range(0, len(cuts), 2)]

@@ -15,14 +15,14 @@ from toolwire.conversation.json import JSON
 
 
 class Directive(Struct, frozen=True):
-    """One row: the word, what may follow it, and what it does."""
+    """One row: the keyword, its arguments, and its effect."""
 
     word: str
     takes: str
     does: str
     says: bool = False
-    """True if it is a part of the answer, and not a way of giving it: only then nothing else in the
-    question is read."""
+    """True if the directive is part of the response, not a way to deliver it. Then the rest of the
+    question is ignored."""
 
 
 _ROWS = (
@@ -80,11 +80,11 @@ _OPENING = re.compile(
 )
 _JSON = JSONDecoder()
 MOST = 1000
-"""The number of directives that are read of one question."""
+"""The maximum number of directives that are read from one question."""
 
 
 class Script(Struct, frozen=True):
-    """One directive of a question: its word, the words after it, and the JSON after those."""
+    """One directive of a question: its keyword, its text, and its JSON."""
 
     word: str
     rest: str = ""

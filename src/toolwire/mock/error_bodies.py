@@ -10,21 +10,21 @@ from toolwire.conversation.json import JSON, JsonPath
 
 
 class ErrorResponse(Struct, frozen=True):
-    """Why a request is not answered, in the words of its provider."""
+    """Why a request is refused, as its provider writes it."""
 
     message: str
     status: int = 400
     param: str | None = None
     code: str | None = None
-    """What the provider calls this fault, where it has a word for it beside the text."""
+    """The provider's code for this error, if it has one beside the text."""
     rule: str = ""
-    """The rule that found it, if one did."""
+    """The rule that found the violation, if any."""
     place: JsonPath = ()
-    """Where it is in the body."""
+    """The path of the violation in the body."""
     path: JsonPath = ()
-    """Where it is as the server says it, for servers that list the steps of a path."""
+    """The path as the server writes it, for servers that list the steps of a path."""
     value: JSON = None
-    """What is there, for servers that quote it."""
+    """The value at the path, for servers that quote it."""
 
 
 def _lookup(table: dict[int, str], status: int) -> str:
@@ -181,15 +181,15 @@ SHAPES: dict[str, Callable[[ErrorResponse], JSON]] = {
     "cohere": lambda no: {"id": "mock", "message": no.message},
     "ollama": lambda no: {"error": no.message},
 }
-"""A profile, or the wire it speaks, and the body of its errors."""
+"""A profile or wire, and the body of its errors."""
 
 
-def write_error(house: tuple[str, ...], no: ErrorResponse) -> tuple[JSON, dict[str, str]]:
-    """The body of a refusal in the shape of the first of these names that has one, and the header
-    fields that go with it."""
-    shape = next(SHAPES[one] for one in house if one in SHAPES)
+def write_error(names: tuple[str, ...], no: ErrorResponse) -> tuple[JSON, dict[str, str]]:
+    """The body of a refusal in the format of the first of these names that has one, with its header
+    fields."""
+    shape = next(SHAPES[one] for one in names if one in SHAPES)
     headers: dict[str, str] = {}
-    if "bedrock" in house:
+    if "bedrock" in names:
         name = (
             no.code
             if no.code in AWS_NAMES or (no.code or "").endswith("Exception")
@@ -236,7 +236,7 @@ _BROKEN = {
 
 
 def error_for_status(wire: str, status: int, model: str) -> ErrorResponse:
-    """The refusal that a question asked for by its status."""
+    """The refusal with a status that the question asked for."""
     if status == 529:
         return ErrorResponse("Overloaded", 529)
     if status == 429 or (status == 503 and wire == "ollama"):

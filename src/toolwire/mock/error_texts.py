@@ -1,4 +1,4 @@
-"""What each provider writes when it refuses a history, for each symptom.
+"""The error text of each provider for each symptom of a refused history.
 
 The texts are those that `explain` knows, as users reported them; where none was reported, the text
 follows others of the same server. Names in braces are filled in from the history.
@@ -26,11 +26,11 @@ _CHAT = {
     "empty-id": f"Invalid '{{field}}': {_EMPTY}",
     "id-type": "Invalid type for '{field}': expected a string, but got {type} instead.",
     "long-id": f"Invalid '{{field}}': {_LONG}",
-    "unasked": (
+    "no-call": (
         "Invalid parameter: messages with role 'tool' must be a response to a preceeding message"
         " with 'tool_calls'."
     ),
-    "stranger": (
+    "unknown-call": (
         "Invalid parameter: 'tool_call_id' of '{id}' not found in 'tool_calls' of previous message."
     ),
     "twice": "Duplicate value for 'tool_call_id' of '{id}', in {first} and {second}.",
@@ -78,7 +78,7 @@ _ITEMS = {
     **_CHAT,
     "item-shape": "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.",
     "no-id:result": _CHAT["no-id"],
-    **dict.fromkeys(("unasked", "stranger", "dup-result"), _NO_CALL_FOUND),
+    **dict.fromkeys(("no-call", "unknown-call", "dup-result"), _NO_CALL_FOUND),
     **dict.fromkeys(("unanswered", "parted", "twice"), _NO_OUTPUT_FOUND),
     "item": "Invalid '{path}': '{item}'. Expected an ID that begins with '{prefix}'.",
     "odd-item": (
@@ -127,7 +127,7 @@ _BLOCKS = {
     "id-type": "{field}: Input should be a valid string",
     "long-id": "{field}: String should have at most {limit} characters",
     "bad-id": "{field}: String should match pattern '^[a-zA-Z0-9_-]+$'",
-    "unasked": (
+    "no-call": (
         "{where}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. Each `tool_result`"
         " block must have a corresponding `tool_use` block in the previous message."
     ),
@@ -180,7 +180,7 @@ _BEDROCK = {
     "empty-id": f"{_SMITHY}have length greater than or equal to 1",
     "long-id": f"{_SMITHY}have length less than or equal to 64",
     "bad-id": f"{_SMITHY}satisfy regular expression pattern: [a-zA-Z0-9_.:-]+",
-    "unasked": (
+    "no-call": (
         "The number of toolResult blocks at {message}.content exceeds the number of toolUse blocks"
         " of previous turn."
     ),
@@ -233,7 +233,7 @@ _GEMINI = {
         "Invalid JSON payload received. Unknown name \"id\" at '{where}.{snake}': Cannot find"
         " field."
     ),
-    "unasked": _AFTER.format(kind="response", what="a function call turn"),
+    "no-call": _AFTER.format(kind="response", what="a function call turn"),
     "parted": _EQUAL,
     "unanswered": _EQUAL,
     "count": _EQUAL,
@@ -280,7 +280,7 @@ _INTERACTIONS = {
     **{key: text for key, text in _GEMINI.items() if key not in ("id-field", "unsigned", "extra")},
     "no-id": "Missing required field '{field}'.",
     "empty-id": "Missing required field '{field}'.",
-    "stranger": _GEMINI["unasked"],
+    "unknown-call": _GEMINI["no-call"],
     "arguments": (
         "Invalid value at '{where}.arguments' (type.googleapis.com/google.protobuf.Struct)"
     ),
@@ -294,8 +294,8 @@ _MISTRAL = {
     "no-id": _NINE.replace("{id}", "null"),
     "no-id:result": _NINE.replace("{id}", "null"),
     **dict.fromkeys(("empty-id", "id-type", "long-id", "bad-id", "shape"), _NINE),
-    "unasked": "Unexpected tool call id {id} in tool results",
-    "stranger": "Unexpected tool call id {id} in tool results",
+    "no-call": "Unexpected tool call id {id} in tool results",
+    "unknown-call": "Unexpected tool call id {id} in tool results",
     "unanswered": _SAME,
     "parted": _SAME,
     "dup-result": _SAME,
@@ -307,8 +307,8 @@ _MISTRAL = {
 _PAIR = "invalid params, tool call and result not match (2013)"
 _FOLLOW = "invalid params, tool call result does not follow tool call (2013)"
 _MINIMAX = {
-    "unasked": "invalid params, tool result's tool id({id}) not found (2013)",
-    "stranger": "invalid params, tool result's tool id({id}) not found (2013)",
+    "no-call": "invalid params, tool result's tool id({id}) not found (2013)",
+    "unknown-call": "invalid params, tool result's tool id({id}) not found (2013)",
     "unanswered": _PAIR,
     "twice": _PAIR,
     "dup-result": _PAIR,
@@ -343,8 +343,8 @@ ERROR_TEXTS: dict[str, dict[str, str]] = {
     },
     "kimi": {
         "twice": "tool call id {id} is duplicated",
-        "unasked": "tool_call_id {id} is not found",
-        "stranger": "tool_call_id {id} is not found",
+        "no-call": "tool_call_id {id} is not found",
+        "unknown-call": "tool_call_id {id} is not found",
         "reasoning": (
             "thinking is enabled but reasoning_content is missing in assistant tool call message at"
             " index {index}"
@@ -397,9 +397,9 @@ ERROR_TEXTS: dict[str, dict[str, str]] = {
 be that of results or tool definitions only: `no-id:result`."""
 
 SIMILAR_SYMPTOM = {
-    "role": "unasked",
+    "role": "no-call",
     "parted": "unanswered",
-    "stranger": "unasked",
+    "unknown-call": "no-call",
     "bad-id": "long-id",
     "extra": "parted",
     "long-name": "bad-name",
@@ -407,7 +407,7 @@ SIMILAR_SYMPTOM = {
     "count": "unanswered",
     "name": "count",
     "empty-content": "content",
-    "item": "unasked",
+    "item": "no-call",
     "item-twice": "twice",
     "tool-calls": "vocabulary",
     "no-role": "vocabulary",

@@ -1,6 +1,7 @@
 """Check a history as its provider does: the rules find the violation, the table has the text.
 
-A rule without a text for a provider is not refused: that provider is not known to notice it.
+If a provider has no text for a rule, its mock does not refuse the violation: the provider is not
+known to notice it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _FIELD_SYMPTOMS = frozenset(
         "item-shape",
     }
 )
-"""Symptoms of a single field: servers look at those before they look at pairs."""
+"""Symptoms of a single field: servers check these before pairs."""
 _TYPES: tuple[tuple[type, str], ...] = (
     (bool, "a boolean"),
     (str, "a string"),
@@ -61,16 +62,16 @@ _PREFIX = {"function_call": "fc", "custom_tool_call": "ctc", "message": "msg", "
 
 
 class HistoryCheck(Struct, frozen=True):
-    """What is wrong with a history."""
+    """The violations in a history."""
 
     refusal: ErrorResponse | None
-    """Why its provider would refuse it."""
+    """The refusal, if the provider would refuse the history."""
     about_field: bool
-    """True if the refusal is about a single field, which servers look at before pairs."""
+    """True if the refusal is about a single field, which servers check before pairs."""
     accepted: list[Finding]
     """Violations that its provider would accept."""
     found: list[Finding]
-    """All that was found."""
+    """All findings."""
 
     def rule_at(self, path: JsonPath) -> str:
         """The rule that found something at a path or inside it, or around it."""
@@ -108,7 +109,7 @@ def check_history(view: Facts) -> HistoryCheck:
 
 
 _STRICT_MODELS = {"cohere": re.compile(r"command-a")}
-"""Of providers that sometimes accept what breaks a rule, the models that do not."""
+"""For providers that accept a violation only with some models: the models that refuse it."""
 
 
 def _is_strict_model(view: Facts) -> bool:
@@ -118,7 +119,7 @@ def _is_strict_model(view: Facts) -> bool:
 
 
 class _Violation(Struct, frozen=True):
-    """What a server notices, and the text of its error with names in braces."""
+    """The symptom that a server notices, and its error text with names in braces."""
 
     position: _ErrorPosition
     symptom: str
@@ -146,7 +147,8 @@ def _write_error(violation: _Violation, findings: Sequence[Finding]) -> ErrorRes
 
 
 def _symptom(finding: Finding, position: _ErrorPosition, view: Facts) -> str:
-    """The symptom by which a server notices a violation; the first one, of an invalid id."""
+    """The symptom by which a server notices a violation; for an invalid id the first of its
+    symptoms."""
     symptom = SYMPTOMS.get(finding.name, finding.name)
     rule = view.profile.accepted_ids or view.profile.id_rule
     if symptom == "shape":
@@ -156,17 +158,17 @@ def _symptom(finding: Finding, position: _ErrorPosition, view: Facts) -> str:
             return "long-id"
         if not rule.fits(position.id):
             return "bad-id"
-        symptom = "unanswered" if isinstance(position.part, Call) else "unasked"
+        symptom = "unanswered" if isinstance(position.part, Call) else "no-call"
     if symptom == "vocabulary":
         if not position.block.get("role"):
             return "no-role"
         return "tool-calls" if position.block.get("tool_calls") else symptom
-    if symptom == "unasked" and position.follows_calls():
-        return "stranger"
+    if symptom == "no-call" and position.follows_calls():
+        return "unknown-call"
     if symptom == "item":
         if finding.path[-1:] != ("id",):
             is_result = isinstance(position.part, Result) or position.kind.endswith("output")
-            return "unasked" if is_result else "no-id"
+            return "no-call" if is_result else "no-id"
         item_id = position.value
         is_valid = isinstance(item_id, str) and re.fullmatch(r"[A-Za-z0-9_]+", item_id)
         return "item" if is_valid else "odd-item"
@@ -304,7 +306,7 @@ class _ErrorPosition:
 
 @once_per_history
 def _messages_after_calls(view: Facts) -> set[int]:
-    """The indexes of the messages before which calls are the last thing but results."""
+    """The indexes of the messages that follow calls, with nothing but results in between."""
     messages = get(view.body, ("messages",))
     indexes: set[int] = set()
     after_calls = False
@@ -361,7 +363,7 @@ def _type(value: object) -> str:
 
 
 def findings_header(findings: Iterable[Finding]) -> str:
-    """What was found and not refused, for a header field."""
+    """The findings that were not refused, as the value of a header."""
     return (
         "; ".join(f"{each.code} {each.name} {text_of(each.pointer)}" for each in findings)
         .encode("ascii", "replace")

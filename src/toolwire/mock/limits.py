@@ -1,4 +1,4 @@
-"""Check values that are of the right type and out of the range that their API takes.
+"""Check values of the right type that are out of the range that their API accepts.
 
 The ranges of OpenAI, Anthropic and Bedrock are those of their published API descriptions, with
 which a test compares them; the others are those of the providers' reference pages. This module
@@ -29,7 +29,7 @@ class Limit(Struct, frozen=True):
     most: float | None = None
 
     def excess(self, value: JSON | UnsetType) -> Excess | None:
-        """How a value leaves the range; None if it does not, or is of another type."""
+        """The excess of a value over the range; None if it is within, or of another type."""
         size = self._size(value)
         if size is None:
             return None
@@ -70,7 +70,7 @@ class Excess(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """A field whose type in the SDK is any text, and the values that the server takes."""
+    """A field whose type in the SDK is any text, and the values that the server accepts."""
 
     path: tuple[str, ...]
     values: tuple[str, ...]
@@ -95,7 +95,7 @@ def _refusals(body: Object, profile: Profile) -> Iterator[tuple[JsonPath, ErrorR
 
 
 def _value(body: Object, path: tuple[str, ...], profile: Profile) -> JSON | UnsetType:
-    """The value of a field, which protobuf also takes under its name in snake case."""
+    """The value of a field, which protobuf also accepts under its snake_case name."""
     value = get(body, path)
     if value is UNSET and profile.wire == "gemini":
         value = get(body, tuple(map(snake, path)))

@@ -16,7 +16,7 @@ Does: TypeAlias = Literal[
 
 
 class MockRoute(Struct, frozen=True):
-    """A method and a path, and what is done there. `model` and `id` in the path are groups."""
+    """A method, a path, and an operation. `model` and `id` in the path are groups."""
 
     method: str
     path: str
@@ -76,10 +76,9 @@ ROUTES: dict[str, tuple[MockRoute, ...]] = {
     "cohere": (MockRoute("POST", rf"{_BASE}/v2/chat", "answer"), *_MODELS),
     "ollama": (MockRoute("POST", r"/api/chat", "answer"), MockRoute("GET", r"/api/tags", "models")),
 }
-"""A wire and its paths. What stands before the part that every server has is not looked at: base
-URLs differ."""
+"""A wire and its paths. The prefix of a path is ignored, because base URLs differ."""
 
-HOUSES = {
+SERVER_PROFILES = {
     "openai-chat": ("openai-chat", "openai-responses"),
     "openai-responses": ("openai-responses", "openai-chat"),
     "azure-openai": ("azure-openai", "azure-foundry"),
@@ -91,7 +90,7 @@ HOUSES = {
     "minimax": ("minimax", "minimax-anthropic"),
     "minimax-anthropic": ("minimax-anthropic", "minimax"),
 }
-"""Profiles that one server speaks, the one that was asked for first."""
+"""The profiles of one server; the requested one comes first."""
 
 TOKEN_COUNTS: dict[str, tuple[str, Object]] = {
     "anthropic": ("input_tokens", {}),
@@ -100,7 +99,7 @@ TOKEN_COUNTS: dict[str, tuple[str, Object]] = {
     "gemini": ("totalTokens", {}),
     "bedrock": ("inputTokens", {}),
 }
-"""A wire, the field of a number of tokens, and the other fields of that answer."""
+"""A wire, the field with the number of tokens, and the other fields of that response."""
 
 MODEL = "toolwire-demo"
 

@@ -1,7 +1,7 @@
 """Check what a request needs before its history: a key, a model, messages, roles.
 
-The errors are in each provider's own words. What the rules of the history find is not repeated
-here.
+The error texts are those of each provider. Violations that the rules of the history find are not
+checked here.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from toolwire.profiles.table import Profile
 
 
 class KeyCheck(Struct, frozen=True):
-    """The header fields of which one must be there, the fields of the query that do as well, and
-    what is said if none is."""
+    """The header fields of which one is required, the query fields that count as well, and the
+    error text if all are missing."""
 
     headers: tuple[str, ...]
     refusal: ErrorResponse
@@ -79,15 +79,14 @@ KEYS: dict[str, KeyCheck | None] = {
     "cohere": KeyCheck(("authorization",), ErrorResponse("no api key supplied", 401)),
     "ollama": None,
 }
-"""A profile, or the wire it speaks, and the key that it asks for; None asks for none. Any value is
-a good one."""
+"""A profile or wire, and the key that it requires; None requires none. Any value is accepted."""
 
 
 def check_key(
-    house: tuple[str, ...], headers: Mapping[str, str], query: str
+    names: tuple[str, ...], headers: Mapping[str, str], query: str
 ) -> ErrorResponse | None:
     """The refusal of a request without a key."""
-    key = next(KEYS[one] for one in house if one in KEYS)
+    key = next(KEYS[one] for one in names if one in KEYS)
     if key is None or any(
         headers.get(name, "").strip().removeprefix("Bearer").strip() for name in key.headers
     ):
@@ -100,13 +99,13 @@ def check_key(
 
 
 class FieldCheck(Struct, frozen=True):
-    """A field that must be there and be of a type, and what is said if it is not."""
+    """A required field, its type, and the error text if it is missing or of another type."""
 
     name: str
     type: type
     missing: ErrorResponse
     filled: bool = False
-    """True if it may not be empty."""
+    """True if the value must not be empty."""
 
 
 def _missing(name: str) -> ErrorResponse:
@@ -181,7 +180,7 @@ NEEDS: dict[str, tuple[FieldCheck, ...]] = {
 
 
 class RoleCheck(Struct, frozen=True):
-    """The roles that messages may have, where they stand, and what is said of another."""
+    """The roles that messages may have, the path of a role, and the error text for any other."""
 
     messages: str
     known: tuple[str, ...]
@@ -245,14 +244,14 @@ UNREADABLE = {
 
 
 def unreadable_body(wire: str, why: str) -> ErrorResponse:
-    """The refusal of a body that is no JSON object."""
+    """The refusal of a body that is not a JSON object."""
     return ErrorResponse(UNREADABLE.get(wire, UNREADABLE["openai-chat"]).format(why=why))
 
 
 def check_fields(
     body: Object, profile: Profile, headers: Mapping[str, str]
 ) -> ErrorResponse | None:
-    """The refusal of a request that lacks what every request has."""
+    """The refusal of a request that lacks a field which every request needs."""
     for need in NEEDS.get(profile.wire, ()):
         value = body.get(need.name)
         fits = isinstance(value, need.type) and not (need.type is int and isinstance(value, bool))
@@ -311,7 +310,7 @@ def _system_role(
 
 
 def _more(body: Object, profile: Profile) -> ErrorResponse | None:
-    """What only one wire asks for."""
+    """Checks that only one wire has."""
     if profile.wire in ("openai-responses", "azure-foundry"):
         if (
             body.get("input") is None
@@ -339,8 +338,8 @@ def _more(body: Object, profile: Profile) -> ErrorResponse | None:
 
 
 def check_turns(body: Object, profile: Profile) -> ErrorResponse | None:
-    """The refusal of messages that are not in turns: looked for after the rules of the history,
-    which say more."""
+    """The refusal of messages that do not alternate; checked after the rules of the history, whose
+    findings are more specific."""
     messages = body.get("messages")
     roles = (
         [message.get("role") for message in messages if isinstance(message, dict)]

@@ -1,4 +1,4 @@
-"""Check the fields and types of a request against what the provider's official SDK says.
+"""Check the fields and types of a request against the provider's official SDK.
 
 The types are in `schemas/`, one file per API; `scripts/request_schemas.py` writes them from the
 SDKs and describes their notation. This module knows no wire and no product code that reads one.
@@ -16,7 +16,7 @@ from msgspec import Struct, json
 from toolwire.conversation.json import JSON, JsonPath, Object
 
 TAGS = ("type", "role")
-"""The fields that tell the types of a union apart."""
+"""The fields that distinguish the types of a union."""
 _SCALARS: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "number": (int, float),
@@ -28,7 +28,7 @@ Fault: TypeAlias = Literal["unknown", "missing", "type", "value", "tag", "empty"
 
 
 class Violation(Struct, frozen=True):
-    """One thing about a request that the types of its API forbid."""
+    """One violation of the types of an API."""
 
     fault: Fault
     path: JsonPath
@@ -49,7 +49,7 @@ class TypeRef(Struct, frozen=True):
     name: str = ""
     items: tuple[TypeRef, ...] = ()
     filled: bool = False
-    """True if it may not be empty."""
+    """True if the value must not be empty."""
 
 
 class Field(Struct, frozen=True):
@@ -125,8 +125,8 @@ class RequestSchema:
         return other
 
     def violations(self, body: Object) -> Iterator[Violation]:
-        """What the types forbid: of each object, fields that are missing before fields that are
-        not known."""
+        """The violations of the types: in each object, missing fields come before unknown
+        fields."""
         return self._object(body, "Request", (), ())
 
     def _field(self, name: str, fields: dict[str, Field]) -> Field | None:
@@ -158,7 +158,7 @@ class RequestSchema:
     def _count(
         self, value: Object, name: str, path: JsonPath, tagged: JsonPath
     ) -> Iterator[Violation]:
-        """True if an object has as many of its fields as its type wants."""
+        """True if an object has as many of its fields as its type requires."""
         wanted = self._counts.get(name)
         given = [key for key, item in value.items() if item is not None]
         if (wanted == "some" and not given) or (wanted == "one" and len(given) != 1):
@@ -206,7 +206,7 @@ class RequestSchema:
         owner: str,
     ) -> Iterator[Violation]:
         """Check an object against the type that its tags select; of several, the one that fits
-        best. Beside an object with any keys, no type is asked for."""
+        best. If the alternatives include an object with any keys, any object is accepted."""
         if any(one.kind == "map" and one.items[0].kind == "any" for one in types):
             return
         names = [one.name for one in types if one.kind == "object"]
@@ -232,7 +232,8 @@ class RequestSchema:
         return True
 
     def _tag(self, value: Object, name: str) -> str | None:
-        """The tag by which a type was selected; one that was left out is its only literal."""
+        """The tag by which a type was selected; if it was left out, the only literal of the
+        type."""
         for key in self._path_tags:
             if key in self._types[name] and (literals := self._types[name][key].literals):
                 given = value.get(key)
@@ -253,7 +254,7 @@ class RequestSchema:
 
 
 def _is_plain(value: JSON, one: TypeRef) -> bool:
-    """True if a value that holds nothing to check is of a type."""
+    """True if a value without nested values is of a type."""
     if one.kind == "any":
         return True
     if one.kind == "literal":
@@ -266,7 +267,7 @@ def _is_plain(value: JSON, one: TypeRef) -> bool:
 
 
 def _names(types: tuple[TypeRef, ...]) -> tuple[str, ...]:
-    """What the alternatives are called: `object` for a type by its name."""
+    """The names of the alternatives; `object` for a named type."""
     said = {"list": "list", "map": "object", "object": "object", "any": "any"}
     found = [said.get(one.kind, one.name) for one in types if one.name != "null"]
     return tuple(dict.fromkeys(found))

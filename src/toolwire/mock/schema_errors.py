@@ -1,7 +1,8 @@
-"""What each provider writes about a field or type that its API does not have.
+"""The error texts of each provider for a field or type that its API does not have.
 
 The texts are those that users reported; where none was reported, the text follows others of the
-same server. What servers take beyond the types of their SDKs is listed with its source.
+same server. Fields that servers accept beyond the types of their SDKs are listed with their
+sources.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ SCHEMAS: dict[str, Callable[[Mapping[str, str]], RequestSchema]] = {
     "cohere": lambda headers: request_schema("cohere"),
     "ollama": lambda headers: request_schema("ollama"),
 }
-"""A profile and the types of its requests. Other servers of a wire are known to take more than its
-maker, or have no published types."""
+"""A profile and the types of its requests. Other servers of a wire are known to accept more than
+its author's, or have no published types."""
 
 _RESPONSES_TAKEN = frozenset(
     {
@@ -99,7 +100,8 @@ reasoning without an id (openai/codex); tools need no parameters (litellm#13420)
 detail in OpenAI's own examples. Vertex has the version in the body, and the model in the path.
 Foundry takes the agent that is to answer, and its inputs (azure-ai-projects 2.10.0)."""
 FOUNDRY_ITEM_FIELDS = frozenset({"agent_reference", "response_id"})
-"""What Azure AI Foundry adds to each item of an answer; an item may be sent back with it."""
+"""The fields that Azure AI Foundry adds to each item of a response; items may be sent back with
+them."""
 FOUNDRY_TYPES: dict[str, frozenset[str]] = {
     "input": frozenset({"memory_search_call"}),
     "tools": frozenset(
@@ -176,7 +178,7 @@ _ARTICLES = {
 
 
 def type_name(value: JSON) -> str:
-    """What JSON calls the type of a value."""
+    """The JSON name of the type of a value."""
     if isinstance(value, bool):
         return "boolean"
     names: dict[type, str] = {str: "string", int: "integer", float: "number", list: "list"}
@@ -191,7 +193,7 @@ def _and(words: tuple[str, ...] | list[str], last: str) -> str:
 
 
 def brackets(path: JsonPath) -> str:
-    """A path as in a program: `messages[0].content`."""
+    """A path in the notation of a program: `messages[0].content`."""
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return "".join(steps).lstrip(".")
 
@@ -222,7 +224,8 @@ def _openai(violation: Violation) -> ErrorResponse:
 
 
 def _openai_kinds(expected: tuple[str, ...]) -> list[str]:
-    """What may be there, as the server calls it; among others, a list is one of objects."""
+    """The accepted types, as the server names them; among alternatives, a list is a list of
+    objects."""
     kinds = list(dict.fromkeys(_ARTICLES.get(one, "a string") for one in expected))
     if len(kinds) == 1:
         return kinds

@@ -2,9 +2,9 @@
 
     uvicorn.run(toolwire.mock.server.app("anthropic"), port=8080)
 
-`demo_model` gives the responses. With `strict`, a history is checked by the rules of the profile
-first, and refused in the provider's words. Any key is accepted. Violations that a provider does not
-notice are listed in the header field `toolwire-findings`.
+`demo_model` generates the responses. With `strict`, the mock first checks a history by the rules of
+the profile, and refuses it with the provider's error text. Any key is accepted. Violations that a
+provider does not notice are listed in the header field `toolwire-findings`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from toolwire.mock.demo_model import DemoAnswer, demo_answer
 from toolwire.mock.error_bodies import ErrorResponse, error_for_status, write_error
 from toolwire.mock.history_checks import findings_header
 from toolwire.mock.paths import (
-    HOUSES,
     ROUTES,
+    SERVER_PROFILES,
     TOKEN_COUNTS,
     MockRoute,
     find_route,
@@ -61,18 +61,18 @@ from toolwire.streaming.stream_input import resolve_stream
 
 _NO_ORIGINS = CorsPolicy()
 KEPT = 200
-"""The number of responses, and of requests, that are remembered."""
+"""The number of responses, and of requests, that are kept."""
 
 
 class MockRequest(Struct, frozen=True):
-    """A request that came, and the status it got."""
+    """A request, and the status of its response."""
 
     method: str
     path: str
     body: JSON
     status: int
     rule: str = ""
-    """The rule by which it was refused."""
+    """The rule that the request broke; empty if it was not refused."""
 
 
 class _RejectedRequest(Exception):
@@ -82,7 +82,7 @@ class _RejectedRequest(Exception):
 
 
 class _MockReply(Struct, frozen=True):
-    """What is sent: one body, or pieces."""
+    """The content of a response: one body, or pieces."""
 
     status: int
     body: bytes
@@ -93,35 +93,35 @@ class _MockReply(Struct, frozen=True):
 
 
 class MockProvider:
-    """An ASGI app that speaks one provider's wire, or all that its server speaks."""
+    """An ASGI application with the API of one provider, or with all APIs of its server."""
 
     def __init__(self, wire: str, *, strict: bool = True, keys: bool = True) -> None:
-        """`wire` is a wire or a profile. `strict=False` takes any history; `keys=False` asks for
-        none. Raises UsageError."""
-        _, asked = resolve(wire)
-        if asked.wire not in ROUTES:
+        """`wire` is a wire or a profile. `strict=False` accepts any history, `keys=False` requests
+        without a key. Raises UsageError."""
+        _, profile = resolve(wire)
+        if profile.wire not in ROUTES:
             raise UsageError(
-                "no provider has an API of this wire; the mock can have those of"
-                f" {', '.join(sorted(ROUTES))}",
+                f"no provider's API uses this wire; the mock supports {', '.join(sorted(ROUTES))}",
                 wire=wire,
             )
-        self.profiles = tuple(resolve(name)[1] for name in HOUSES.get(asked.name, (asked.name,)))
+        self.profiles = tuple(
+            resolve(name)[1] for name in SERVER_PROFILES.get(profile.name, (profile.name,))
+        )
         self.strict = strict
         self.keys = keys
         self.requests: deque[MockRequest] = deque(maxlen=KEPT)
         """The last requests, the newest at the end."""
         self._intake = BodyReader(BodyLimits(body=64 * MIB))
         self._stored: OrderedDict[str, tuple[list[JSON], Object]] = OrderedDict()
-        """Answers that were to be kept, by their ids: the items up to and with each, and its body.
-        """
-        self._asked: Counter[bytes] = Counter()
-        """How often the same request has come."""
+        """Stored responses by id: the items up to and including each, and its body."""
+        self._request_counts: Counter[bytes] = Counter()
+        """How often each request was received."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await lifespan(receive, send, _nothing, _nothing)
             return
-        assert scope["type"] == "http", "there are no sockets to open here"
+        assert scope["type"] == "http", "the mock serves HTTP only"
         request = request_of(scope, receive)
         body = await self._intake.read(request)
         if body == "gone":
@@ -132,19 +132,19 @@ class MockProvider:
     # --- one request ---
 
     def _reply(self, request: Request, raw: bytes | None) -> _MockReply:
-        """The answer to a request, whatever it is."""
+        """The response to any request."""
         headers = {
             name.decode("latin-1"): value.decode("latin-1")
             for name, value in request.headers.items()
         }
         query = request.scope.get("query_string", b"")
-        asked = query.decode("latin-1") if isinstance(query, bytes) else ""
+        query_text = query.decode("latin-1") if isinstance(query, bytes) else ""
         profile, route, named = self._find_route(request.method, request.path)
-        house = (profile.name, profile.wire)
+        names = (profile.name, profile.wire)
         body: JSON = None
         try:
-            if self.keys and (stranger := check_key(house, headers, asked)) is not None:
-                raise _RejectedRequest(stranger)
+            if self.keys and (refusal := check_key(names, headers, query_text)) is not None:
+                raise _RejectedRequest(refusal)
             if _NO_ORIGINS.refuses(request):
                 raise _RejectedRequest(
                     ErrorResponse("A page of another site may not use this server.", 403)
@@ -157,9 +157,9 @@ class MockProvider:
                 )
             if route.does in ("answer", "stream", "count", "compact"):
                 body = _parse_body(raw, profile, strict=self.strict)
-            reply = self._handle(route, named, body, profile, headers, asked)
+            reply = self._handle(route, named, body, profile, headers, query_text)
         except _RejectedRequest as no:
-            error, more = write_error(house, no.refusal)
+            error, more = write_error(names, no.refusal)
             reply = _MockReply(
                 no.refusal.status, dump(error), {"content-type": "application/json", **more}
             )
@@ -174,7 +174,8 @@ class MockProvider:
     def _find_route(
         self, method: str, path: str
     ) -> tuple[Profile, MockRoute | None, dict[str, str]]:
-        """Whose path it is, and which; a path that is known under another method is named so."""
+        """The profile and the route of a path; a path that is known only under another method is an
+        error of its own."""
         at = ""
         for profile in self.profiles:
             here = find_route(profile.wire, method, path)
@@ -245,7 +246,7 @@ class MockProvider:
                 raise _RejectedRequest(refusal)
             if findings:
                 quiet["toolwire-findings"] = findings_header(findings)
-        demo = demo_answer(view.conversation, house=id_form(profile, name))
+        demo = demo_answer(view.conversation, id_profile=id_form(profile, name))
         self._fail(demo, body, profile, name)
         message = with_shown_reasoning(demo.message, view)
         options = body.get("stream_options")
@@ -265,7 +266,7 @@ class MockProvider:
         )
 
     def _read(self, body: Object, profile: Profile, headers: Mapping[str, str]) -> Facts:
-        """The history of a request, with what was kept of it here."""
+        """The history of a request, with the stored items that it continues."""
         lacks = check_fields(body, profile, headers)
         if lacks is not None:
             raise _RejectedRequest(lacks)
@@ -287,14 +288,14 @@ class MockProvider:
             ) from None
 
     def _fail(self, demo: DemoAnswer, body: Object, profile: Profile, name: str) -> None:
-        """Fail as often as the question says, for the same request."""
+        """Fail as often as the question asks for, counted per request."""
         if demo.status == 200:
             return
         key = blake2b(dump(body), digest_size=16).digest()
-        if len(self._asked) > KEPT:
-            self._asked.clear()
-        self._asked[key] += 1
-        if not demo.times or self._asked[key] <= demo.times:
+        if len(self._request_counts) > KEPT:
+            self._request_counts.clear()
+        self._request_counts[key] += 1
+        if not demo.times or self._request_counts[key] <= demo.times:
             raise _RejectedRequest(error_for_status(profile.wire, demo.status, name))
 
     def _keep(self, view: Facts, answer: MockAnswer, body: Object) -> None:

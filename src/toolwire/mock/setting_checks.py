@@ -1,6 +1,7 @@
-"""Check settings that an API has and a model, or another setting, forbids.
+"""Check settings that an API has, but that a model or another setting forbids.
 
-Each check is one function; `CHECKS` says whose it is. The texts are those that users reported.
+Each check is one function; `CHECKS` maps profiles to checks. The texts are those that users
+reported.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Check: TypeAlias = "Callable[[Object, str], ErrorResponse | None]"
 
 
 def check_settings(body: Object, profile: Profile, model: str) -> ErrorResponse | None:
-    """The refusal of a request whose settings the model does not take."""
+    """The refusal of a request whose settings the model does not accept."""
     for check in CHECKS.get(profile.name, ()):
         refusal = check(body, model)
         if refusal is not None:
@@ -107,10 +108,10 @@ _ONE_OF_TWO = re.compile(r"claude-(?:opus-4-[1-6]|(?:sonnet|haiku)-4-[5-9])(?!\d
 opik#3728."""
 _WITHOUT_SAMPLING = re.compile(r"claude-(?:opus-4-[7-9]|[a-z]+-[5-9])(?!\d)")
 """Models released after Claude Opus 4.6 take no sampling settings, in no version of the API:
-pi#7961, sim#5328, pr-agent#2456. The published API description says which values they still
-take."""
+pi#7961, sim#5328, pr-agent#2456. The published API description lists the values that they still
+accept."""
 _STILL_TAKEN = (1, 0.99, math.inf)
-"""The least temperature, `top_p` and `top_k` that these models take."""
+"""The minimum temperature, `top_p` and `top_k` of these models."""
 _FORCED = "Thinking may not be enabled when tool_choice forces tool use."
 
 
@@ -146,7 +147,7 @@ def _sampling(body: Object, model: str) -> ErrorResponse | None:
 
 
 def _refused_sampling(settings: Object, model: str, names: tuple[str, str, str]) -> str | None:
-    """Why a model does not take sampling settings, which are called differently on each wire."""
+    """Why a model refuses sampling settings, whose names differ between wires."""
     temperature, top_p, _ = names
     if _WITHOUT_SAMPLING.search(model):
         for name, least in zip(names, _STILL_TAKEN, strict=True):
@@ -233,5 +234,5 @@ CHECKS: dict[str, tuple[Check, ...]] = {
     "bedrock": (_thinking_of_bedrock, _sampling_of_bedrock),
     "gemini": (_choice_without_functions,),
 }
-"""A profile and what its server checks. Vertex takes a choice without functions:
+"""A profile and the checks of its server. Vertex takes a choice without functions:
 pydantic-ai#5791."""

@@ -1,4 +1,4 @@
-"""The APIs that store answers, which a later request continues by an id."""
+"""The APIs that store responses, which a later request continues by id."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class AnswerState(Struct, frozen=True, kw_only=True):
     code: str
 
     def not_found(self, answer_id: str) -> ErrorResponse:
-        """The refusal of a request that continues an unknown answer."""
+        """The refusal of a request that continues an unknown response."""
         message = f"Previous {self.noun.lower()} with id '{answer_id}' not found."
         return ErrorResponse(message, 400, self.previous_field, self.code)
 
