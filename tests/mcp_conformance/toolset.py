@@ -1,4 +1,4 @@
-"""The tools that the conformance suite of MCP calls, as its scenarios describe them."""
+"""What the conformance suite of MCP calls, reads and gets, as its scenarios describe it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.tools.errors import ToolError
 from toolwire.tools.from_schema import from_schema
 from toolwire.tools.function import tool
+from toolwire.tools.prompts import prompt
+from toolwire.tools.resources import resource
 from toolwire.tools.runnable import ToolContext
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -169,3 +171,57 @@ schema_tool = from_schema(
     lambda arguments: "done",
 )
 assert b64decode(PNG).startswith(b"\x89PNG") and b64decode(WAV).startswith(b"RIFF")
+
+
+# --- resources ------------------------------------------------------------------------------------
+
+
+@resource("test://static-text", mime_type="text/plain")
+def static_text() -> str:
+    """A text."""
+    return "This is the content of the static text resource."
+
+
+@resource("test://static-binary", mime_type="image/png")
+def static_binary() -> bytes:
+    """An image."""
+    return b64decode(PNG)
+
+
+@resource("test://template/{id}/data", mime_type="application/json")
+def template_data(id: str) -> Object:
+    """The data of an id."""
+    return {"id": id, "templateTest": True, "data": f"Data for ID: {id}"}
+
+
+# --- prompts --------------------------------------------------------------------------------------
+
+
+@prompt(name="test_simple_prompt")
+def simple_prompt() -> str:
+    """A prompt without arguments."""
+    return "This is a simple prompt for testing."
+
+
+@prompt(name="test_prompt_with_arguments", complete={"arg1": ["testing", "testimony", "other"]})
+def prompt_with_arguments(
+    arg1: Annotated[str, "First test argument"], arg2: Annotated[str, "Second test argument"]
+) -> str:
+    """A prompt with arguments."""
+    return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
+
+
+@prompt(name="test_prompt_with_embedded_resource")
+def prompt_with_resource(resourceUri: Annotated[str, "URI of the resource to embed"]) -> list[JSON]:
+    """A prompt with a resource."""
+    text = "Embedded resource content for testing."
+    return [
+        {"role": "user", "content": _resource(resourceUri, "text/plain", text)},
+        "Please process the embedded resource above.",
+    ]
+
+
+@prompt(name="test_prompt_with_image")
+def prompt_with_image() -> list[JSON]:
+    """A prompt with an image."""
+    return [{"role": "user", "content": IMAGE}, "Please analyze the image above."]

@@ -17,8 +17,16 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from oxp_server.serving import LONG, running
 
 from toolwire.conversation.json import JSON, Object, dump, parse
-from toolwire.mcp.handshake import STATELESS_VERSIONS, VERSIONS, answer_first_request
+from toolwire.mcp.handshake import (
+    STATELESS_VERSIONS,
+    VERSIONS,
+    answer_first_request,
+    capabilities_of,
+)
 from toolwire.tool_server import ToolServer
+from toolwire.tools.prompts import prompt
+from toolwire.tools.registry import Tools, ToolSource
+from toolwire.tools.resources import resource
 
 GATE = """
 import sys, time
@@ -46,6 +54,23 @@ def hello() -> str:
 '''
 
 
+@prompt
+def greeting() -> str:
+    """A greeting."""
+    return "hello"
+
+
+@resource("test://hello")
+def hello() -> str:
+    """A greeting."""
+    return "hello"
+
+
+BESIDE_TOOLS = pytest.mark.parametrize(
+    "content", [(), (greeting,), (hello,), (greeting, hello)], ids=str
+)
+
+
 def initialize(version: str, id: JSON = 1) -> Object:
     info: Object = {"name": "test", "version": "1"}
     params: Object = {"protocolVersion": version, "capabilities": {}, "clientInfo": info}
@@ -60,28 +85,36 @@ def discover(version: str, id: JSON = 1) -> Object:
     return {"jsonrpc": "2.0", "id": id, "method": "server/discover", "params": params}
 
 
+@BESIDE_TOOLS
 @pytest.mark.parametrize("version", [*VERSIONS, "1999-01-01"])
-def test_the_early_answer_is_that_of_the_sdk(tmp_path: Path, version: str) -> None:
+def test_the_early_answer_is_that_of_the_sdk(
+    tmp_path: Path, version: str, content: tuple[ToolSource, ...]
+) -> None:
     assert VERSIONS == HANDSHAKE_PROTOCOL_VERSIONS
     headers = {"accept": "application/json, text/event-stream"}
-    with running(ToolServer(tools(tmp_path))) as server:
+    served = Tools(tools(tmp_path), *content)
+    with running(ToolServer(served)) as server:
         reply = httpx2.post(f"{server.url}/mcp", json=initialize(version), headers=headers)
     (data,) = [line for line in reply.text.splitlines() if line.startswith("data: ")]
-    early = answer_first_request(dump(initialize(version)), "toolwire")
+    early = answer_first_request(dump(initialize(version)), "toolwire", capabilities_of(served))
     assert early is not None and parse(early.response) == json.loads(data.removeprefix("data: "))
 
 
+@BESIDE_TOOLS
 @pytest.mark.parametrize("version", STATELESS_VERSIONS)
-def test_the_early_discovery_is_that_of_the_sdk(tmp_path: Path, version: str) -> None:
+def test_the_early_discovery_is_that_of_the_sdk(
+    tmp_path: Path, version: str, content: tuple[ToolSource, ...]
+) -> None:
     assert STATELESS_VERSIONS == MODERN_PROTOCOL_VERSIONS
     headers = {
         "accept": "application/json, text/event-stream",
         "mcp-protocol-version": version,
         "mcp-method": "server/discover",
     }
-    with running(ToolServer(tools(tmp_path))) as server:
+    served = Tools(tools(tmp_path), *content)
+    with running(ToolServer(served)) as server:
         reply = httpx2.post(f"{server.url}/mcp", json=discover(version), headers=headers)
-    early = answer_first_request(dump(discover(version)), "toolwire")
+    early = answer_first_request(dump(discover(version)), "toolwire", capabilities_of(served))
     assert early is not None and parse(early.response) == reply.json()
 
 
@@ -100,7 +133,7 @@ def test_the_early_discovery_is_that_of_the_sdk(tmp_path: Path, version: str) ->
     ids=["empty", "not-json", "other", "no-params", "no-id", "no-meta", "version", "deep"],
 )
 def test_any_other_first_line_is_left_to_the_sdk(line: bytes) -> None:
-    assert answer_first_request(line, "toolwire") is None
+    assert answer_first_request(line, "toolwire", {}) is None
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from msgspec import DecodeError, Struct, ValidationError, field
 from msgspec.json import Decoder
 
 from toolwire.conversation.json import Object, dump
+from toolwire.tools.registry import Tools
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The versions of MCP with a handshake, the newest last."""
@@ -17,7 +18,6 @@ STATELESS_VERSIONS = ("2026-07-28",)
 """The versions of MCP without a handshake: each request says which it is of."""
 PREFIX = "io.modelcontextprotocol/"
 """What the protocol puts before its own names in `_meta`."""
-CAPABILITIES: Object = {"logging": {}, "tools": {"listChanged": False}}
 
 
 class _ClientInfo(Struct):
@@ -35,11 +35,11 @@ class _Initialize(Struct, tag_field="method", tag="initialize"):
     id: int | str
     params: _InitializeParams
 
-    def result(self, name: str) -> Object:
-        """What a server with this name answers."""
+    def result(self, name: str, capabilities: Object) -> Object:
+        """What a server with this name and these capabilities answers."""
         asked = self.params.protocol_version
         return {
-            "capabilities": CAPABILITIES,
+            "capabilities": capabilities,
             "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
             "serverInfo": _server_info(name),
         }
@@ -59,11 +59,11 @@ class _Discover(Struct, tag_field="method", tag="server/discover"):
     id: int | str
     params: _DiscoverParams
 
-    def result(self, name: str) -> Object:
-        """What a server with this name answers."""
+    def result(self, name: str, capabilities: Object) -> Object:
+        """What a server with this name and these capabilities answers."""
         return {
             "cacheScope": "private",
-            "capabilities": CAPABILITIES,
+            "capabilities": capabilities,
             "resultType": "complete",
             "supportedVersions": [*STATELESS_VERSIONS],
             "ttlMs": 0,
@@ -81,13 +81,26 @@ class Handshake(Struct, frozen=True):
     response: bytes
 
 
-def answer_first_request(line: bytes, name: str) -> Handshake | None:
+def capabilities_of(tools: Tools) -> Object:
+    """What a server of these tools, prompts and resources declares, as the SDK does."""
+    capabilities: Object = {"logging": {}, "tools": {"listChanged": False}}
+    if tools.prompts:
+        capabilities["prompts"] = {"listChanged": False}
+    if tools.resources:
+        capabilities["resources"] = {"subscribe": False, "listChanged": False}
+    if tools.prompts or tools.resources:
+        capabilities["completions"] = {}
+    return capabilities
+
+
+def answer_first_request(line: bytes, name: str, capabilities: Object) -> Handshake | None:
     """The response to `initialize` or `server/discover`; None for any other message."""
     try:
         request = _REQUEST.decode(line)
     except (DecodeError, ValidationError, RecursionError):
         return None
-    message: Object = {"jsonrpc": "2.0", "id": request.id, "result": request.result(name)}
+    result = request.result(name, capabilities)
+    message: Object = {"jsonrpc": "2.0", "id": request.id, "result": result}
     return Handshake(request.id, dump(message))
 
 

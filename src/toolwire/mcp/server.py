@@ -16,12 +16,10 @@ returns its result.
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Collection, Iterable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from importlib.metadata import version
-from typing import TypeAlias
 
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
@@ -43,9 +41,11 @@ from toolwire.execution.errors import MissingRequirements
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import Ledger
 from toolwire.execution.telemetry import use_trace_context
+from toolwire.execution.tool_call import ToolCallResult
 from toolwire.mcp import protocol as mcp
 from toolwire.mcp import results
 from toolwire.mcp.calling_client import LogLevels, McpCallingClient
+from toolwire.mcp.content_handlers import Context, add_content_handlers
 from toolwire.mcp.credentials import CredentialSource, add_credentials
 from toolwire.mcp.protocol import McpRejection
 from toolwire.mcp.sessions import McpSessions, needs_session
@@ -93,9 +93,6 @@ class _ToolList:
         return tool if tool is not None else self._tools.find(name)
 
 
-Context: TypeAlias = ServerRequestContext[dict[str, object]]
-
-
 class _Handlers:
     """The handlers of the requests of MCP that a tool server answers."""
 
@@ -135,23 +132,28 @@ class _Handlers:
                 mcp.INVALID_PARAMS, f"Unknown tool: {error}", {"kind": "unknown_tool"}
             ) from None
         try:
-            # A lone surrogate in a result would end the session: the SDK cannot write it.
-            result = replace_lone_surrogates(await self._run(ctx, tool, params.arguments or {}))
-            assert isinstance(result, dict)
-            return result
-        except McpRejection as error:
-            raise MCPError(error.code, error.message, {"kind": error.kind}) from None
-        except DecodeError as error:
-            raise MCPError(mcp.INVALID_PARAMS, error.why, {"kind": "bad_request"}) from None
+            result = await self.execute(ctx, tool, params.arguments or {})
+            with _json_rpc_errors(tool):
+                written = results.write_result(
+                    result,
+                    any_structured_content=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS,
+                    is_content=_is_content,
+                )
         except InvalidInput as error:
-            return results.invalid_input_result(error)
+            written = results.invalid_input_result(error)
         except MissingRequirements as error:
-            return results.missing_requirements_result(error.missing)
-        except Exception:  # the SDK would send the text of the exception to older clients
-            _log.exception("an error while handling a call to %s", tool.id)
-            raise MCPError(INTERNAL_ERROR, "The server failed.") from None
+            written = results.missing_requirements_result(error.missing)
+        # A lone surrogate in a result would end the session: the SDK cannot write it.
+        sent = replace_lone_surrogates(written)
+        assert isinstance(sent, dict)
+        return sent
 
-    async def _run(self, ctx: Context, tool: Runnable, arguments: object) -> Object:
+    async def execute(self, ctx: Context, tool: Runnable, arguments: object) -> ToolCallResult:
+        """Run a tool for a request. Raises InvalidInput, MissingRequirements or MCPError."""
+        with _json_rpc_errors(tool):
+            return await self._execute(ctx, tool, arguments)
+
+    async def _execute(self, ctx: Context, tool: Runnable, arguments: object) -> ToolCallResult:
         request = _request(ctx)
         meta = require_json((ctx.params or {}).get("_meta") or {}, "mcp")
         input = require_json(arguments, "mcp")
@@ -165,12 +167,23 @@ class _Handlers:
             client=McpCallingClient(ctx, self._levels, session_id=_session_id(request)),
         )
         with use_trace_context(_trace_context(request, meta)):
-            result = await self._executor.execute(call)
-        return results.write_result(
-            result,
-            any_structured_content=ctx.protocol_version in MODERN_PROTOCOL_VERSIONS,
-            is_content=_is_content,
-        )
+            return await self._executor.execute(call)
+
+
+@contextmanager
+def _json_rpc_errors(tool: Runnable) -> Iterator[None]:
+    """Turn exceptions into errors of JSON-RPC, which say nothing about bugs of the server."""
+    try:
+        yield
+    except (InvalidInput, MissingRequirements, MCPError):
+        raise
+    except McpRejection as error:
+        raise MCPError(error.code, error.message, {"kind": error.kind}) from None
+    except DecodeError as error:
+        raise MCPError(mcp.INVALID_PARAMS, error.why, {"kind": "bad_request"}) from None
+    except Exception:  # the SDK would send the text of the exception to older clients
+        _log.exception("an error while handling a call to %s", tool.id)
+        raise MCPError(INTERNAL_ERROR, "The server failed.") from None
 
 
 def _is_content(content: Object) -> bool:
@@ -190,12 +203,16 @@ def sdk_server(
     tokens: CredentialSource | None = None,
     secrets: CredentialSource | None = None,
 ) -> Server[dict[str, object]]:
-    """A server of the SDK that lists the tools and runs calls with the executor."""
+    """A server of the SDK that lists the tools and runs calls with the executor.
+
+    Prompts and resources that are added later are not served.
+    """
     handlers = _Handlers(tools, executor, tokens=tokens, secrets=secrets)
     server: Server[dict[str, object]] = Server(name, version=version("toolwire"))
     server.add_request_handler("tools/list", PaginatedRequestParams, handlers.list_tools)
     server.add_request_handler("tools/call", CallToolRequestParams, handlers.call_tool)
     server.add_request_handler("logging/setLevel", SetLevelRequestParams, handlers.set_level)
+    add_content_handlers(server, tools, handlers.execute)
     return server
 
 

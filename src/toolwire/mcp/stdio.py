@@ -18,10 +18,11 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import TYPE_CHECKING, Protocol
 
+from toolwire.conversation.json import Object
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import Ledger
 from toolwire.mcp.credentials import CredentialSource, environment
-from toolwire.mcp.handshake import Handshake, answer_first_request
+from toolwire.mcp.handshake import Handshake, answer_first_request, capabilities_of
 from toolwire.tools.registry import Tools, ToolSource
 
 if TYPE_CHECKING:
@@ -54,8 +55,9 @@ class Serve(Protocol):
 class Opening:
     """The first line of stdin, answered by a thread if a host begins with it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, capabilities: Object) -> None:
         self._name = name
+        self._capabilities = capabilities
         self._loop = asyncio.get_running_loop()
         self._read: asyncio.Future[None] = self._loop.create_future()
         self.line = b""
@@ -68,7 +70,7 @@ class Opening:
 
     def _answer(self) -> None:
         self.line = _read_line()
-        self.handshake = answer_first_request(self.line, self._name)
+        self.handshake = answer_first_request(self.line, self._name, self._capabilities)
         if self.handshake is not None:
             _write(self.handshake.response + b"\n")
         self._loop.call_soon_threadsafe(self._read.set_result, None)
@@ -99,10 +101,11 @@ async def serve_stdio(
 ) -> None:
     """Serve the client at stdin and stdout until it disconnects; then finish the calls in
     progress."""
-    opening = Opening(name)
+    registry = Tools.of(tools)
+    opening = Opening(name, capabilities_of(registry))
     sdk_server, serve = await asyncio.to_thread(_import_sdk)
     executor = executor or ToolExecutor(ledger)
-    server = sdk_server(Tools.of(tools), executor, name=name, tokens=tokens, secrets=secrets)
+    server = sdk_server(registry, executor, name=name, tokens=tokens, secrets=secrets)
     await opening.wait()
     await executor.open()
     try:

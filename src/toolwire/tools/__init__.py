@@ -1,7 +1,7 @@
 """Tools: made from typed Python functions or from JSON Schemas, and kept by id and version.
 
 `tool` makes one, `Tools` holds them, `export_tools` writes their definitions for a wire, `collect`
-finds those of a module.
+finds those of a module. `prompt` and `resource` make prompts and resources for MCP clients.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from toolwire.tools.export import ExportedTools, export_tools
 from toolwire.tools.function import FromSchema, Function, tool
 from toolwire.tools.names import tool_names
 from toolwire.tools.options import Behaviour, Options, ToolWarning
+from toolwire.tools.prompts import Prompt, prompt
 from toolwire.tools.registry import Tools, ToolSource
+from toolwire.tools.resources import Resource, resource
 from toolwire.tools.runnable import (
     Authorization,
     Body,
@@ -50,7 +52,9 @@ __all__ = [
     "NoEffect",
     "OnCrash",
     "Options",
+    "Prompt",
     "Requirements",
+    "Resource",
     "RetryableToolError",
     "Runnable",
     "ToolContext",
@@ -65,6 +69,8 @@ __all__ = [
     "Version",
     "collect",
     "export_tools",
+    "prompt",
+    "resource",
     "tool",
     "tool_names",
 ]

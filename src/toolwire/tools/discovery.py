@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from types import ModuleType
 
 from toolwire.tools.function import Function
+from toolwire.tools.prompts import Content
 from toolwire.tools.runnable import Runnable
 
 
@@ -24,6 +25,19 @@ def collect(source: ModuleType | Mapping[str, object]) -> list[Runnable]:
     Imported tools count: a module may gather the tools of others. Tools inside lists, tuples and
     `Tools` are included. A tool with two names is returned once.
     """
+    tools: list[Runnable] = []
+    for value in _public_values(source):
+        tools += [tool for tool in _tools_in(value) if tool not in tools]
+    return tools
+
+
+def collect_content(source: ModuleType) -> list[Content[..., object]]:
+    """Return the prompts and resources with public names in a module, in order."""
+    found = [value for value in _public_values(source) if isinstance(value, Content)]
+    return list(dict.fromkeys(found))
+
+
+def _public_values(source: ModuleType | Mapping[str, object]) -> list[object]:
     namespace = vars(source) if isinstance(source, ModuleType) else source
     exported = namespace.get("__all__")
     names: Iterable[object] = (
@@ -31,11 +45,7 @@ def collect(source: ModuleType | Mapping[str, object]) -> list[Runnable]:
         if isinstance(exported, list | tuple)
         else [name for name in namespace if not name.startswith("_")]
     )
-    tools: list[Runnable] = []
-    for name in names:
-        if isinstance(name, str):
-            tools += [tool for tool in _tools_in(namespace.get(name)) if tool not in tools]
-    return tools
+    return [namespace.get(name) for name in names if isinstance(name, str)]
 
 
 def _tools_in(value: object) -> list[Runnable]:

@@ -71,8 +71,8 @@ _JSON_ALIASES = {str(JSON): object, str(Object): dict[str, object]}
 """toolwire's recursive JSON aliases, which have no finite schema: any value is accepted."""
 
 
-class Function(Generic[P, R_co]):
-    """A function decorated with `@tool`. Calling it calls the function; `runnable` is the tool."""
+class DecoratedFunction(Generic[P, R_co]):
+    """A function that a server can run. Calling it calls the function."""
 
     __name__: str
 
@@ -83,6 +83,10 @@ class Function(Generic[P, R_co]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         return self.function(*args, **kwargs)
+
+
+class Function(DecoratedFunction[P, R_co]):
+    """A function decorated with `@tool`. Calling it calls the function; `runnable` is the tool."""
 
     def __repr__(self) -> str:
         return f"<tool {self.runnable.id}>"
@@ -176,8 +180,17 @@ def _decorate(function: Callable[P, R], options: Options) -> Function[P, R]:
     return Function(function, runnable(function, options, stacklevel=4))
 
 
-def runnable(function: Callable[..., object], options: Options, *, stacklevel: int = 2) -> Runnable:
-    """Make the tool of a function. Raises ToolDefinitionError."""
+def runnable(
+    function: Callable[..., object],
+    options: Options,
+    *,
+    stacklevel: int = 2,
+    encode: Callable[[object], JSON] | None = None,
+) -> Runnable:
+    """Make the tool of a function. Raises ToolDefinitionError.
+
+    With `encode`, the function is no tool for models: it returns what `encode` can write.
+    """
     inner = _inner(function)
     module = getattr(inner, "__module__", None) or "tools"
     settings = check_options(tool_id(_name(function, inner), module, options), options)
@@ -197,17 +210,15 @@ def runnable(function: Callable[..., object], options: Options, *, stacklevel: i
             " ToolContext parameter",
         )
     description = options.get("description") or doc.description
-    report_missing_descriptions(
-        settings,
-        [one.name for one in parameters if not one.schema.get("description")],
-        has_description=bool(description),
-        stacklevel=stacklevel + 1,
-    )
-    output_schema, output_adapter = None, None
-    if output is not None:
-        output_schema, output_adapter = _schema_of(
-            label, "the return value", output, mode="serialization"
+    output_schema: JSON = None
+    if encode is None:
+        report_missing_descriptions(
+            settings,
+            [one.name for one in parameters if not one.schema.get("description")],
+            has_description=bool(description),
+            stacklevel=stacklevel + 1,
         )
+        output_schema, encode = _result(label, output)
     schema = _input_schema(parameters)
     return Runnable(
         id=settings.id,
@@ -216,7 +227,7 @@ def runnable(function: Callable[..., object], options: Options, *, stacklevel: i
         output_schema=output_schema,
         body=_body(function, context),
         decode_arguments=argument_decoder(schema, parameters),
-        encode_result=result_encoder(label, output, output_schema, output_adapter),
+        encode_result=encode,
         is_async=is_async,
         needs=settings.needs,
         timeout=settings.timeout,
@@ -367,6 +378,14 @@ def _output(
     if not is_async and get_origin(hint) in _AWAITABLE:
         is_async, hint = True, get_args(hint)[-1]
     return is_async, None if hint is type(None) else hint
+
+
+def _result(label: str, output: object) -> tuple[JSON, Callable[[object], JSON]]:
+    """The schema of the result, and the function that converts it to JSON."""
+    schema, handler = None, None
+    if output is not None:
+        schema, handler = _schema_of(label, "the return value", output, mode="serialization")
+    return schema, result_encoder(label, output, schema, handler)
 
 
 def _input_schema(parameters: list[Parameter]) -> Object:

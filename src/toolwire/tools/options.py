@@ -37,11 +37,24 @@ class ToolWarning(UserWarning):
     """A valid tool that lacks a description, which models need."""
 
 
-class Behaviour(TypedDict, total=False):
-    """The options of every tool."""
+class RunOptions(TypedDict, total=False):
+    """The options of every function that a server runs."""
 
     timeout: float | None
     """Seconds that a call may take; None for no limit."""
+    authorization: Iterable[str | Authorization]
+    """The tokens that the function gets."""
+    secrets: Iterable[str]
+    """The secrets that the function gets."""
+    user_id: bool
+    """The function gets the id of the user."""
+    concurrency: int | None
+    """How many calls may run at once in one process."""
+
+
+class Behaviour(RunOptions, total=False):
+    """The options of every tool."""
+
     on_crash: OnCrash
     """What a repeated call does after a crash."""
     probe: Callable[..., object]
@@ -52,14 +65,6 @@ class Behaviour(TypedDict, total=False):
     """The tool has no effect, so its calls are not recorded."""
     idempotent: bool
     """The tool may run twice with the same input."""
-    authorization: Iterable[str | Authorization]
-    """The tokens that the tool gets."""
-    secrets: Iterable[str]
-    """The secrets that the tool gets."""
-    user_id: bool
-    """The tool gets the id of the user."""
-    concurrency: int | None
-    """How many calls may run at once in one process."""
     deprecated: str
     """What to use instead of the tool."""
     strict: bool

@@ -11,25 +11,34 @@ from difflib import get_close_matches
 from types import ModuleType
 from typing import TypeAlias
 
-from toolwire.tools.discovery import ToolCollection, collect
+from toolwire.tools.discovery import ToolCollection, collect, collect_content
 from toolwire.tools.errors import ToolDefinitionError, UnknownTool
 from toolwire.tools.function import Function
+from toolwire.tools.prompts import Content, Prompt
+from toolwire.tools.resources import Resource
 from toolwire.tools.runnable import Runnable, ToolId, Version
 
-ToolSource: TypeAlias = "Runnable | Function[..., object] | ModuleType | Tools"
-"""A tool, or a module or set with tools."""
+ToolSource: TypeAlias = (
+    "Runnable | Function[..., object] | Content[..., object] | ModuleType | Tools"
+)
+"""A tool, or a module or set with tools; for MCP also a prompt or a resource."""
 _MAX_TEXT_LENGTH = 200
 """Characters of an unknown name that errors repeat."""
 
 
 class Tools(ToolCollection):
-    """A set of tools. Ids are unique, and so are the names for models."""
+    """A set of tools. Ids are unique, and so are the names for models.
+
+    Prompts and resources of the same modules are kept beside them, for MCP clients.
+    """
 
     def __init__(self, *tools: ToolSource) -> None:
         self._by_id: dict[ToolId, Runnable] = {}
         self._versions: dict[str, dict[Version, Runnable]] = {}
         self._newest: dict[str, Runnable] = {}
         self._plain_ids: dict[str, str] = {}
+        self._prompts: dict[str, Prompt[..., object]] = {}
+        self._resources: dict[str, Resource[..., object]] = {}
         self.add(*tools)
 
     @classmethod
@@ -37,7 +46,7 @@ class Tools(ToolCollection):
         """The given `Tools` itself, or a new set of one or several tools."""
         if isinstance(tools, Tools):
             return tools
-        if isinstance(tools, Runnable | Function | ModuleType):
+        if isinstance(tools, Runnable | Function | Content | ModuleType):
             return cls(tools)
         if callable(tools):  # a function without @tool: `add` says what to do
             return cls(tools)
@@ -45,6 +54,7 @@ class Tools(ToolCollection):
 
     def add(self, *tools: ToolSource) -> None:
         """Add tools, or all tools of a module. If it raises ToolDefinitionError, none is added."""
+        prompts, resources = self._with_content(tools)
         added = [tool for source in tools for tool in _runnables(source)]
         by_id, plain_ids = dict(self._by_id), dict(self._plain_ids)
         for tool in added:
@@ -61,11 +71,36 @@ class Tools(ToolCollection):
                     label, f"models see it as {tool.name}, and {other} too: rename one of them"
                 )
         self._by_id, self._plain_ids = by_id, plain_ids
+        self._prompts, self._resources = prompts, resources
         for tool in added:
             if tool.id.version is not None:
                 versions = self._versions.setdefault(tool.id.plain, {})
                 versions[tool.id.version] = tool
                 self._newest[tool.id.plain] = versions[max(versions)]
+
+    def _with_content(
+        self, sources: Iterable[ToolSource]
+    ) -> tuple[dict[str, Prompt[..., object]], dict[str, Resource[..., object]]]:
+        """The prompts by name and the resources by URI, with those of the sources."""
+        prompts, resources = dict(self._prompts), dict(self._resources)
+        for content in (one for source in sources for one in _content(source)):
+            if isinstance(content, Prompt):
+                known: object = prompts.setdefault(content.name, content)
+            elif isinstance(content, Resource):
+                known = resources.setdefault(content.uri, content)
+            if known is not content:
+                raise ToolDefinitionError(str(content.runnable.id), f"{content!r} exists twice")
+        return prompts, resources
+
+    @property
+    def prompts(self) -> list[Prompt[..., object]]:
+        """The prompts, in the order in which they were added."""
+        return list(self._prompts.values())
+
+    @property
+    def resources(self) -> list[Resource[..., object]]:
+        """The resources, in the order in which they were added."""
+        return list(self._resources.values())
 
     def find(self, name: str) -> Runnable:
         """The tool with this id, or with this name for models. Raises UnknownTool."""
@@ -168,6 +203,16 @@ def _runnables(source: object) -> list[Runnable]:
         return source.all()
     if isinstance(source, ModuleType):
         return collect(source)
+    if isinstance(source, Content):
+        return []
     raise ToolDefinitionError(
         getattr(source, "__name__", type(source).__name__), "is not a tool: decorate it with @tool"
     )
+
+
+def _content(source: ToolSource) -> list[Content[..., object]]:
+    if isinstance(source, Content):
+        return [source]
+    if isinstance(source, Tools):
+        return [*source.prompts, *source.resources]
+    return collect_content(source) if isinstance(source, ModuleType) else []

@@ -29,16 +29,16 @@ _LIBRARY = Path(__file__).parents[2]
 def load_tools(names: tuple[str, ...]) -> Tools:
     """Return the tools of files and packages; raise CommandError if one has none."""
     from toolwire.tools import Tools
-    from toolwire.tools.discovery import collect
+    from toolwire.tools.discovery import collect, collect_content
     from toolwire.tools.errors import ToolDefinitionError
 
     tools = Tools()
     for name in names:
-        found = collect(_import_module(name))
-        if not found:
+        module = _import_module(name)
+        if not (collect(module) or collect_content(module)):
             raise CommandError(f"{name}: it has no tools; decorate a function with @tool")
         try:
-            tools.add(*found)
+            tools.add(module)
         except ToolDefinitionError as error:
             raise CommandError(f"{name}: {error}") from None
     return tools
