@@ -147,7 +147,7 @@ STRANGE = {
     "a name that is nearly right": ('[[call calculator_add {"a": 1, "b": 2}]]', "Calculator_Add"),
     "arguments that do not fit": (
         '[[call Calculator_Add {"a": "one"}]]',
-        "the arguments do not fit",
+        "the arguments do not match the schema",
     ),
     "more arguments than there are": ('[[call Calculator_Add {"a": 1, "b": 2, "c": 3}]]', ""),
 }

@@ -161,7 +161,7 @@ def test_a_folder_is_looked_through_and_what_is_of_no_wire_is_passed_over_and_co
     (tmp_path / "notes.txt").write_text("not looked at")
     result = check(str(tmp_path))
     assert (result.exit_code, names(result)) == (1, ["missing-result"])
-    assert result.stderr.startswith("1 body; 1 error; fixes: 1 safe; 1 of no wire skipped\n")
+    assert result.stderr.startswith("1 body; 1 error; fixes: 1 safe; 1 skipped (no known wire)\n")
 
 
 def test_a_file_of_no_wire_that_somebody_named_is_not_passed_over(tmp_path: Path) -> None:
@@ -183,7 +183,10 @@ def test_a_body_that_could_be_of_several_wires_is_never_passed_over(tmp_path: Pa
 def test_what_was_looked_through_without_a_body_is_not_called_clean(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text(OTHER)
     result = check(str(tmp_path))
-    assert (result.exit_code, result.stderr) == (2, "nothing was checked; 1 of no wire skipped\n")
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "nothing was checked; 1 skipped (no known wire)\n",
+    )
 
 
 def test_a_folder_without_anything_to_look_at_is_misuse(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ ledger = "mysql://user:secret@host/calls"
         "g.toml:4: [server] port: expected 0 to 65535",
         "g.toml:5: [server] default: unknown model fats; did you mean fast?",
         (
-            "g.toml:6: [server] cors_origins: * is no origin; write it as https://app.example or"
+            "g.toml:6: [server] cors_origins: * is not an origin; write it as https://app.example or"
             " http://localhost:3000"
         ),
         "g.toml:10: [models.fast] base_url: expected http:// or https://, got ftp",

@@ -1,1 +1,2 @@
-"""Agents: what a turn is, what comes next. No sockets, no clocks: drivers bring those."""
+"""Agents: a loop over a model and its tools. The machine does no I/O; a driver executes its
+commands."""

@@ -1,4 +1,4 @@
-"""What goes into the agent machine, and what it wants to be done."""
+"""The inputs of the agent machine, and the commands that it returns."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ class RunTool(Struct, frozen=True):
     call: Call
     key: str
     resumed: bool = False
-    """True if it may have run before; the ledger knows."""
+    """True if the call may have run before; the ledger decides."""
     edited: bool = False
-    """True if the user has changed it, and so approved it."""
+    """True if the user changed the arguments, which counts as approval."""
 
 
 class SaveSession(Struct, frozen=True):

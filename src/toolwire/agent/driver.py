@@ -1,6 +1,6 @@
 """Drive one run of an agent: execute the commands of the machine and report events.
 
-`AgentMachine` decides what happens next; here it happens.
+`AgentMachine` decides what happens next; this module does it.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class AgentRun:
         machine: Decides what happens next.
         model: The model.
         make_request: Makes the request of a thread.
-        make_caller: Makes what runs the calls; gets a function that reports events.
+        make_caller: Makes the object that runs the calls; gets a function that reports events.
         tool_names: The names of the tools.
         store: Where the thread is saved.
     """
@@ -76,7 +76,7 @@ class AgentRun:
     ) -> None:
         self.machine = machine
         self.events: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
-        """What is reported; None at the end."""
+        """The events to report; None at the end."""
         self._model = model
         self._make_request = make_request
         self._caller = make_caller(self.events.put_nowait)
@@ -115,7 +115,7 @@ class AgentRun:
         )
 
     async def _stop(self) -> None:
-        """The caller left: stop everything and save what is known."""
+        """Stop everything and save the known results, because the caller left."""
         await self._cancel_tasks()
         while not self._inbox.empty():
             event = self._inbox.get_nowait()

@@ -1,4 +1,4 @@
-"""What an agent needs of a model, and what it reports while it runs."""
+"""The protocol of models, and the events that an agent reports while it runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from toolwire.streaming import events
 class ModelReply(Struct, frozen=True):
     """A finished response of a model.
 
-    `cut` says that its stream broke off; an incomplete call is not part of the message.
+    `cut` is True if its stream broke off; an incomplete call is not part of the message.
     """
 
     message: Message
@@ -32,12 +32,12 @@ class ModelError(ToolwireError):
     """A model gave no response.
 
     Attributes:
-        message: What the server said.
+        message: The error message of the server.
         status: The HTTP status, if there was one.
         defect: True if the server refuses this history, and would refuse it again.
         transient: True if the same request may succeed later.
-        retry_after: Seconds to wait first, if the server names a time.
-        meaning: What `explain` finds in the message.
+        retry_after: Seconds to wait before a retry, if the server names a time.
+        meaning: The explanations of `explain` for the message.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Model(Protocol):
 
     @property
     def native_tools(self) -> bool:
-        """True if the model calls tools by the wire; if not, tools are described in text."""
+        """True if the model has a tool API; if not, tools are described in text."""
 
     def ask(self, request: Encoded) -> AsyncIterator[events.Event | Retry | ModelReply]:
         """Yield the response as it arrives; the reply is the last item. Raises ModelError."""
@@ -88,7 +88,7 @@ class Model(Protocol):
 
 
 class ModelRequest(Struct, frozen=True):
-    """A request is sent to the model: the number of the turn, and what was done to the history."""
+    """A request is sent to the model: the number of the turn, and the repairs of the history."""
 
     turn: int
     model: str
@@ -97,7 +97,7 @@ class ModelRequest(Struct, frozen=True):
 
 
 class Retry(Struct, frozen=True):
-    """A request is sent again after `wait` seconds; what arrived of the response is void."""
+    """A request is sent again after `wait` seconds; the response so far is discarded."""
 
     why: str
     wait: float = 0.0
@@ -115,7 +115,7 @@ class ToolStarted(Struct, frozen=True):
 class ToolFinished(Struct, frozen=True):
     """A call has its result.
 
-    `state` is the state of its record, or why it did not run; `replayed` says that the result is
+    `state` is the state of its record, or why it did not run; `replayed` is True if the result is
     from an earlier run. A call that did not run has no `ToolStarted`.
     """
 

@@ -1,7 +1,7 @@
 """A model over HTTP, on any wire: requests, retries, streamed and whole responses.
 
 A request is sent again only if the server was overloaded or the connection broke, never if the
-server understood and refused it: then the error says what it means. A response that breaks off
+server understood and refused it: then the error explains the refusal. A response that breaks off
 after some of its calls have run is returned as far as it came. Keys appear in no error and no log.
 """
 
@@ -57,7 +57,7 @@ _TRANSIENT = (
     "internal",
     "server_error",
 )
-"""Words of an error inside a stream, which has no status, that a retry may help against."""
+"""Words in an error event, which has no status, that make a retry worthwhile."""
 _SECRET_LENGTH = 12
 """Values of custom header fields count as secrets from this length on."""
 
@@ -82,7 +82,7 @@ class HttpModel:
         provider: A provider that toolwire does not know.
         env: Environment variables, instead of those of the process.
         stream: True to request streams.
-        native_tools: True if the model calls tools by the wire; False describes tools in text.
+        native_tools: True if the model has a tool API; False describes tools in text.
         timeouts: How long to wait.
         retry: How often to send a failed request again.
         headers: Further header fields of every request.
@@ -327,6 +327,6 @@ def _demo_endpoint(wire: str, base_url: str) -> ModelEndpoint:
 
 
 def _is_transient(text: str) -> bool:
-    """True if an error without a status may be gone the next time."""
+    """True if a retry may succeed after an error without a status."""
     folded = text.lower()
     return any(word in folded for word in _TRANSIENT)

@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 
 class Phase(StrEnum):
-    """What a run is doing."""
+    """The phase of a run."""
 
     READY = "ready"
     ASKING = "asking"

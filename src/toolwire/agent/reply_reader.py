@@ -1,4 +1,4 @@
-"""Read the stream of a model: neutral events as they arrive, then the message they add up to."""
+"""Read the stream of a model: neutral events as they arrive, then the whole message."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class ReplyReader:
         """The number of complete calls."""
         self.error: StreamError | None = None
         self.stop: str | None = None
-        """Why the model stopped, if the stream says so."""
+        """Why the model stopped, if the stream contains a reason."""
 
     @property
     def over(self) -> bool:
-        """True if nothing more is expected."""
+        """True if the stream is complete."""
         return self._input.done or self._reader.over or self.error is not None
 
     def feed(self, data: bytes) -> list[Event]:

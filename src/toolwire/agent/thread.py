@@ -52,7 +52,7 @@ class Thread(Struct, frozen=True, eq=False):
 
     @property
     def over(self) -> bool:
-        """True if the model has the last word and no call is open."""
+        """True if the last message is the model's and no call is open."""
         if not self.messages:
             return True
         return self.messages[-1].role == "assistant" and self.open_turn() is None

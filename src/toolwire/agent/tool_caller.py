@@ -166,7 +166,7 @@ class ToolCaller:
                 self._executor.execute(request), self._limits.tool_seconds
             )
         except InvalidInput as error:
-            result = error_result(call, f"the arguments do not fit: {error}")
+            result = error_result(call, f"the arguments do not match the schema: {error}")
             return _CallOutcome(result, "bad-arguments")
         except MissingRequirements as error:
             return _CallOutcome(error_result(call, str(error)), "missing-requirements")

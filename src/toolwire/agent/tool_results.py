@@ -1,4 +1,4 @@
-"""Results of calls in the words of a conversation, and calls that a model wrote into its text.
+"""Convert outcomes to results for the model, and find calls that a model wrote into its text.
 
 However a call ends, it gets a result that a model can read, so that no history stays open. A text
 that no tool wrote is marked.
@@ -29,7 +29,7 @@ STATE_TEXT = {
     "unavailable": "the call could not be recorded, so it was not run",
     "too-old": "the call is older than the ledger's records, so it was not run",
 }
-"""What a model reads about a call without an outcome, by the state of its record."""
+"""The text that a model gets for a call without an outcome, by the state of its record."""
 
 
 def error_result(call: Call, why: str) -> Result:
@@ -111,8 +111,8 @@ def with_own_id(part: Part) -> Part:
 def read_calls_in_text(message: Message, names: Collection[str], *, native_tools: bool) -> Message:
     """Return a response with the calls that the model wrote into its text.
 
-    A model with tools of its own may write them too; they count only if it calls nothing by the
-    wire and names tools that exist.
+    A model with a tool API may write them too; they count only if it makes no other calls and names
+    defined tools.
     """
     text = "".join(part.text for part in message.parts if isinstance(part, Text))
     if calls_of(message) or not text or (native_tools and not names):

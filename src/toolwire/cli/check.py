@@ -302,7 +302,7 @@ def _summarize(result: CheckResult) -> str:
     if result.unreadable:
         parts.append(f"{len(result.unreadable)} unreadable")
     if result.skipped:
-        parts.append(f"{result.skipped} of no wire skipped")
+        parts.append(f"{result.skipped} skipped (no known wire)")
     return "; ".join(parts)
 
 

@@ -87,7 +87,7 @@ class Service(Protocol):
 
 
 class _DemoModels:
-    """Gives the models of a configuration the address of the mock, which is known when the gateway
+    """Sets the address of the mock in the models of a configuration; it is known once the gateway
     is open."""
 
     def __init__(self, source: ConfigSource) -> None:
@@ -124,12 +124,12 @@ class Gateway:
             auth: which clients are accepted.
             strict: reject histories that need a repair; by default `[server] strict` decides.
             tools: tools that every model can call and the gateway runs.
-            services: what is opened and closed with the gateway.
+            services: services that are opened and closed with the gateway.
             observer: counts, logs, traces and records requests.
         """
         self.observer = observer or Observer()
         self.failure: Exception | None = None
-        """What kept the gateway from opening."""
+        """The error that prevented the gateway from opening."""
         self._services = tuple(services)
         self._routes = RouteTable()
         self._sockets = SocketServer(self)
@@ -173,7 +173,7 @@ class Gateway:
             file: the TOML file.
             env: where API keys are looked up; by default the environment.
             tools: Python tools that every model can call and the gateway runs.
-            services: what is opened and closed with the gateway.
+            services: services that are opened and closed with the gateway.
             observer: counts, logs, traces and records requests.
 
         Raises:
@@ -427,7 +427,7 @@ async def _send_error(
     code: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> None:
-    """Send an error in the form of the client's API."""
+    """Send an error in the format of the client's API."""
     record = request.record
     record.status = status
     record.error = record.error or message

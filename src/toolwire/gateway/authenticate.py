@@ -1,4 +1,4 @@
-"""Stage 1: who sends the request, and whether this server may answer it."""
+"""Stage 1: identify the client, and check that it may use this server."""
 
 from __future__ import annotations
 

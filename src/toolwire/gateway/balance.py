@@ -1,4 +1,4 @@
-"""Which of several upstreams serves a request: the one with the fewest requests in progress.
+"""Choose the upstream for a request: the one with the fewest requests in progress.
 
 An upstream that fails rests for a while: requests try it only after all others.
 """
@@ -14,12 +14,12 @@ from msgspec import Struct
 from toolwire.gateway.config.model_table import ModelTarget
 
 COOLDOWN = 10.0
-"""Seconds that an upstream rests after a failure, unless its response says how long."""
+"""Seconds that an upstream rests after a failure, unless its response names a time."""
 MAX_COOLDOWN = 300.0
 
 
 class _Load(Struct):
-    """What is known of one upstream. A block counts a request that is in progress."""
+    """The state of one upstream. As a context manager, it counts a request in progress."""
 
     in_progress: int = 0
     last_used: int = 0
@@ -61,7 +61,7 @@ class Balancer:
         return [target for _, target in sorted(enumerate(targets), key=rank)]
 
     def use(self, target: ModelTarget) -> AbstractContextManager[None]:
-        """A block in which an upstream serves a request."""
+        """A context manager for the time in which an upstream serves a request."""
         self._requests += 1
         load = self._load(target)
         load.last_used = self._requests

@@ -1,6 +1,6 @@
-"""Cancel the work for a client that disconnects; closing its connection also tells the upstream.
+"""Cancel the work for a client that disconnects, and close its connection to the upstream.
 
-Most responses end before a client could disconnect, so nothing is watched in the first moment.
+Most responses end before a client could disconnect, so watching starts after a short delay.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Self
 from toolwire.server.asgi import Receive
 
 GRACE_SECONDS = 0.05
-"""The time before a client is watched."""
+"""Seconds before a client is watched."""
 
 
 class DisconnectTimer:
-    """Starts the watches of many requests with one timer: a timer for each would cost more than all
-    the rest. Belongs to the event loop that first uses it."""
+    """Starts the watches of many requests with one timer: one timer per request would cost more
+    than the watch itself. Belongs to the event loop that first uses it."""
 
     def __init__(self) -> None:
         self._waiting: deque[tuple[float, DisconnectWatch]] = deque()
@@ -41,7 +41,8 @@ class DisconnectTimer:
 
 
 class DisconnectWatch:
-    """A block that is cancelled when the client disconnects. The body must have been read."""
+    """A context manager whose block is cancelled when the client disconnects. The body must have
+    been read."""
 
     __slots__ = ("_cancelling", "_receive", "_task", "_timer", "_watcher", "disconnected", "ended")
 

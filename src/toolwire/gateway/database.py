@@ -1,4 +1,4 @@
-"""A database connection as the stores of a gateway use it: of SQLite, or of PostgreSQL.
+"""A connection to SQLite or PostgreSQL, for the stores of a gateway.
 
 SQL is written with `?` for values. Methods block, so a server calls them in a thread.
 """
@@ -15,7 +15,7 @@ from toolwire.errors import ConfigError
 
 FORMS = "expected sqlite:///FILE or postgresql://HOST/DATABASE"
 _SECONDS = 10
-"""How long a connection, or a lock of SQLite, is waited for."""
+"""Seconds to wait for a connection, or for a lock of SQLite."""
 _CREATE_LOCK = 0x746F6F6C67617465
 """The advisory lock of PostgreSQL under which tables are created."""
 
@@ -47,7 +47,7 @@ class Database:
         self.file: Path | None = None
         """The file of SQLite; None for PostgreSQL."""
         self.errors: tuple[type[Exception], ...] = (OSError, sqlite3.Error)
-        """What the database raises."""
+        """The exceptions that the database raises."""
         if scheme == "sqlite" and rest.startswith("/") and file:
             self.file = Path(file)
         elif scheme not in ("postgresql", "postgres"):
@@ -84,7 +84,7 @@ class Database:
                 raise psycopg.ProgrammingError(INVALID_ADDRESS) from None
 
     def close(self) -> None:
-        """Disconnect; what is not committed is undone."""
+        """Disconnect; uncommitted changes are rolled back."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -1,4 +1,4 @@
-"""Why a request gets no response, and the headers that report what the gateway changed."""
+"""Errors of requests, and the headers that report changes of the gateway."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def header_value(text: str) -> str:
 
 
 def report_headers(request: UpstreamRequest, losses: Sequence[Loss] = ()) -> dict[str, str]:
-    """Headers that report what was repaired, lost, paired by order and restored."""
+    """Headers that report repairs, losses, pairs by order and restored turns."""
     headers: dict[str, str] = {}
     if request.changes:
         rules = dict.fromkeys(change.name for change in request.changes)

@@ -1,4 +1,4 @@
-"""Stage 4: send the request to the model's server, and judge the head of its response."""
+"""Stage 4: send the request to the model's server, and check the status of its response."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from toolwire.providers.http.response import Response
 from toolwire.providers.http.upstream import CONNECTION_ERRORS
 
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
-"""Statuses beside 500 and above after which another model may help."""
+"""Statuses below 500 after which another model is tried."""
 _MAX_EXPLANATIONS = 5
 _EXPLAINED_STATUS = frozenset({400, 413, 422})
 """Statuses of a request that the provider understood and refused."""
@@ -66,7 +66,7 @@ async def forward_turn(
 async def _ask(
     request: GatewayRequest, upstream_request: UpstreamRequest
 ) -> tuple[Response, UpstreamRequest]:
-    """Send a request; once more without its reasoning if the server says that it cannot read it.
+    """Send a request; send it again without its reasoning if the server cannot read the reasoning.
 
     Returns the response and the request that it answers.
 
@@ -89,7 +89,8 @@ async def _ask(
 def _without_refused_reasoning(
     request: GatewayRequest, upstream_request: UpstreamRequest, failure: UpstreamFailed
 ) -> UpstreamRequest | None:
-    """The request without reasoning of another account or region, if the failure is about that."""
+    """The request without the reasoning of another account or region, if that caused the
+    failure."""
     if failure.status not in _EXPLAINED_STATUS or not refuses_reasoning(failure.message):
         return None
     if request.strict:
@@ -140,7 +141,7 @@ async def _send_embeddings(request: GatewayRequest) -> Response:
 
 
 async def _send_to_path(request: GatewayRequest, path: str) -> Response:
-    """Send a request that is no request for a message."""
+    """Send a request for something other than a message."""
     endpoint = request.target.endpoint
     path = path.replace("{model}", quote(endpoint.model, safe=""))
     data = request.upstream_request.data(lambda body: body)

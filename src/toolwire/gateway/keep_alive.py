@@ -1,7 +1,7 @@
 """Keep connections to clients alive while a model is silent.
 
 Proxies and clients close a connection on which nothing arrives for some time. One timer serves all
-streams: it sends something that means nothing on those that sent nothing since its last run.
+streams: it sends a comment or a ping on those that sent nothing since its last run.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 from typing import Protocol
 
 INTERVAL_SECONDS = 10.0
-"""A client gets something at least every second interval."""
+"""The interval of the timer; a client gets bytes at least every second interval."""
 
 
 class QuietWriter(Protocol):
@@ -20,7 +20,7 @@ class QuietWriter(Protocol):
     """True if nothing was sent since the last run of the timer."""
 
     def keep_alive(self) -> None:
-        """Send something that means nothing."""
+        """Send a comment or a ping."""
 
 
 class KeepAliveTimer:
@@ -38,7 +38,7 @@ class KeepAliveTimer:
             self._schedule(asyncio.get_running_loop())
 
     def remove(self, writer: QuietWriter) -> None:
-        """Leave a response alone."""
+        """Stop keeping a response alive."""
         self._writers.discard(writer)
 
     def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:

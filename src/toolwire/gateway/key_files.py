@@ -73,7 +73,7 @@ def read_keys(path: Path) -> list[KeyConfig]:
 
 
 def _read_rows(path: Path) -> list[tuple[str, Mapping[str, object]]]:
-    """The rows of a file, each with its place."""
+    """The rows of a file, each with its position."""
     if path.suffix in _SQLITE_SUFFIXES:
         return _read_sqlite(path)
     text = path.read_text()
@@ -233,7 +233,7 @@ def _check_row(row: Mapping[str, JSON]) -> None:
 
 @contextmanager
 def _written_by_owner(path: Path) -> Iterator[None]:
-    """Create files that only their owner can read; report what keeps one from being written."""
+    """Create files that only their owner can read; report why a file cannot be written."""
     old_mask = os.umask(0o077)
     try:
         yield
@@ -304,7 +304,7 @@ def _toml_table(row: Mapping[str, JSON]) -> str:
 
 
 def _replace_text(path: Path, text: str) -> None:
-    """Write a file at once: a gateway that reads it meets the old text or the new one.
+    """Write a file atomically: a gateway that reads it gets the old text or the new one.
 
     Only its owner can read a new file; a file that exists keeps its mode.
     """

@@ -1,7 +1,7 @@
 """Virtual keys: which clients may use which models, and how often.
 
-A key is known by its SHA-256 only. What it has used of its limits survives a change of its row. A
-key that is unknown, expired or revoked gets the same response.
+Only the SHA-256 of a key is known. The used part of its limits survives a change of its row. A key
+that is unknown, expired or revoked gets the same response.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class KeyConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     concurrency: int | None = None
     """Requests at the same time."""
     budget_per_day: float | None = None
-    """What its requests may cost on one day (UTC), by `[prices]`; needs `[usage] store`."""
+    """The maximum cost of its requests on one day (UTC), by `[prices]`; needs `[usage] store`."""
     budget_per_month: float | None = None
-    """What its requests may cost in one month (UTC)."""
+    """The maximum cost of its requests in one month (UTC)."""
     expires: str | float | None = None
     """The end of its validity: a date, a time, or seconds since 1970."""
 
@@ -97,7 +97,7 @@ class Keys(Auth):
         self.use(configs)
 
     def use(self, configs: Sequence[KeyConfig]) -> None:
-        """Accept these keys from now on. Keys that stay keep what they have used."""
+        """Accept these keys from now on. Keys that stay keep their used limits."""
         known = self._holders
         self._holders = {}
         for config in configs:
@@ -107,7 +107,7 @@ class Keys(Auth):
             self._holders[sha256] = KeyHolder(config, usage)
 
     def usage(self) -> dict[str, KeyUsage]:
-        """What each key has used, by its name."""
+        """The usage of each key, by its name."""
         return {holder.name: holder.usage for holder in self._holders.values()}
 
     @property

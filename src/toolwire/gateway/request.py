@@ -1,4 +1,4 @@
-"""One request on its way through the stages, and what all requests of a gateway share."""
+"""The context of one request, which all stages share, and the state of the whole gateway."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ class ConcurrencyLimits:
 
 
 class GatewayState(Struct):
-    """What all requests of a gateway share. A request keeps the configuration it started with."""
+    """The state that all requests of a gateway share. A request keeps the configuration it started
+    with."""
 
     models: ModelTable
     auth: Auth
@@ -132,7 +133,7 @@ class GatewayRequest:
     api: ClientApi
     """The API that the client speaks."""
     operation: Operation
-    """What the client wants."""
+    """The operation that the client requests."""
     record: RequestRecord
     state: GatewayState
     models: ModelTable
@@ -151,7 +152,7 @@ class GatewayRequest:
     target: ModelTarget
     """The model of this attempt."""
     translator: Translator
-    """Set by `translate`, as what follows."""
+    """Set by `translate`, like the following fields."""
     upstream_request: UpstreamRequest
     tool_loop: ToolLoop | None
     """The turns of a request whose model may call tools of the gateway."""

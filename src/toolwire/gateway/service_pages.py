@@ -1,4 +1,4 @@
-"""Answers beside the client APIs: health, metrics, a page for people, and paths that no API has."""
+"""Responses outside the client APIs: health, metrics, a page for browsers, and unknown paths."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HTML: RawHeaders = (
     (b"x-content-type-options", b"nosniff"),
 )
 _OLLAMA = b"Ollama is running"
-"""What clients of Ollama expect at the root, to see that a server is there."""
+"""The text that clients of Ollama expect at the root, as a sign of a running server."""
 _CLIENTS = (
     ("OpenAI chat completions, Responses", "/v1"),
     ("Anthropic, Gemini, Bedrock, Cohere, Ollama", ""),
@@ -83,7 +83,7 @@ class ServicePages:
 
 
 async def _respond_root(http: Request, send: Send) -> None:
-    """A page for browsers, and for everything else what clients of Ollama expect."""
+    """A page for browsers; for all other clients the text that clients of Ollama expect."""
     if b"text/html" not in http.headers.get(b"accept", b""):
         await answer(send, 200, _OLLAMA, _TEXT)
         return

@@ -1,4 +1,4 @@
-"""Translate large requests in threads, so that the event loop goes on.
+"""Translate large requests in threads, so that they do not block the event loop.
 
 The number of threads and their time are limited. A thread cannot be stopped: one that exceeds its
 time keeps its slot until it ends.

@@ -137,7 +137,8 @@ class ResponsesSocket:
             if loop.time() > deadline:
                 minutes = f"{self._limits.lifetime / 60:g} minutes"
                 await self._send_error(
-                    f"The connection is open for more than {minutes}. Connect again to continue.",
+                    f"The connection has been open for more than {minutes}."
+                    " Connect again to continue.",
                     code="websocket_connection_limit_reached",
                 )
                 await self._close(_NORMAL, "Connect again to continue.")

@@ -44,7 +44,7 @@ class _Worker(Struct):
 
     pid: int
     pipe: int
-    """Where its heartbeats arrive; the first one says that it serves."""
+    """Where its heartbeats arrive; the first one means that it is ready."""
     started_at: float
     last_heartbeat: float | None = None
     stack_requested_at: float | None = None

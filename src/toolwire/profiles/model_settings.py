@@ -126,7 +126,7 @@ def refused_settings(profile: Profile, settings: Mapping[str, Setting]) -> dict[
     choice = settings.get("choice")
     forced = isinstance(choice, Choice) and choice.mode not in ("auto", "none")
     if forced and "budget" in settings and profile.name in NO_BUDGET_BESIDE_FORCED_CALLS:
-        refused["budget"] = "the provider refuses to reason where a tool must be called: budget"
+        refused["budget"] = "the provider allows no reasoning if a tool call is forced: budget"
     return refused
 
 
@@ -151,5 +151,5 @@ def fit_ranges(
         value = settings.get(name)
         if isinstance(value, int | float) and not least <= value <= most:
             fitted[name] = min(max(value, least), most)
-            reasons[name] = f"the provider takes values from {least:g} to {most:g}: {name}"
+            reasons[name] = f"the provider accepts values from {least:g} to {most:g}: {name}"
     return fitted, reasons

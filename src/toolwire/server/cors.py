@@ -21,7 +21,7 @@ _EXPOSED = (
     b"retry-after, x-request-id, x-toolwire-explain, x-toolwire-losses,"
     b" x-toolwire-paired-by-order, x-toolwire-repairs, x-toolwire-restored"
 )
-_NO_ORIGIN = "is no origin; write it as https://app.example or http://localhost:3000"
+_NO_ORIGIN = "is not an origin; write it as https://app.example or http://localhost:3000"
 _MAX_HEADER = 4096
 _VARY = (b"vary", b"origin")
 _SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
@@ -38,7 +38,7 @@ def check_origin(origin: str) -> str | None:
     if parts.scheme not in ("http", "https") or not parts.netloc:
         return _NO_ORIGIN
     if origin != f"{parts.scheme}://{parts.netloc}".lower():
-        return f"is no origin; write {parts.scheme}://{parts.netloc.lower()}"
+        return f"is not an origin; write {parts.scheme}://{parts.netloc.lower()}"
     return None
 
 

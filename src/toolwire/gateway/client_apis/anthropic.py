@@ -12,8 +12,8 @@ def _token_block(token: str) -> Object:
 
 
 def _add_token(body: Object, token: str) -> None:
-    """The token stands before the last block: clients take that one for the answer, and drop
-    reasoning that a message ends with."""
+    """Put the token before the last block: clients use the last block as the answer, and drop
+    reasoning at the end of a message."""
     content = body.get("content")
     blocks = content if isinstance(content, list) else []
     body["content"] = [*blocks[:-1], _token_block(token), *blocks[-1:]]

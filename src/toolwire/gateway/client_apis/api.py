@@ -1,7 +1,7 @@
 """One client API: its paths, its streams, and where a continuation token fits.
 
-Everything here is data and small functions over JSON. What clients expect of a provider's server
-and is no part of a conversation belongs to the row of its API.
+Everything here is data and small functions over JSON. Everything that clients expect of a
+provider's server, beyond the conversation itself, belongs to the row of its API.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ class ResponseState(Struct, frozen=True, kw_only=True):
     repeats_output: bool = True
     """True if the last event of a stream has the whole output; if not, the events are folded."""
     noun: str = "Response"
-    """What the API calls a response, in messages."""
+    """The API's word for a response, for messages."""
     not_found_code: str = "previous_response_not_found"
     """The error code for an id that a request continues and that is unknown."""
     deleted: Callable[[str], Object] = lambda response_id: {}
-    """The answer to the deletion of a response."""
+    """The response body for a deleted response."""
 
 
 class ResponseIdentity(Struct, frozen=True, kw_only=True):
@@ -111,7 +111,7 @@ class ClientApi(Struct, frozen=True, kw_only=True):
     sse_query: bytes = b""
     """The query parameter that asks for server-sent events; without it a stream is a JSON array."""
     identity: ResponseIdentity | None = None
-    """What identifies a response; None if nothing does."""
+    """The identity of a response; None if the API has none."""
     call_paths: Callable[[Object], list[JsonPath]] = lambda body: []
     """Where the calls of a response, or of a chunk, are, if a call may lack its `id`."""
     call_marks: tuple[bytes, ...] = ()
@@ -129,18 +129,18 @@ class ClientApi(Struct, frozen=True, kw_only=True):
     """True if a token may end a response that calls nothing. If not, such a response streams
     without one, and tokens stand between the responses of a tool loop."""
     shift_block: Callable[[Chunk, int], Chunk] = lambda chunk, count: chunk
-    """A chunk whose block comes after a number of tokens, where blocks are numbered."""
+    """Renumbers the block of a chunk that follows some tokens, if the API numbers blocks."""
     ping: Chunk | None = None
-    """The event that keeps a stream alive, where the API has one; others get a comment."""
+    """The event that keeps a stream alive, if the API has one; otherwise a comment does."""
     type_field: str = "type"
     """The field of a chunk that has its type."""
     counted_chunk: str = ""
     """The type of the chunk that opens a block, where blocks are counted, or the response; the key
     of a chunk that closes one, where chunks have a key instead of a type."""
     edit_counted_chunk: Callable[[Chunk, Object], Chunk] = lambda chunk, body: chunk
-    """That chunk as the request body wants it."""
+    """That chunk as the request body asks for it."""
     edit_last_chunks: Callable[[list[Chunk], Object], list[Chunk]] = lambda chunks, body: chunks
-    """The last chunks of a stream as the request body wants them."""
+    """The last chunks of a stream as the request body asks for them."""
     provider_only: Callable[[Object], str | None] = lambda body: None
     """Why only the provider's own server can answer a request; None if any can."""
     token_count: Callable[[int], Object] = lambda count: {"input_tokens": count}

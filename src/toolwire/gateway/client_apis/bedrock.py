@@ -16,7 +16,7 @@ def _token_block(token: str) -> Object:
 
 
 def _add_token(body: Object, token: str) -> None:
-    """The token is the last block: programs take the first one for the answer."""
+    """Put the token into the last block: programs use the first block as the answer."""
     output = body.get("output")
     message = output.get("message") if isinstance(output, dict) else None
     if isinstance(message, dict):

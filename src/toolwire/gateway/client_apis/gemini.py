@@ -25,7 +25,7 @@ def _add_token(body: Object, token: str) -> None:
 
 
 def _add_token_chunks(last: list[Chunk], token: str, blocks: int) -> list[Chunk]:
-    """The token stands in the chunk with the finish reason."""
+    """Put the token into the chunk with the finish reason."""
     content: Object = {"role": "model", "parts": [_token_part(token)]}
     index = next((n for n, chunk in enumerate(last) if "candidates" in chunk), None)
     if index is None:

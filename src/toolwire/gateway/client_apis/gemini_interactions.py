@@ -27,8 +27,8 @@ def _signature(token: str) -> str:
 
 
 def _add_token(body: Object, token: str) -> None:
-    """The token stands before all other steps, as a thought does: clients take the last step for
-    the answer."""
+    """Put the token before all other steps, as a thought: clients use the last step as the
+    answer."""
     steps = body.get("steps")
     step: Object = {"type": "thought", "signature": _signature(token)}
     body["steps"] = [step, *(steps if isinstance(steps, list) else [])]

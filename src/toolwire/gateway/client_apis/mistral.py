@@ -15,7 +15,7 @@ def _token_block(token: str) -> Object:
 
 
 def _add_token(body: Object, token: str) -> None:
-    """The token stands before all other content, as thoughts do."""
+    """Put the token before all other content, as thoughts are."""
     match body:
         case {"choices": [{"message": dict(message)}, *_]}:
             content = message.get("content")

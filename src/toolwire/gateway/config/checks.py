@@ -1,4 +1,4 @@
-"""Check that a configuration fits together: providers, keys, fallbacks, headers and numbers."""
+"""Check that a configuration is consistent: providers, keys, fallbacks, headers and numbers."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def _model_mistakes(name: str, model: ModelConfig, models: Models) -> Iterator[M
 
 
 def check_address(url: str) -> str | None:
-    """What is wrong with an address, which may hold a password; None if nothing is."""
+    """The problem with an address, which may contain a password; None if it is valid."""
     if not url.startswith(("http://", "https://")):
         # Without a scheme, the text may start with a password.
         scheme, found, _ = url.partition("://")

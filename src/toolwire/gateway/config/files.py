@@ -35,7 +35,7 @@ class LoadedConfig(Struct, frozen=True):
 
 
 class ConfigSource(Struct, frozen=True, kw_only=True):
-    """The file or environment of a configuration, and what the command line adds."""
+    """The file or environment of a configuration, and the additions of the command line."""
 
     env: Mapping[str, str]
     demo_url: Callable[[], str]
@@ -147,7 +147,7 @@ def _missing_variables(config: Config, env: Mapping[str, str]) -> list[Mistake]:
 
 
 def _missing_for_budgets(config: Config, file: Path | None, keys: list[KeyConfig]) -> list[str]:
-    """What the budgets of keys need and the configuration lacks."""
+    """Tables that the budgets of keys need and the configuration lacks."""
     with_budget = [
         key.name
         for key in keys

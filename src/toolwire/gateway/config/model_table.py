@@ -65,7 +65,7 @@ class ModelTable:
         Args:
             config: the configuration.
             env: environment variables with keys and addresses.
-            demo_url: the address of the mock in this process, if there is one.
+            demo_url: the address of the mock in this process; None without a mock.
             read_file: reads a file of the configuration, such as `key_file`.
             check: False if the caller looks for mistakes itself.
 

@@ -105,7 +105,7 @@ class _Parser:
 
 
 def _plain_words(text: str) -> str:
-    """The message of the converter in words of TOML."""
+    """The message of the converter in the terms of TOML."""
     for before, after in _PLAIN_TYPES:
         text = text.replace(before, after)
     return text

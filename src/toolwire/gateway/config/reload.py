@@ -23,7 +23,7 @@ from toolwire.gateway.observe.metrics import GatewayMetrics
 from toolwire.gateway.tools.gateway_tools import GatewayTools
 
 CHECK_SECONDS = 1.0
-"""The time between two looks at the files."""
+"""Seconds between two checks of the files."""
 _FIXED_SETTINGS = ("host", "port", "allowed_hosts", "cors_origins", "max_body_mb", "worker_timeout")
 """Settings of the server that a restart applies."""
 _log = logging.getLogger("toolwire.gateway")
@@ -145,7 +145,7 @@ class Reloader:
 
 
 def _stamps(files: tuple[Path, ...]) -> list[tuple[int, int, int] | None]:
-    """What differs if a file was changed or replaced."""
+    """Values that differ if a file was changed or replaced."""
     stamps: list[tuple[int, int, int] | None] = []
     for file in files:
         try:

@@ -53,7 +53,7 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     idle_timeout: float = TIMEOUTS.idle
     """Seconds without a byte after which a response counts as broken."""
     concurrency: int | None = None
-    """Requests at the same time in one process; further requests wait."""
+    """The maximum number of concurrent requests in one process; further requests wait."""
     headers: tuple[str, ...] = ()
     """Request headers of the client to forward, such as `anthropic-beta`."""
     cache_breakpoints: BreakpointPolicy = "keep"
@@ -64,7 +64,7 @@ class ModelConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class ToolServerConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """`[tools.servers."SOURCE"]`: what one server of `sources` gets."""
+    """`[tools.servers."SOURCE"]`: the credentials and secrets for one server of `sources`."""
 
     key_env: str | None = None
     """The environment variable with the API key for this server."""
@@ -83,16 +83,17 @@ class ToolsConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     ledger: str = "memory:"
     """Where calls are recorded: `sqlite:///FILE`, `postgresql://…`, or in memory."""
     max_turns: int = 20
-    """Responses of the model to one request, at most."""
+    """The maximum number of model responses to one request."""
     parallel: int = 8
-    """Tool calls at the same time for one request."""
+    """The maximum number of concurrent tool calls of one request."""
     tool_timeout: float = 300.0
     """Seconds that a tool call may take."""
     idempotency_window: float = 600.0
     """Seconds in which a repeated request replays recorded tool results instead of running the
     tools again."""
     show_tool_calls: Literal["text", "none"] = "text"
-    """What clients see of these calls where their wire has no form for them."""
+    """How clients see these calls if their wire has no provider-executed calls: as text, or not at
+    all."""
     secrets: tuple[str, ...] = ()
     """Environment variables that the Python tools of `sources` may get. Servers get only those of
     their own table."""
@@ -104,7 +105,7 @@ class ServerConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """`[server]`."""
 
     host: str = "127.0.0.1"
-    """The address to listen on. Other addresses than loopback require keys."""
+    """The address to listen on. Addresses other than loopback require keys."""
     port: int = 8080
     """The port to listen on; 0 for any free one."""
     strict: bool = False
@@ -132,7 +133,7 @@ class KeysConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 class UsageConfig(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """`[usage]`: what clients use, by key, model and day."""
+    """`[usage]`: the usage of clients, by key, model and day."""
 
     store: str | None = None
     """Where usage is kept: `sqlite:///FILE` or `postgresql://…`. Processes with the same store

@@ -1,1 +1,1 @@
-"""What operators see of a gateway: the log, metrics, traces and recorded requests."""
+"""Observability of a gateway: the log, metrics, traces and recorded requests."""

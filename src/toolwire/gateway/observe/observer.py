@@ -1,4 +1,4 @@
-"""Sees every request when it begins and when it ends: counts, logs, traces and records it.
+"""Observe every request at its start and end: count, log, trace and record it.
 
 Labels of metrics come from tables and configuration; nothing that a client chooses is a label.
 Bodies are kept only if they are logged or recorded.
@@ -33,7 +33,7 @@ from toolwire.gateway.redaction import redactor
 
 MAX_RECENT = 200
 _SDK_CHECK_INTERVAL = 64
-"""Requests between two looks for an OpenTelemetry SDK: a look costs more than the rest."""
+"""Requests between two searches for an OpenTelemetry SDK: a search costs more than the rest."""
 _MAX_LOGGED_BODY = 20_000
 _VARIABLE_TEXT = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\d+")
 _TRACE_HEADERS = ((b"traceparent", "traceparent"), (b"tracestate", "tracestate"))
@@ -83,7 +83,7 @@ class Observer:
             recorder: gets each finished request with its bodies.
             metrics_folder: where processes that share a port exchange their metrics.
             process: the name of this process in that folder.
-            is_alive: tells whether another process of that folder is running.
+            is_alive: returns True if another process of that folder is running.
             tracer_provider: where spans go; by default the one of the process, if it has one.
         """
         self.metrics = GatewayMetrics()
@@ -185,7 +185,7 @@ class Observer:
             self._count_events(record, upstream)
 
     def _count_events(self, record: RequestRecord, upstream: str) -> None:
-        """Count what happens in few requests only."""
+        """Count events that occur in few requests."""
         metrics = self.metrics
         for rule in dict.fromkeys(record.changes):
             metrics.add("repairs_total", rule, upstream)

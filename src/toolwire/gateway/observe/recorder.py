@@ -1,4 +1,4 @@
-"""Records every request as a line of JSON, and each stream as it came.
+"""Record every request as a line of JSON, and each stream as received.
 
     DIR/requests-20260131T120000-4711.jsonl         request, upstream requests, responses
     DIR/streams/20260131T120000-4711-12.anthropic.txt

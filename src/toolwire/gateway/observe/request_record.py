@@ -1,4 +1,4 @@
-"""What is known of one request, for logs, metrics, traces and records."""
+"""The record of one request, for logs, metrics, traces and recordings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolwire.conversation.model import Usage
 from toolwire.wires.engine.encode_context import RequestInfo
 
 MAX_LOSSES = 20
-"""The losses, and the pairs by order, that a record lists one by one."""
+"""The maximum number of losses, and of pairs by order, that a record lists."""
 MAX_CAPTURE_BYTES = 64 * 1024 * 1024
 """The bytes that are kept of one request."""
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -60,7 +60,7 @@ class BodyCapture(Struct):
 
 
 class RequestRecord(Struct):
-    """What is known of one request. Field names without a docstring are those of the log."""
+    """The record of one request. Field names without a docstring are those of the log."""
 
     api: str
     """The wire of the client."""
@@ -74,7 +74,7 @@ class RequestRecord(Struct):
     changes: tuple[str, ...] = ()
     losses: tuple[str, ...] = ()
     paired_by_order: tuple[str, ...] = ()
-    """The results that only their position assigned to a call, with the place of the call."""
+    """The results that are paired by order alone, with the position of the call."""
     attempts: int = 0
     fallbacks: list[str] = field(default_factory=list)
     """Why other upstreams gave no response, in the order of the attempts."""
@@ -119,7 +119,7 @@ class RequestRecord(Struct):
             self.capture.add(self.capture.response, data)
 
     def info(self, body: Object) -> RequestInfo:
-        """What a response says about the request with this body, if the provider does not."""
+        """Fields of a response that describe its request, if the provider sends none."""
         return RequestInfo(
             {"model": self.model, **body},
             created=self.received_at // 1_000_000_000,

@@ -10,7 +10,7 @@ from toolwire.streaming.events import StreamError
 from toolwire.wires.engine.stream import STREAM_CUT
 
 UNREADABLE = (*CONNECTION_ERRORS, InputError, ValueError)
-"""What is raised when a response breaks off, is no response of its wire, or is too large."""
+"""The exceptions for a response that breaks off, is not valid on its wire, or is too large."""
 _STATUS_BY_CODE = {
     "overloaded_error": 529,
     "overloaded": 529,
@@ -48,12 +48,12 @@ def unreadable_response(error: Exception, provider: str) -> UpstreamFailed:
 
 
 def is_page(data: bytes) -> bool:
-    """True for HTML: proxies and login pages answer so in the place of an API."""
+    """True for HTML, which proxies and login pages send instead of an API response."""
     return data.lstrip()[:1] == b"<"
 
 
 def wrong_content(data: bytes, provider: str, *, expected: str) -> UpstreamFailed:
-    """A response of status 200 that is no JSON object, or no stream."""
+    """A response with status 200 that is not a JSON object, or not a stream."""
     if is_page(data):
         found, advice = "HTML", _CHECK_ADDRESS
     elif not data.strip():

@@ -1,6 +1,6 @@
 """Send the stream of a model to the client: translated, or byte for byte on the same wire.
 
-Another model can be tried only before the first byte, so the start of a stream is judged before
+Another model can be tried only before the first byte, so the start of a stream is checked before
 anything is sent. A stream that breaks off later ends with an error event.
 """
 
@@ -127,7 +127,7 @@ class _Consumer(Protocol):
     """Takes the pieces of a stream as soon as they arrive."""
 
     pending: Awaitable[None] | None
-    """What to await before the next piece, after `take` returned False; None at the end."""
+    """The awaitable before the next piece, after `take` returned False; None at the end."""
 
     def take(self, data: bytes) -> bool:
         """Take a piece; False if no further piece is wanted now."""
@@ -143,7 +143,7 @@ class _TranslatedPieces:
     ) -> None:
         self.pending: Awaitable[None] | None = None
         self.last: list[bytes] = []
-        """What the last piece became."""
+        """The translation of the last piece."""
         self._stream = stream
         self._feed = stream.feed
         self._send_soon = writer.send_soon
@@ -285,7 +285,7 @@ class _PassthroughStream:
         return data if self._call_ids is None else self._call_ids.add_to_lines(data)
 
     def _check_start(self, data: bytes, *, complete: bool = False) -> None:
-        """Judge the start of a stream. Raises UpstreamFailed if it is an error, or no stream."""
+        """Check the start of a stream. Raises UpstreamFailed if it is an error, or not a stream."""
         provider = self._request.record.upstream
         if self._is_whole:
             if data.lstrip()[:1] != b"{":

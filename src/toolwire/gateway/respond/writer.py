@@ -54,7 +54,7 @@ class ResponseWriter:
         await self._send({"type": "http.response.body", "body": data, "more_body": more})
 
     def send_soon(self, data: bytes) -> Awaitable[None] | None:
-        """Send a piece without a task of its own; what is left to await if the client does not keep
+        """Send a piece without a separate task; return an awaitable if the client does not keep
         up."""
         if not self.started:
             return self.send(data)
@@ -71,7 +71,7 @@ class ResponseWriter:
         return finish_await(steps, waits_for)
 
     def keep_alive(self) -> None:
-        """Send something that means nothing, unless the client does not keep up.
+        """Send a comment or a ping, unless the client does not keep up.
 
         A response that has not started stays unsent while another model could be tried.
         """
@@ -88,8 +88,7 @@ class ResponseWriter:
         steps.close()
 
     def _ping(self) -> bytes:
-        """The event of the API that means nothing, where only whole events are sent; or a
-        comment."""
+        """The ping event of the API, if only whole events are sent; otherwise a comment."""
         ping = self._request.api.ping
         if ping is None or not self.started or self._request.upstream_request.passthrough:
             return _COMMENT

@@ -1,6 +1,6 @@
 """Continue a response by its id: the items of its request and of its output, before the new input.
 
-Pure functions over JSON; a `ResponseState` says how an API names what they need.
+Pure functions over JSON; a `ResponseState` names the fields of an API.
 """
 
 from __future__ import annotations

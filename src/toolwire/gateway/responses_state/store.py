@@ -1,4 +1,4 @@
-"""Stores of responses: what each of them promises, and the one in memory."""
+"""The protocol of response stores, and the store in memory."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ResponseStore(Protocol):
         """A response; None if there is none. Raises StoreUnavailable."""
 
     async def remove(self, owner: str, response_id: str) -> None:
-        """Forget a response, if there is one. Raises StoreUnavailable."""
+        """Delete a response if it exists. Raises StoreUnavailable."""
 
 
 class MemoryStore:
@@ -78,7 +78,7 @@ class MemoryStore:
             self._remove((owner, response_id))
 
     def _trim(self) -> None:
-        """Remove what is too old, and the oldest beyond the size."""
+        """Remove expired responses, and the oldest ones beyond the size."""
         oldest_allowed = self._clock() - self._limits.age
         while self._histories:
             key, (saved_at, _) = next(iter(self._histories.items()))

@@ -1,7 +1,7 @@
 """The ids under which the gateway records its tool calls.
 
-An id is made of the client's request and of the call, so a repeated request finds the recorded
-results and runs nothing again, whichever model or replica serves it.
+An id is derived from the client's request and the call, so a repeated request gets the recorded
+results and runs no tool again, whichever model or replica serves it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class CallKeys:
         Args:
             wire: the wire of the client.
             client: the owner of the virtual key.
-            idempotency_key: the header of the client, which tells equal requests apart.
+            idempotency_key: the header of the client, which distinguishes equal requests.
             body: the request.
         """
         fields: Object = body if isinstance(body, dict) else {}

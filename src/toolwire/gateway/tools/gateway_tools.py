@@ -36,10 +36,10 @@ class GatewayTools:
         """Prepare the tools.
 
         Args:
-            open_tools: returns the tools; what it opens is closed with the stack.
+            open_tools: returns the tools; everything that it opens is closed with the stack.
             executor: makes the executor.
             config: the table `[tools]`.
-            secrets: what tools of this process may get, by name.
+            secrets: the secrets that tools of this process may get, by name.
         """
         self.config = config
         self.toolset = Toolset(())
@@ -61,7 +61,7 @@ class GatewayTools:
                 to one executor.
 
         Raises:
-            Exception: what keeps a tool server from opening; `previous` stays as it is.
+            Exception: the reason why a tool server cannot be opened; `previous` stays open.
         """
         if previous is not None and previous.config.ledger != self.config.ledger:
             previous = None

@@ -1,9 +1,9 @@
 """One request whose model may call tools of the gateway.
 
 The model is asked, calls of the gateway's tools are run, and the model is asked again, until it
-answers or calls a tool of the client. The client gets one response, streamed as it is made. What
-happened behind it travels in continuation tokens, so that the next request has it again and no
-replica stores anything. If client and gateway have a tool of one name, the client's keeps it.
+answers or calls a tool of the client. The client gets one response, streamed as it is made.
+Continuation tokens carry the turns behind it, so that the next request contains them and no replica
+stores anything. If client and gateway have a tool of one name, the client's keeps it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ToolLoop:
             replace(tool.definition(), name=name) for name, tool in self._by_name.items()
         )
         self._turns: list[Message] = []
-        """What happened behind the response, in the wire of the model."""
+        """The turns behind the response, on the wire of the model."""
         self._usage: Usage | None = None
         self._finish: events.Finish | None = None
         self._base_slot = self._next_slot = 0
@@ -89,7 +89,7 @@ class ToolLoop:
             server_tools=self._server_tools(),
         )
         self.started = False
-        """True if the client got something, so that no other upstream can be tried."""
+        """True if the client got some bytes, so that no other upstream can be tried."""
 
     def _server_tools(self) -> ServerToolPolicy:
         wants_json = isinstance(self._conversation.settings.get("format"), Format)

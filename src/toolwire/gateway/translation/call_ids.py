@@ -1,7 +1,7 @@
 """Ids for calls of a model that sends none: minted for the client, removed on the way back.
 
 Clients answer parallel calls in the order in which their tools finish. Without ids, only the order
-of the calls says which result belongs to which, and it is lost.
+connects results to calls, and clients do not keep it.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What a gateway changes in a stream for its client, beside translating it: the model name, calls
-of custom tools, and the chunk that opens the response."""
+"""The edits of a stream for its client, in addition to translation: the model name, calls of custom
+tools, and the chunk that opens the response."""
 
 from __future__ import annotations
 

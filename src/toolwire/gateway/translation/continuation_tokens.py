@@ -1,4 +1,5 @@
-"""Continuation tokens: what a model wants back and the client's wire cannot carry, as text.
+"""Continuation tokens: content that a model requires back and the client's wire cannot carry, as
+text.
 
 A token holds the messages of a turn in the model's own wire: reasoning with its signature, calls
 that the gateway ran, with their results. It travels in a field that clients return unread, so no

@@ -1,7 +1,7 @@
 """Several responses of a model, and tool calls of the gateway between them, as one response.
 
-What happened behind the response goes along in continuation tokens: one at the end or, where
-clients take the end for the answer, one between the responses as soon as tools have run.
+Continuation tokens carry the turns behind the response: one at the end or, where clients take the
+end for the answer, one between the responses as soon as tools have run.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ class MergedStream:
         Args:
             translator: the translation to the client's API.
             request: the first request to the model.
-            turns: what happened behind the response, in the model's wire. The caller adds to it.
+            turns: the turns behind the response, on the model's wire. The caller adds to it.
             stream: True if the client gets a stream; otherwise it gets the assembled body.
             array: encodes the stream as a JSON array, if the client wants one.
-            server_tools: what calls of the gateway become on wires without a form for them.
+            server_tools: how calls of the gateway are written on wires without provider-executed
+                calls.
         """
         self._translator = translator
         self._request = request
@@ -98,7 +99,7 @@ class MergedStream:
 
     @property
     def losses(self) -> list[Loss]:
-        """What the client's wire cannot hold and no continuation token carries."""
+        """Content that the client's wire cannot express and no continuation token carries."""
         losses = real_losses(self._stream.losses)
         return list(losses_without_token(losses)) if self._has_token else losses
 

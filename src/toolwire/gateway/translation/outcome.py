@@ -121,12 +121,12 @@ def find_fault(data: bytes, wire: str, *, complete: bool) -> StreamError | None:
 
 
 class StreamEnd(Struct, frozen=True):
-    """How a stream ended, as far as its first and last events tell."""
+    """How a stream ended, according to its first and last events."""
 
     usage: Usage | None = None
     finish_reason: str | None = None
     cut: bool = False
-    """True if the last event is neither the end of an answer nor an error."""
+    """True if the last event is neither the end of a response nor an error."""
 
 
 class StreamTail:
@@ -165,7 +165,7 @@ class StreamTail:
         self._size = len(self._pieces[0])
 
     def content(self) -> bytes:
-        """What is kept: all of a stream that is not longer than the tail."""
+        """The kept bytes: the whole stream if it is not longer than the tail."""
         return b"".join(self._pieces)
 
     def read_end(self) -> StreamEnd:

@@ -128,7 +128,7 @@ class ResponseStream:
         return [*self._stream.emit(list(conversation_events(response))), *self._stream.close()]
 
     def end(self) -> list[bytes]:
-        """Translate what is left when the model has ended its stream."""
+        """Translate the rest after the model has ended its stream."""
         self._edits.cut_message = self._cut_message
         return self._stream.end()
 
@@ -143,7 +143,7 @@ class ResponseStream:
 
     @property
     def losses(self) -> list[Loss]:
-        """What the client's wire cannot hold and no continuation token carries."""
+        """Content that the client's wire cannot express and no continuation token carries."""
         losses = real_losses(self._stream.losses)
         return list(losses_without_token(losses)) if self._edits.has_token else losses
 
@@ -211,7 +211,7 @@ class ResponseEdits(ClientEdits):
         return api.add_token_chunks(chunks, token, self.blocks)
 
     def _turn(self) -> Message | None:
-        """What the model said, in its own wire."""
+        """The turn of the model, on its own wire."""
         if self.whole_turn is not None:
             return self.whole_turn
         wire = self._translator.wire

@@ -1,8 +1,8 @@
-"""Put the turns of continuation tokens back in place of what the client saw of them.
+"""Put the turns of continuation tokens back in place of the client's version of them.
 
-A token is used only if the client's messages still say what they said; otherwise the messages stay
-as the client sent them. A token that covers what precedes it stands between two responses of a
-model; any other covers the rest of its message.
+A token is used only if the client's messages are unchanged; otherwise the messages stay as the
+client sent them. A token that covers what precedes it stands between two responses of a model; any
+other covers the rest of its message.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _decode_newest_first(
 
 
 def _match_tokens(pieces: Sequence[_Piece]) -> dict[int, tuple[int, tuple[Message, ...]]]:
-    """The pieces that say what their token says: first index to end index and turn."""
+    """The pieces that still match their token: first index to end index and turn."""
     restorable: dict[int, tuple[int, tuple[Message, ...]]] = {}
     for n, piece in enumerate(pieces):
         if piece.token is None:

@@ -1,8 +1,8 @@
-"""Settings that a provider takes only in an older version of its API, or that a model refuses.
+"""Settings that a provider accepts only in an older version of its API, or that a model refuses.
 
 The types of a wire are those of the current version, so the wire does not write sampling settings
 that only an older one has. The requests of a gateway name that version
-(`Provider.sampling_fields`). What a model refuses is left out and reported.
+(`Provider.sampling_fields`). Settings that a model refuses are left out and reported.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from toolwire.profiles.model_settings import (
 from toolwire.profiles.table import Profile
 
 _EFFORT, _EFFORT_OF_OTHERS = "reasoning_effort", ("reasoning", "effort")
-"""Where chat requests say how much to reason: to OpenAI, and to others."""
+"""The fields of chat requests for the reasoning effort: of OpenAI, and of others."""
 
 
 def sampling_settings(
@@ -42,7 +42,7 @@ def sampling_settings(
 def fit_settings(
     conversation: Conversation, profile: Profile
 ) -> tuple[Conversation, tuple[Loss, ...]]:
-    """Return the conversation with settings that its model takes, and what that changes."""
+    """Return the conversation with settings that its model accepts, and the losses."""
     settings, paths = conversation.settings, conversation.source.setting_paths
     reasons = refused_settings(profile, settings)
     defaults = {name for name in reasons if settings[name] == DEFAULTS.get(name)}
@@ -52,7 +52,7 @@ def fit_settings(
     most, least = settings.get("max_tokens"), LEAST_TOKENS.get(profile.name, 0)
     if isinstance(most, int) and 0 < most < least:
         fitted["max_tokens"] = least
-        changed["max_tokens"] = f"the provider takes {least} tokens at least: max_tokens"
+        changed["max_tokens"] = f"the provider requires at least {least} tokens: max_tokens"
     if not reasons and not changed:
         return conversation, ()
     reasons |= changed

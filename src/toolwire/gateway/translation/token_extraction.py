@@ -110,8 +110,8 @@ def _split_text(part: Reasoning) -> tuple[str | None, tuple[Part, ...]]:
 
 
 def _without_signature(part: Part) -> tuple[Part, ...]:
-    """What is left of a part without its token: some clients move a signature from an empty part to
-    the one before it."""
+    """The rest of a part without its token. Some clients move a signature from an empty part to the
+    one before it."""
     if isinstance(part, Text | Reasoning) and (not part.text or part.signature is None):
         return ()
     raw = part.raw

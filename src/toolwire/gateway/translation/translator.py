@@ -2,8 +2,8 @@
 
 On the same wire bytes pass untouched, unless the provider would refuse the history. Otherwise the
 history is translated and repaired for the model, and the response comes back under the client's ids
-and names. What the client's wire cannot hold goes along in a continuation token. The same request
-gives the same bytes in every process. Knows wires only through their tables.
+and names. A continuation token carries content that the client's wire cannot express. The same
+request gives the same bytes in every process. Knows wires only through their tables.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _REASONING_FIELDS: dict[str, Object] = {
 """Request fields that make a model return its reasoning in a form that can be sent back, by what
 the profile wants back."""
 _REASONS_BY_DEFAULT = re.compile(r"(?:.*/)?(?:o\d|codex|gpt-[5-9](?!.*chat))")
-"""Names of models that reason without being asked to. Others refuse those fields."""
+"""Names of models that reason by default. Other models refuse these fields."""
 
 
 class ClientRequest(Struct, frozen=True, eq=False):
@@ -132,7 +132,7 @@ class Translator:
         self._limits = limited_settings(profile)
         pattern = profile.reasoning_models
         self._reasoning_model = bool(pattern) and re.search(pattern, model) is not None
-        """True if the model must get back what it reasoned."""
+        """True if the model requires its reasoning back."""
         takes_text_only = profile.text_result_models
         self._model_decides = self._reasoning_model or (
             bool(takes_text_only) and re.search(takes_text_only, model) is not None
@@ -181,7 +181,7 @@ class Translator:
         return replace(remove_minted_ids(raw, self.wire), losses=losses)
 
     def decode_request(self, stripped: StrippedRequest) -> Conversation:
-        """What a request says. Raises DecodeError."""
+        """Read a request as a conversation. Raises DecodeError."""
         conversation = decode_in_full(stripped.raw, self.api.wire)
         if not isinstance(conversation.source.body, dict):
             raise DecodeError(NOT_AN_OBJECT, wire=self.api.wire)
@@ -379,8 +379,8 @@ class Translator:
         return needs_token(turn, self._client_capabilities, unsigned_reasoning=wants_reasoning)
 
     def token(self, turn: Sequence[Message], request: UpstreamRequest) -> str:
-        """The continuation token of a turn that was streamed. What the client assembles equals what
-        it would have got as a whole."""
+        """The continuation token of a turn that was streamed. The client assembles the same
+        response as it would get as a whole."""
         response = Conversation(tuple(turn), (), {}, self.wire, "response")
         client_response = self.response_for_client(response, request)
         info = request.response_info()

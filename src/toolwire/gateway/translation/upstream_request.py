@@ -17,7 +17,7 @@ from toolwire.errors import pointer
 from toolwire.wires.engine.encode_context import RequestInfo
 
 _CARRIED_BY_TOKEN = frozenset({SIGNATURE_LOST, REASONING_LOST})
-"""Losses that a continuation token makes good."""
+"""Losses that a continuation token compensates."""
 _STREAM_FIELDS = ("stream", "stream_options")
 
 
@@ -47,8 +47,8 @@ class UpstreamRequest(Struct, frozen=True, eq=False, kw_only=True):
     custom_tools: frozenset[str] = frozenset()
     """The client's tools that take a free text instead of JSON arguments."""
     describe: Callable[[Object], RequestInfo] | None = None
-    """Returns, for the body of the client, what the response says about the request if the provider
-    does not."""
+    """Returns, for the body of the client, the fields of the response that describe the request, if
+    the provider sends none."""
 
     def describe_pairs_by_order(self) -> tuple[str, ...]:
         """The place of each result that only its position assigns to a call, and of the call."""
@@ -61,8 +61,8 @@ class UpstreamRequest(Struct, frozen=True, eq=False, kw_only=True):
         )
 
     def response_info(self) -> RequestInfo:
-        """What the response says about the request. Without `describe` it is the same for the same
-        request."""
+        """The fields of the response that describe the request. Without `describe`, they are the
+        same for the same request."""
         if self.describe is not None:
             return self.describe(self.client_body)
         return RequestInfo(self.client_body, id=self.digest())
@@ -76,7 +76,7 @@ class UpstreamRequest(Struct, frozen=True, eq=False, kw_only=True):
 
         Args:
             complete: adds what the provider wants in a body for a stream, or for none. A body of
-                the client's own wire already says what the client wants.
+                the client's own wire is already complete.
         """
         if self.raw is not None:
             return self.raw
@@ -115,5 +115,5 @@ def restore_custom_call(part: Part, request: UpstreamRequest) -> Part:
 
 
 def losses_without_token(losses: Sequence[Loss]) -> tuple[Loss, ...]:
-    """The losses that a continuation token does not make good."""
+    """The losses that no continuation token compensates."""
     return tuple(loss for loss in losses if loss.reason not in _CARRIED_BY_TOKEN)

@@ -1,1 +1,1 @@
-"""What clients use: limits of keys, prices, and a store that processes share."""
+"""Usage of clients: limits of keys, prices, and a store that processes share."""

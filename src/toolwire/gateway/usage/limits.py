@@ -1,7 +1,7 @@
-"""The limits of a key, and what it has used of them.
+"""The limits of a key, and how much of them it has used.
 
 Rates are token buckets: a minute without requests allows a burst of as many as the limit. Processes
-that share a store subtract what the others have used since the last exchange.
+that share a store subtract the usage of the others since the last exchange.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CONCURRENCY_WAIT = 1.0
 
 
 class KeyLimits(Struct, frozen=True, kw_only=True):
-    """What a key may use; None for any amount."""
+    """The limits of a key; None for no limit."""
 
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
@@ -33,7 +33,7 @@ class LimitReached(Struct, frozen=True):
 
 
 class ProcessCount(Struct, frozen=True):
-    """What one process has counted for a key since it started."""
+    """The counts of one process for a key since it started."""
 
     requests: int = 0
     tokens: int = 0
@@ -41,19 +41,19 @@ class ProcessCount(Struct, frozen=True):
 
 
 class SharedUsage(Struct, frozen=True, kw_only=True):
-    """What the store knows of a key."""
+    """The stored usage of a key."""
 
     others: Mapping[str, ProcessCount]
-    """What the other processes that run have counted, by process."""
+    """The counts of the other running processes, by process."""
     day: str = ""
     cost_of_day: float = 0.0
-    """What all processes have stored for this day."""
+    """The totals of all processes for this day."""
     month: str = ""
     cost_of_month: float = 0.0
 
 
 class RateBucket:
-    """What is left of a rate. It fills up over one minute."""
+    """A token bucket, which refills over one minute."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -68,7 +68,7 @@ class RateBucket:
         self._used += amount
 
     def seconds_until(self, amount: float, limit: float) -> float:
-        """The time until so much is left."""
+        """Seconds until this amount is available."""
         self._fill(limit)
         missing = self._used + amount - max(limit, 1.0)
         return max(0.0, missing * 60.0 / limit)
@@ -81,7 +81,7 @@ class RateBucket:
 
 
 class KeyUsage:
-    """What a key has used of its limits in this process. Shared by all rows that the key had."""
+    """The usage of a key in this process. Shared by all rows that the key had."""
 
     def __init__(self, clock: Callable[[], float], wall_clock: Callable[[], float]) -> None:
         """Prepare the counts.
@@ -101,7 +101,7 @@ class KeyUsage:
 
     @property
     def count(self) -> ProcessCount:
-        """What this process has counted."""
+        """The counts of this process."""
         return self._count
 
     def acquire(self, limits: KeyLimits) -> LimitReached | None:
@@ -124,10 +124,10 @@ class KeyUsage:
         self.unstored_cost += cost
 
     def share(self, shared: SharedUsage, stored_cost: float) -> None:
-        """Subtract what other processes have used since the last exchange.
+        """Subtract the usage of other processes since the last exchange.
 
         Args:
-            shared: what the store knows.
+            shared: the stored usage.
             stored_cost: the part of `unstored_cost` that it contains.
         """
         if self._shared is not None:

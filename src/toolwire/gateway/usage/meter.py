@@ -1,4 +1,4 @@
-"""Counts what each request used, and keeps the store up to date in the background."""
+"""Count the usage of each request, and keep the store up to date in the background."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class UsageMeter:
         self._failing = False
 
     def add(self, record: RequestRecord, key: KeyUsage | None, prices: Mapping[str, Price]) -> None:
-        """Count a finished request, and what it used of the limits of its key."""
+        """Count a finished request, also against the limits of its key."""
         if key is None and self._store is None:
             return
         usage = record.usage or _NO_USAGE
@@ -94,7 +94,7 @@ class UsageMeter:
         self._task = asyncio.get_running_loop().create_task(self._sync_regularly())
 
     async def close(self) -> None:
-        """Store what is left and close the store."""
+        """Store the remaining counts and close the store."""
         if self._store is None or self._task is None:
             return
         # Not cancelled: a thread writes to its end, and its usage would be stored a second time.

@@ -1,4 +1,4 @@
-"""What tokens cost, by the prices of the configuration."""
+"""The cost of tokens, by the prices of the configuration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Price(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Input tokens written to a cache; by default the price of input."""
 
     def cost(self, usage: Usage) -> float:
-        """What a request cost."""
+        """The cost of a request."""
         cached, written = usage.cached or 0, usage.cache_write or 0
         plain = max(0, (usage.input or 0) - cached - written)
         cached_price = self.input if self.cached_input is None else self.cached_input

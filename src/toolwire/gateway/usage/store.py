@@ -1,7 +1,7 @@
-"""A database of what clients use: SQLite or PostgreSQL, shared by processes and machines.
+"""A database of usage: SQLite or PostgreSQL, shared by processes and machines.
 
-Totals are kept by day, key, model and upstream. What each process has counted is kept by key, so
-that the others can see what it has used of a limit.
+Totals are kept by day, key, model and upstream. The counts of each process are kept by key, so that
+other processes can apply the limits.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from toolwire.gateway.database import Database
 from toolwire.gateway.usage.limits import ProcessCount, SharedUsage
 
 LIVE_SECONDS = 15.0
-"""A process that has not written for so long is gone, and with it its requests in progress."""
+"""Seconds without a write after which a process, and its requests in progress, count as gone."""
 KEPT_SECONDS = 3600.0
 """How long the counts of such a process are kept."""
 _SCHEMA = (
@@ -50,7 +50,7 @@ _TOTALS = (
     " from toolwire_usage where day >= ? group by {columns} order by {columns}"
 )
 GROUPS = {"day": "day", "key": "key_name", "model": "model", "upstream": "upstream"}
-"""What totals can be grouped by, and the column of each."""
+"""The ways to group totals, and the column of each."""
 
 
 UsageKey: TypeAlias = tuple[str, str, str, str]
@@ -58,7 +58,7 @@ UsageKey: TypeAlias = tuple[str, str, str, str]
 
 
 class UsageRow(Struct):
-    """What was used of one model with one key on one day."""
+    """The usage of one model with one key on one day."""
 
     requests: int = 0
     errors: int = 0

@@ -69,7 +69,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     if _leading_batch(facts) is None and not _starts_with_assistant(facts):
         return None
     start = facts.first_index
-    note = user_note("the beginning of this conversation is not here")
+    note = user_note("the beginning of this conversation is missing")
     messages = (*facts.messages[:start], note, *facts.messages[start:])
     change = (facts.messages[start].path, "inserted a user message at the start")
     return FixedConversation(merge_same_roles(facts, messages), (change,))

@@ -118,7 +118,10 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
         return FixedBody(body, tuple(changes))
     orphans = list(_orphans_with_item_id(facts))
     changes = [
-        (result.path, f"rewrote the result for {result.call_id} as text: its call is not here")
+        (
+            result.path,
+            f"rewrote the result for {result.call_id} as text: its call is not in this history",
+        )
         for result in orphans
     ]
     return FixedConversation(results_as_text(facts, orphans), tuple(changes)) if changes else None

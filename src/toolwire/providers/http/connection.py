@@ -205,7 +205,7 @@ class Connection(asyncio.Protocol):
             self._fail(ProtocolError("the response is not HTTP"))
             return
         if self._overhead > MAX_HEAD:
-            self._fail(ProtocolError("the head of the response has no end"))
+            self._fail(ProtocolError("the response headers have no end"))
             return
         if self._linger is None:
             response.wake()
@@ -301,7 +301,7 @@ class Connection(asyncio.Protocol):
         if response is None:
             return
         if not response.started:
-            raise ProtocolError("a body before the head")
+            raise ProtocolError("the response body arrived before its headers")
         waiting = response.add(data)
         if waiting > BUFFER_LIMIT and not self._read_paused and self._transport is not None:
             self._read_paused = True

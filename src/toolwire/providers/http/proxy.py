@@ -104,7 +104,7 @@ class TunnelHandshake(asyncio.Protocol):
         self._head += data
         if b"\r\n\r\n" not in self._head:
             if len(self._head) > _LONGEST_HEAD:
-                self._fail("the answer of the proxy has no end")
+                self._fail("the response of the proxy has no end")
             return
         head, _, rest = self._head.partition(b"\r\n\r\n")
         status = head.split(b"\r\n", 1)[0].split(b" ")
