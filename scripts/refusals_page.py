@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from page_markdown import GENERATED, cell, table
 
-from toolwire.lint.provider_errors import ERROR_CLASSES, UNRELATED_ERRORS
+from toolwire.lint.provider_errors import ERROR_CLASSES, ERROR_KINDS, ErrorKind
 
 
 def refusals_page() -> str:
@@ -17,9 +17,21 @@ def refusals_page() -> str:
             meaning = f"{pattern.meaning[:1].upper()}{pattern.meaning[1:]}"
             texts = "\n\n".join(f"### {heading(text)}" for text in pattern.examples)
             parts.append(f"{texts}\n\n{meaning}. Rules: {links}.")
-    kinds = ((f"`{error.kind}`", cell(error.meaning)) for error in UNRELATED_ERRORS)
+    tools = [error for error in ERROR_KINDS if error.about_tools]
+    others = [error for error in ERROR_KINDS if not error.about_tools]
+    parts += ["## Errors about tools that no rule explains", tools_table(tools)]
+    kinds = ((f"`{error.kind}`", cell(error.meaning)) for error in others)
     parts += ["## Errors that are not about tool calls", table(("kind", "what it is"), kinds)]
     return "\n\n".join(parts).rstrip() + "\n"
+
+
+def tools_table(kinds: list[ErrorKind]) -> str:
+    """What each kind of error means, what to do, and the command to paste."""
+    rows = (
+        (f"`{error.kind}`", cell(error.meaning), cell(error.advice), f"`{error.command}`")
+        for error in kinds
+    )
+    return table(("kind", "what it is", "what to do", "command"), rows)
 
 
 def heading(text: str) -> str:
@@ -56,8 +68,9 @@ TW021 missing-result at /messages/1/content/0
 ```
 
 In Python, `explain(error_text, body=None, wire=None)` returns a list of `Explanation`, the most likely first. `likely` is False for
-additional findings of `check`, and `command` is the command to paste. For an error that is not about tool calls, the list has one
-explanation, with the code `TW000` and the kind of the error as its name.
+additional findings of `check`, and `command` is the command to paste. For an error that no rule explains, the list has one
+explanation, with the code `TW000` and the kind of the error as its name: [about tools](#errors-about-tools-that-no-rule-explains), such
+as a model that cannot call them, with what to do; or [about something else](#errors-that-are-not-about-tool-calls), with `likely` False.
 
 Gateways and agents repeat the errors of providers, with other ids, indexes and wrapping, so this page is sorted by what is wrong, not
 by provider. `tests/lint/error_texts.jsonl` has several hundred errors from public issues; `explain` is tested with all of them."""

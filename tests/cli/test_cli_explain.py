@@ -151,6 +151,18 @@ def test_an_error_that_is_not_about_tool_calls_exits_with_one() -> None:
     assert (result.exit_code, row["code"], row["name"]) == (1, "TW000", "rate-limit")
 
 
+def test_an_error_about_tools_that_no_rule_explains_is_explained(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text(BAD)
+    result = explain("this model does not support tools", str(file))
+    first, *findings = json.loads(result.stdout)
+    assert (result.exit_code, first["name"]) == (0, "tools-unsupported")
+    assert findings
+    program, *arguments = shlex.split(first["command"])
+    assert program == "toolwire"
+    assert CliRunner().invoke(commands, arguments).exit_code == 0
+
+
 def test_what_makes_no_sense_is_misuse() -> None:
     both = explain("-", "--body", "-", stdin=BAD)
     assert (both.exit_code, both.stderr) == (

@@ -25,7 +25,7 @@ import pytest
 
 from toolwire.lint import all_rules
 from toolwire.lint.explain import UNRELATED_CODE, explain
-from toolwire.lint.provider_errors import OTHER_ERROR, UNRELATED_ERRORS
+from toolwire.lint.provider_errors import ERROR_KINDS, OTHER_ERROR
 
 MIN_RATE = 0.95
 """The share of the held-out texts whose first explanation has to be right."""
@@ -66,7 +66,7 @@ def test_there_are_enough_texts_of_both_parts() -> None:
 def test_every_rule_and_kind_of_a_text_exists() -> None:
     names = {rule.name for rule in all_rules()}
     assert {name for one in TEXTS for name in one.rules} <= names
-    kinds = {error.kind for error in (*UNRELATED_ERRORS, OTHER_ERROR)}
+    kinds = {error.kind for error in (*ERROR_KINDS, OTHER_ERROR)}
     assert {one.kind for one in TEXTS} - {""} <= kinds
 
 

@@ -16,6 +16,7 @@ from toolwire.lint.examples.chat import USER, assistant, tool_call
 from toolwire.lint.examples.chat import tool_message as answer
 from toolwire.lint.explain import Explanation, explain
 from toolwire.lint.provider_errors import (
+    ERROR_KINDS,
     ERROR_PATTERNS,
     PROVIDER_PATTERNS,
     match_error,
@@ -803,6 +804,46 @@ def test_an_error_that_is_not_about_tool_calls_is_said_to_be_none() -> None:
     (only,) = explain("Rate limit reached for requests")
     assert (only.code, only.name, only.likely, only.command) == ("TW000", "rate-limit", False, "")
     assert only.message.startswith("This error is not about tool calls: ")
+
+
+TOOL_ERRORS = {
+    "registry.ollama.ai/library/phi does not support tools (status code: 400)": "tools-unsupported",
+    '"auto" tool choice requires --enable-auto-tool-choice to be set': "tools-unsupported",
+    "No endpoints found that support tool use": "tools-unsupported",
+    '{"jsonrpc": "2.0", "error": {"code": -32001, "message": "Session not found"}}': "mcp-session",
+    "Tool result is too large: 90,000 characters": "tool-output",
+    "Thinking mode does not support this tool_choice": "tool-setting",
+    "The user rejected the tool use": "tool-run",
+}
+
+
+@pytest.mark.parametrize(("text", "kind"), TOOL_ERRORS.items())
+def test_an_error_about_tools_that_no_rule_explains_says_what_to_do(text: str, kind: str) -> None:
+    (only,) = explain(text)
+    assert (only.code, only.name, only.likely) == ("TW000", kind, True)
+    assert "What to do: " in only.message
+    assert only.command.startswith("toolwire ")
+
+
+def test_there_is_an_example_of_every_kind_of_error_about_tools() -> None:
+    kinds = {error.kind for error in ERROR_KINDS if error.about_tools}
+    assert kinds == set(TOOL_ERRORS.values())
+    assert all(error.command for error in ERROR_KINDS if error.about_tools)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Anthropic doesn't support tool calling without `tools=` param",
+        "for 'role:user': property 'tool_calls' is unsupported",
+        "'messages[6].role' does not support 'function' with this model",
+        "Empty tool_calls is not supported in message",
+        "User message does not support ToolUse",
+        "Hosted tools are not supported with the ChatCompletions API",
+    ],
+)
+def test_what_a_model_does_not_support_about_calls_is_no_lack_of_tools(text: str) -> None:
+    assert explain(text)[0].code != "TW000"
 
 
 @pytest.mark.parametrize("text", ["the model is overloaded", "the moon is full"])

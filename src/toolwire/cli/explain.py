@@ -68,7 +68,8 @@ def command(
         click.echo(dump([_row(explanation, file) for explanation in explanations]))
     else:
         click.echo("\n\n".join(_format_all(explanations, file)) or NO_EXPLANATION)
-    ctx.exit(0 if any(one.code != UNRELATED_CODE for one in explanations) else 1)
+    explained = any(one.likely or one.code != UNRELATED_CODE for one in explanations)
+    ctx.exit(0 if explained else 1)
 
 
 def _separate_body(words: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:

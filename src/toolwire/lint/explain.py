@@ -22,10 +22,10 @@ from toolwire.errors import UsageError, pointer
 from toolwire.lint import all_rules, find_all
 from toolwire.lint.facts import Facts
 from toolwire.lint.provider_errors import (
+    ErrorKind,
     ErrorMatch,
     ErrorPattern,
     References,
-    UnrelatedError,
     match_error,
     match_providers,
     read_references,
@@ -38,8 +38,8 @@ class Explanation(Struct, frozen=True):
     """One possible cause of an error: the rule, the path if it is known, and a message that says
     what is wrong and what to do.
 
-    An error that is not about tool calls has one explanation with the code `TW000`, and its kind as
-    the name.
+    An error that no rule explains has one explanation with the code `TW000`, and its kind as the
+    name. It is likely if the error is about tools, and not if it is about something else.
     """
 
     code: str
@@ -63,7 +63,7 @@ class Explanation(Struct, frozen=True):
 
 
 UNRELATED_CODE = "TW000"
-"""The code of an error that is not about tool calls."""
+"""The code of an error that is not about the calls and results of a history."""
 _ADVICE: dict[Fix | None, str] = {
     "safe": "`repair` fixes this and reports each change",
     "unsafe": "`repair` fixes this if unsafe fixes are allowed, which may guess",
@@ -105,21 +105,26 @@ def explain(
     """
     text = str(error_text)
     match, references = match_error(text), read_references(text)
-    unrelated = [_explain_unrelated(match.unrelated, references)] if match.unrelated else []
+    kinds = [_explain_kind(match.kind, references)] if match.kind else []
     if body is not None:
-        return unrelated + _explain_by_body(match, references, body=body, wire=wire)
+        return kinds + _explain_by_body(match, references, body=body, wire=wire)
     advice = "`check` finds the position in the body"
-    return unrelated + _explain_by_patterns(match.patterns, references, advice)
+    return kinds + _explain_by_patterns(match.patterns, references, advice)
 
 
-def _explain_unrelated(error: UnrelatedError, references: References) -> Explanation:
+def _explain_kind(error: ErrorKind, references: References) -> Explanation:
     message = f"This error is not about tool calls: {error.meaning}."
+    if error.about_tools:
+        message = (
+            "This error is about tools, but not about the calls and results of the history:"
+            f" {error.meaning}. What to do: {error.advice}."
+        )
     return Explanation(
         UNRELATED_CODE,
         error.kind,
         pointer=None,
         message=message,
-        likely=False,
+        likely=error.about_tools,
         command=error.command.replace("TOKENS", str(references.max_tokens or _DEFAULT_TOKENS)),
     )
 
@@ -214,7 +219,7 @@ def _merge(findings: list[Finding], others: list[Finding]) -> list[Finding]:
 
 def _describe_other(match: ErrorMatch, found: bool) -> str:
     """How a finding of a rule that the error does not point to is related to the error."""
-    if match.unrelated or found:
+    if match.kind or found:
         return "The error of the provider is about something else, but this is wrong too."
     if match.patterns:
         return "The words of the provider fit other rules better, but this is wrong in the body."

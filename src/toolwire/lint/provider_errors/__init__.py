@@ -7,6 +7,9 @@ says what is wrong in whatever words. An error also shows what its provider chec
 profile says, so a row lists the profile fields that it implies. This package reads texts only, not
 bodies.
 
+A table of kinds knows errors that no history causes: about tools (`tool_kinds.py`), or about other
+things (`unrelated_kinds.py`).
+
 To teach a new text, add its words to a row of `concepts.py`; or, if it does not say in words what
 is wrong, add a phrase to the table of its class.
 """
@@ -37,6 +40,14 @@ from toolwire.lint.provider_errors.definitions import (
     REFUSED_FIELD_READINGS,
 )
 from toolwire.lint.provider_errors.ids import ID_PHRASES, ID_READINGS, MISSING_ID_READINGS
+from toolwire.lint.provider_errors.kind import ErrorKind
+from toolwire.lint.provider_errors.kinds import (
+    ERROR_KINDS,
+    OTHER_ERROR,
+    match_certain,
+    match_first,
+    match_kind,
+)
 from toolwire.lint.provider_errors.order import ORDER_PHRASES, ORDER_READINGS
 from toolwire.lint.provider_errors.pairs import PAIR_PHRASES, PAIR_READINGS
 from toolwire.lint.provider_errors.paths import PATH_PHRASES
@@ -55,24 +66,17 @@ from toolwire.lint.provider_errors.text import (
     searchable_forms,
     split_compounds,
 )
-from toolwire.lint.provider_errors.unrelated import (
-    OTHER_ERROR,
-    UNRELATED_ERRORS,
-    UnrelatedError,
-    match_certain,
-    match_unrelated,
-)
 
 __all__ = (
     "ERROR_CLASSES",
+    "ERROR_KINDS",
     "ERROR_PATTERNS",
     "OTHER_ERROR",
     "PROVIDER_PATTERNS",
-    "UNRELATED_ERRORS",
+    "ErrorKind",
     "ErrorMatch",
     "ErrorPattern",
     "References",
-    "UnrelatedError",
     "match_error",
     "match_providers",
     "read_references",
@@ -137,32 +141,43 @@ _MAX_GUESSES = 3
 
 
 class ErrorMatch(Struct, frozen=True):
-    """What a text is about: patterns of errors about tool calls, or a kind of other error."""
+    """What a text is about: patterns of errors about a history, or a kind of other error."""
 
     patterns: tuple[ErrorPattern, ...] = ()
-    unrelated: UnrelatedError | None = None
+    kind: ErrorKind | None = None
 
 
 def match_error(text: str) -> ErrorMatch:
-    """The rows that a text matches, in order; else its kind, if it is not about tool calls.
+    """The rows that a text matches, in order; else its kind, if it is not about a history.
 
     The message of the provider comes first: people describe what they did around it.
     """
     message = provider_message(text)
-    if message:
-        forms, concepts = _read(message)
-        tables = (PHRASES, READINGS, *(() if match_certain(forms) else (WEAK_READINGS,)))
-        patterns = _match(forms, concepts, *tables)
-        if patterns:
-            return ErrorMatch(patterns)
+    return (message and _match_message(message)) or _match_text(text)
+
+
+def _match_message(message: str) -> ErrorMatch | None:
+    forms, concepts = _read(message)
+    kind = match_first(forms)
+    if kind is not None:
+        return ErrorMatch(kind=kind)
+    tables = (PHRASES, READINGS, *(() if match_certain(forms) else (WEAK_READINGS,)))
+    patterns = _match(forms, concepts, *tables)
+    return ErrorMatch(patterns) if patterns else None
+
+
+def _match_text(text: str) -> ErrorMatch:
     forms, concepts = _read(text)
+    kind = match_first(forms)
+    if kind is not None:
+        return ErrorMatch(kind=kind)
     patterns = _match(forms, concepts, PHRASES, READINGS)
     if not patterns and match_certain(forms) is None:
         patterns = _match(forms, concepts, WEAK_READINGS, SUBJECT_READINGS)
-    unrelated = None if patterns else match_unrelated(forms)
-    if not patterns and unrelated is None:
+    kind = None if patterns else match_kind(forms)
+    if not patterns and kind is None:
         patterns = _guess_patterns(concepts)
-    return ErrorMatch(patterns, unrelated)
+    return ErrorMatch(patterns, kind)
 
 
 def _read(text: str) -> tuple[tuple[str, ...], str]:

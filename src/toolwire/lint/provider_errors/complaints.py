@@ -52,7 +52,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     (
         "BROKEN",
         r"not (?:a )?valid json(?: (?:string|object))?|(?:invalid |valid |malformed |broken )?json"
-        r"(?: (?:format|string|syntax|parse|decode|error|input|object))*"
+        r"(?: (?:format|string|syntax|parse|decode|error|input(?! for)|object))*"
         r"|pars(?:e|ed|ing|able|er)|unterminated|malformed|truncated|incomplete"
         r"|unexpected (?:end|token|eof|char\w*)|extra data|delimiter|decod\w*|deseriali[sz]\w*"
         r"|eof while|control character|expecting|解析|broken",

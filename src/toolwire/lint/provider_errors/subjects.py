@@ -40,6 +40,12 @@ SUBJECT_READINGS = (
         examples=("tools.0.custom.name: String",),
     ),
     ErrorPattern(
+        concepts=("SERVER",),
+        rules=("server-tool-unpaired", "server-tool-as-client", "wrong-vocabulary"),
+        meaning="the error names a call that the provider ran, and does not say what is wrong",
+        examples=("problem with messages.1.content.2.server_tool_use",),
+    ),
+    ErrorPattern(
         concepts=("ITEM ID",),
         rules=("item-id-prefix", "item-id-as-call-id", "item-id-stale"),
         meaning="the error names the id of an item, and does not say what is wrong with it",

@@ -54,6 +54,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"(?:jwt|webhook|hmac|token|request|commit|package|certificate|code) signatures?"
         r"|signatures? (?:for|of) (?:an? |the )?(?:webhook|token|request|jwt|package|commit)"
         r"|roles? (?:postgres|root|admin\w*|[\w-]{1,40} does not exist)|function \w+\(\w{0,40}\)"
+        r"|argument #\d+"
         r"|(?:positional|keyword) arguments?|type ?error: \w+\(\)"
         r"|argument of type \w+ is not assignable"
         r"|roles? \S+ is not permitted to|signature we calculated|signature (?:you provided"

@@ -1,31 +1,11 @@
-"""Errors that are not about tool calls, by kind: what they are about, and what helps."""
+"""Errors that are not about tools at all: what they are about, and what helps."""
 
 from __future__ import annotations
 
-from msgspec import Struct
+from toolwire.lint.provider_errors.kind import ErrorKind
 
-from toolwire.lint.provider_errors.pattern import matches
-
-
-class UnrelatedError(Struct, frozen=True):
-    """A kind of error that is not about tool calls."""
-
-    kind: str
-    meaning: str
-    """What the error is about, and what helps."""
-    pattern: str = ""
-    """Words that errors about calls do not use."""
-    status: str = ""
-    """Codes of HTTP that say the same, if no words do; a gateway may send them for another kind."""
-    weak_pattern: str = ""
-    """Words that errors about calls may use too, so that those are looked for first."""
-    command: str = ""
-    """A command that helps; `FILE` is the file of the body, `TOKENS` the limit that the error
-    names."""
-
-
-UNRELATED_ERRORS = (
-    UnrelatedError(
+UNRELATED_KINDS = (
+    ErrorKind(
         "context-length",
         "the request is longer than the context of the model; `toolwire cut` shortens a history"
         " without splitting a pair",
@@ -38,15 +18,12 @@ UNRELATED_ERRORS = (
             r"|上下文(?:长度|过长)|(?:prompt|input|request body|payload|entity) (?:is )?too large"
             r"|request_too_large|(?:input|prompt|request|context) too long|(?:conversation"
             r"|history) (?:is )?too long"
-            r"|exceeds? (?:the )?maximum (?:allowed )?tokens"
+            r"|exceeds? (?:the )?maximum (?:allowed )?tokens|range of input length"
         ),
-        weak_pattern=(
-            r"exceeds? (?:the )?maximum (?:allowed )?size"
-            r"|tool (?:results?|outputs?) (?:is |are |was )?(?:too (?:large|long|big)|exceed)"
-        ),
+        weak_pattern=r"exceeds? (?:the )?maximum (?:allowed )?size",
         command="toolwire cut FILE --tokens TOKENS",
     ),
-    UnrelatedError(
+    ErrorKind(
         "billing",
         "the account has no credit or quota left",
         pattern=(
@@ -56,7 +33,7 @@ UNRELATED_ERRORS = (
         ),
         status="402",
     ),
-    UnrelatedError(
+    ErrorKind(
         "rate-limit",
         "the provider limits the rate of requests or tokens; wait and send the request again",
         pattern=(
@@ -66,7 +43,7 @@ UNRELATED_ERRORS = (
         ),
         status="429",
     ),
-    UnrelatedError(
+    ErrorKind(
         "authentication",
         "the key is missing, wrong or not allowed to do this",
         pattern=(
@@ -79,7 +56,7 @@ UNRELATED_ERRORS = (
         ),
         status="40[13]",
     ),
-    UnrelatedError(
+    ErrorKind(
         "content-filter",
         "a content filter stopped the prompt or the answer",
         pattern=(
@@ -90,7 +67,7 @@ UNRELATED_ERRORS = (
             r"|data_inspection|violates? (?:our|the) (?:\w+ )?(?:policy|policies)"
         ),
     ),
-    UnrelatedError(
+    ErrorKind(
         "media",
         "an image or a file is too large, or in a format that this model does not take",
         pattern=(
@@ -105,7 +82,7 @@ UNRELATED_ERRORS = (
             r"|(?:image|document|media)\S{0,40}base64"
         ),
     ),
-    UnrelatedError(
+    ErrorKind(
         "response-format",
         "the schema of the answer (`response_format`) is not accepted",
         pattern=(
@@ -113,7 +90,7 @@ UNRELATED_ERRORS = (
             r"|output_format|structured output"
         ),
     ),
-    UnrelatedError(
+    ErrorKind(
         "overload",
         "the provider has no capacity at the moment; send the request again later",
         pattern=(
@@ -122,25 +99,20 @@ UNRELATED_ERRORS = (
         ),
         status="529|503",
     ),
-    UnrelatedError(
+    ErrorKind(
         "model",
         "the provider does not have this model, or the model cannot do this",
         pattern=(
             r"model (?:(?!tool|function).){0,100}(?:does ?not ?exist|not found|is not supported"
             r"|not available|deprecated"
             r"|decommissioned)|model_not_found|no such model"
-            r"|(?:does not|doesnt) support (?:tools|tool use|tool calling|function calling)"
             r"|invalid model|unknown (?:\w+ )?model|not a valid model|模型不存在"
-            r"|(?:tools?|tool use|tool calling|function calling|functions?) (?:is |are )?(?:not"
-            r" (?:supported"
-            r"|enabled|available)|unsupported).{0,60}model|model.{0,60}(?:tools?|function calling)"
-            r" (?:is |are )?(?:not supported|unsupported)|no endpoints found|not found for account"
+            r"|no endpoints found|not found for account"
             r"|not supported for model|model .{0,60}does not support (?:this|the) (?:api|endpoint"
             r"|method)"
-            r"|model .{0,20}supports? (?:tools?|tool calling|tools calling|function calling)"
         ),
     ),
-    UnrelatedError(
+    ErrorKind(
         "connection",
         "the connection to the server failed, or the server did not answer in time",
         pattern=(
@@ -155,7 +127,7 @@ UNRELATED_ERRORS = (
             r"|(?<!access )\bterminated\b(?! early)"
         ),
     ),
-    UnrelatedError(
+    ErrorKind(
         "encoding",
         "the body is not valid JSON, often because a text was cut inside a character",
         weak_pattern=(
@@ -163,20 +135,14 @@ UNRELATED_ERRORS = (
             r"|request .{0,60}invalid json\b(?! payload)|in json at position|invalid json payload:"
         ),
     ),
-    UnrelatedError(
+    ErrorKind(
         "setting",
         "a setting of the request is not accepted by this model or provider",
         pattern=(
             r"at least one (?:non-?system )?message(?! has)|thinking may not be enabled"
-            r"|tool[ _-]?choice|tools: array"
-            r" too long|too many tools"
-            r"|(?:maximum|more than|limit of) \d+ (?:tools|functions)|--enable-auto-tool-choice"
-            r"|--jinja"
-            r"|tools? cannot be used with|while providing tools|set without function_declarations"
             r"|cache_control|parameter combination|budget_tokens"
             r"|anthropic-beta"
-            r"|multiple tools are supported|tool use with function calling|parallel_tool_calls"
-            r"|only \w+ tools are supported|multipart/form-data|cannot be mixed with"
+            r"|multipart/form-data"
         ),
         weak_pattern=(
             r"unsupported ?(?:param|value|parameter)|does not support (?:the )?param|unknown"
@@ -203,23 +169,7 @@ UNRELATED_ERRORS = (
             r"|must be (?:positive|in the range|between|one of)\b|must have at most"
         ),
     ),
-    UnrelatedError(
-        "tool-run",
-        "a tool ran and failed, or was not allowed to run; the call itself is in order",
-        pattern=(
-            r"tool use was rejected"
-            r"|(?:user|human) (?:has )?(?:rejected|denied|declined|cancel\w*|skipped)"
-        ),
-        weak_pattern=(
-            r"tool execution|tool call (?:\S{1,40} )?(?:failed(?! valid)|aborted|blocked|cancel"
-            r"|denied)"
-            r"|tool calls? (?:is |are )?not (?:allowed|permitted)|(?:execut|runn|invok|call)(?:e"
-            r"|ing|ed) (?:the )?(?:tool|function)\b"
-            r"|(?:reject|den|declin|cancel)\w* (?:the |this |a )?tool|permission to use"
-            r"|command not found|no such file|enoent"
-        ),
-    ),
-    UnrelatedError(
+    ErrorKind(
         "endpoint",
         "the server has nothing at this address; check the base URL",
         weak_pattern=(
@@ -228,7 +178,7 @@ UNRELATED_ERRORS = (
             r"|404 (?:page )?not found|not found for url|cannot (?:get|post) /|unknown request url"
         ),
     ),
-    UnrelatedError(
+    ErrorKind(
         "server-error",
         "the server failed; send the request again",
         weak_pattern=(
@@ -238,46 +188,3 @@ UNRELATED_ERRORS = (
         ),
     ),
 )
-
-
-OTHER_ERROR = UnrelatedError(
-    "other",
-    "it names no tool, call, result or message",
-    weak_pattern=(
-        r"error|exception|fail|invalid|refused|denied|cannot|could not|unable|not found"
-        r"|\b[45]\d\d\b"
-    ),
-)
-"""An error of an unknown kind whose text has none of the words that an error about calls has."""
-_WORDS_OF_CALLS = (
-    r"tool|function|\bcalls?\b|call_|schema|signature|reasoning|thinking|thought|\broles?\b"
-    r"|\bitems?\b"
-    r"|argument\b|messages?[.\[]|\bmessages\b|contents\[|input\[|history|turn\b|template|消息|工具|函数"
-)
-
-
-def match_certain(forms: tuple[str, ...]) -> UnrelatedError | None:
-    """The kind of an error whose words, or else its status, are never about calls."""
-    by_words = next((error for error in UNRELATED_ERRORS if _has(error.pattern, forms)), None)
-    return by_words or next(
-        (
-            error
-            for error in UNRELATED_ERRORS
-            if error.status and _has(rf"(?<![\w.\[])(?:{error.status})\b", forms)
-        ),
-        None,
-    )
-
-
-def match_unrelated(forms: tuple[str, ...]) -> UnrelatedError | None:
-    """The kind of an error in which no pattern of an error about calls was found."""
-    known = match_certain(forms) or next(
-        (error for error in UNRELATED_ERRORS if _has(error.weak_pattern, forms)), None
-    )
-    if known is not None or _has(_WORDS_OF_CALLS, forms):
-        return known
-    return OTHER_ERROR if _has(OTHER_ERROR.weak_pattern, forms) else None
-
-
-def _has(pattern: str, forms: tuple[str, ...]) -> bool:
-    return bool(pattern) and matches(pattern, forms)

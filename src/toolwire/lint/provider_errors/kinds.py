@@ -1,0 +1,56 @@
+"""Errors that no rule of a history explains, by kind."""
+
+from __future__ import annotations
+
+from toolwire.lint.provider_errors.kind import ErrorKind
+from toolwire.lint.provider_errors.pattern import matches
+from toolwire.lint.provider_errors.tool_kinds import TOOL_KINDS
+from toolwire.lint.provider_errors.unrelated_kinds import UNRELATED_KINDS
+
+ERROR_KINDS = (*TOOL_KINDS, *UNRELATED_KINDS)
+OTHER_ERROR = ErrorKind(
+    "other",
+    "it names no tool, call, result or message",
+    weak_pattern=(
+        r"error|exception|fail|invalid|refused|denied|cannot|could not|unable|not found"
+        r"|\b[45]\d\d\b"
+    ),
+)
+"""An error of an unknown kind whose text has none of the words that an error about calls has."""
+_WORDS_OF_CALLS = (
+    r"tool|function|\bcalls?\b|call_|schema|signature|reasoning|thinking|thought|\broles?\b"
+    r"|\bitems?\b"
+    r"|argument\b|messages?[.\[]|\bmessages\b|contents\[|input\[|history|turn\b|template|消息|工具|函数"
+)
+
+
+def match_first(forms: tuple[str, ...]) -> ErrorKind | None:
+    """The kind of an error whose words decide alone, before any rule is looked for."""
+    return next((error for error in ERROR_KINDS if _has(error.first_pattern, forms)), None)
+
+
+def match_certain(forms: tuple[str, ...]) -> ErrorKind | None:
+    """The kind of an error whose words, or else its status, are never about a history."""
+    by_words = next((error for error in ERROR_KINDS if _has(error.pattern, forms)), None)
+    return by_words or next(
+        (
+            error
+            for error in ERROR_KINDS
+            if error.status and _has(rf"(?<![\w.\[])(?:{error.status})\b", forms)
+        ),
+        None,
+    )
+
+
+def match_kind(forms: tuple[str, ...]) -> ErrorKind | None:
+    """The kind of an error in which no pattern of an error about a history was found."""
+    known = match_certain(forms) or next(
+        (error for error in ERROR_KINDS if _has(error.weak_pattern, forms)), None
+    )
+    if known is not None or _has(_WORDS_OF_CALLS, forms):
+        return known
+    return OTHER_ERROR if _has(OTHER_ERROR.weak_pattern, forms) else None
+
+
+def _has(pattern: str, forms: tuple[str, ...]) -> bool:
+    return bool(pattern) and matches(pattern, forms)

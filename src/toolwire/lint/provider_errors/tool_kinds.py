@@ -1,0 +1,107 @@
+"""Errors about tools that are not about a history: the model, a setting, a server, or a tool."""
+
+from __future__ import annotations
+
+from toolwire.lint.provider_errors.kind import ErrorKind
+
+_CALLING = r"(?:tool|function)[ -]?(?:use|usage|calls?|calling)"
+_TOOLS = (
+    rf"(?:native )?(?:the )?(?:use of )?(?:tools|functions|{_CALLING})"
+    r"(?! without|[ _.-]?(?:choice|config|result|response|output|message|role))"
+)
+_NOT_SUPPORTED = (
+    r"(?:is |are |was )?(?:currently )?(?:not (?:yet )?(?:supported|enabled|available|implemented)"
+    r"|unsupported|disabled)"
+)
+_SESSION = r"session(?: id| identifier)?"
+
+TOOL_KINDS = (
+    ErrorKind(
+        "tools-unsupported",
+        "the model, or the server that runs it, cannot call tools, or calls are switched off there",
+        first_pattern=(
+            r"(?<!message )(?<!role )(?:does|do|did|is|are|can|will) ?not "
+            r"(?:currently |yet |natively )?"
+            rf"(?:support(?:s|ing)?|compatible with|capable of) ?{_TOOLS}\b"
+            rf"|(?<!with ){_CALLING} {_NOT_SUPPORTED}"
+            r"|(?:^|[^a-z0-9_ ] ?|\b(?:that|the|and|but|as|since) )"
+            rf"(?:tools|functions) {_NOT_SUPPORTED} (?:by|for|on|with|in) (?:the |this |your )?"
+            r"(?:\w+ ){0,3}(?:model|server|endpoint|provider|deployment|backend|engine|api)"
+            r"|tools?\b.{0,30}not yet implemented"
+            r"|--enable-auto-tool-ch|--tool-call-parser|--jinja"
+            r"|no endpoints found that support (?:tool|function)"
+            r"|(?:does not support|unsupported|unrecognized|unknown|not supported) .{0,40}"
+            r"(?:param\w*|arguments?)\b[a-z ]{0,20}[:({ ]{1,4}(?:tools|functions)\b(?!\[)"
+            r"|models? (?:that |which )?supports? (?:tool|function)"
+            r"|不支持 ?(?:工具|函数|function|tool) ?(?:调用|call)"
+            r"|(?:工具|函数)调用(?:功能)?不(?:被)?支持"
+        ),
+        advice=(
+            "choose a model with tool calls, or switch them on (vLLM: --enable-auto-tool-choice and"
+            " --tool-call-parser, llama.cpp: --jinja); a model without them can read the history"
+            " and the tools as text"
+        ),
+        command="toolwire translate FILE --to text",
+    ),
+    ErrorKind(
+        "mcp-session",
+        "the MCP server does not know the session of the client: it was restarted, the session"
+        " expired, or another replica answered",
+        first_pattern=(
+            rf"(?:\bmcp|json-?rpc|-32\d\d\d).{{0,200}}{_SESSION} (?:was |is |has )?(?:not found"
+            r"|invalid|missing|required|unknown|terminated|expired)"
+            rf"|{_SESSION} (?:not found|terminated|expired).{{0,60}}(?:jsonrpc|\bmcp)"
+            rf"|no valid {_SESSION}"
+            r"|(?:invalid|missing|expired) (?:or \w+ )?(?:mcp[ -])?session[ -]?id"
+            r"|mcp-session-id|before initialization was complete"
+            r"|server not initialized"
+        ),
+        advice="connect again, so that the client sends `initialize` and gets a new session",
+        command="toolwire tools mcp+http://HOST/mcp",
+    ),
+    ErrorKind(
+        "tool-output",
+        "the output of a tool is longer than the client or the model takes",
+        first_pattern=(
+            r"(?:tool|mcp)\b.{0,60}\b(?:responses?|results?|outputs?) \(?[\d,.]+ ?(?:tokens|char\w*"
+            r"|bytes|[km]b)\)? exceeds"
+            r"|tool (?:results?|outputs?|responses?) (?:is |are |was |were )?"
+            r"(?:too (?:large|long|big)|exceed(?!.{0,20}context)|truncated)"
+        ),
+        advice="let the tool return less (a page, a filter, a file), or shorten the history",
+        command="toolwire cut FILE --tokens TOKENS",
+    ),
+    ErrorKind(
+        "tool-setting",
+        "a setting of the request about tools is not accepted: the choice of a tool, their number,"
+        " or their combination",
+        pattern=(
+            r"tool[ _-]?choice|tools: array too long|too many tools"
+            r"|(?:maximum|more than|limit of|at most|up to) (?:of )?\d+ (?:tools|functions)"
+            r"|tools? cannot be used with|while providing tools|set without function_declarations"
+            r"|multiple tools are supported|tool use with function calling"
+            r"|parallel[ _]tool[ _]calls"
+            r"|only \w+ tools are supported|cannot be mixed with|automatic function calling"
+        ),
+        advice="change or remove the setting; `check` finds a choice of a tool that is not defined",
+        command="toolwire check FILE",
+    ),
+    ErrorKind(
+        "tool-run",
+        "a tool ran and failed, or was not allowed to run; the call itself is in order",
+        pattern=(
+            r"tool use was rejected"
+            r"|(?:user|human) (?:has )?(?:rejected|denied|declined|cancel\w*|skipped)"
+        ),
+        weak_pattern=(
+            r"tool execution|tool call (?:\S{1,40} )?(?:failed(?! valid)|aborted|blocked|cancel"
+            r"|denied)"
+            r"|tool calls? (?:is |are )?not (?:allowed|permitted)|(?:execut|runn|invok|call)(?:e"
+            r"|ing|ed) (?:the )?(?:tool|function)\b"
+            r"|(?:reject|den|declin|cancel)\w* (?:the |this |a )?tool|permission to use"
+            r"|command not found|no such file|enoent"
+        ),
+        advice="read the error of the tool; give the model its text as the result of the call",
+        command="toolwire check FILE",
+    ),
+)
