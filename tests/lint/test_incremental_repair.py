@@ -11,7 +11,8 @@ from toolwire import Conversation, codec
 from toolwire.codec import encode_in_full, read_body, resolve
 from toolwire.conversation.json import JSON
 from toolwire.conversation.parts import Part, Result
-from toolwire.lint import all_rules, repair, repair_loop
+from toolwire.lint import all_rules, foreign_content, registry, repair, repair_loop
+from toolwire.lint.facts import Facts
 from toolwire.lint.rule import Example
 from toolwire.wires.engine.specs import Block
 
@@ -73,3 +74,21 @@ def test_messages_before_a_fix_stay_the_same_objects() -> None:
     after = codec.read_edited(edited, before)
     assert all(new is old for new, old in zip(after.messages[:2], before.messages[:2], strict=True))
     assert after == read_body(edited, "openai-chat", "request") != before
+
+
+def test_the_format_of_a_history_is_looked_at_once_before_and_once_after_a_fix(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen: list[Facts] = []
+
+    def has_own_format(facts: Facts) -> bool:
+        seen.append(facts)
+        return foreign_content.has_own_format(facts)
+
+    monkeypatch.setattr(registry, "has_own_format", has_own_format)
+    call: JSON = {"id": "c1", "type": "function", "function": {"name": "a", "arguments": "{}"}}
+    result: JSON = {"role": "tool", "tool_call_id": "c1", "content": "b"}
+    question: JSON = {"role": "user", "content": "a"}
+    body = {"messages": [question, {"role": "assistant", "tool_calls": [call]}, result, result]}
+    assert len(repair(body, "openai-chat").changes) == 1
+    assert len(seen) == 2

@@ -13,6 +13,7 @@ from toolwire.errors import UsageError, suggest
 from toolwire.lint.arguments import has_accepted_arguments
 from toolwire.lint.facts import Facts
 from toolwire.lint.foreign_content import has_accepted_fields, has_own_format
+from toolwire.lint.memo import once_per_history
 from toolwire.lint.rule import Rule
 from toolwire.lint.tool_names import names_to_fit
 from toolwire.profiles.table import PROFILES, Profile
@@ -57,6 +58,7 @@ def fixable_rules(facts: Facts) -> tuple[Rule, ...]:
     return _select(facts.profile, _own_wire_flags(facts), "fixable")
 
 
+@once_per_history
 def _own_wire_flags(facts: Facts) -> int:
     """The observations, with what is known of a history on the wire of its target."""
     flags = facts.observations.flags | _KNOWN_ON_OWN_WIRE
