@@ -207,6 +207,29 @@ def test_chats_of_google_genai_that_stream_get_the_signature_back_though_they_ke
     assert blocks(body, 1)[1]["text"] == "a long answer in many pieces that come one by one"
 
 
+def test_the_token_of_a_whole_answer_stands_in_the_last_part(gateways: Gateways) -> None:
+    """Chats of google-genai before 1.50 forget a turn with an empty text."""
+    with genai.Client(
+        api_key="k", http_options=types.HttpOptions(base_url=gateways.url("anthropic"))
+    ) as client:
+        for question, kind in (("[[text Hi]]", "text"), ("[[call weather {}]]", "function_call")):
+            config = types.GenerateContentConfig(
+                thinking_config=types.ThinkingConfig(include_thoughts=True),
+                tools=[
+                    types.Tool(function_declarations=[types.FunctionDeclaration(name="weather")])
+                ],
+                automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+            )
+            answer = client.models.generate_content(
+                model="claude-opus-5", contents=f"[[think one]] {question}", config=config
+            )
+            assert answer.candidates and answer.candidates[0].content
+            *before, last = answer.candidates[0].content.parts or []
+            assert all(part.text != "" for part in (*before, last))
+            assert last.thought_signature and last.thought_signature.startswith(b"tw1.")
+            assert getattr(last, kind)
+
+
 def test_a_signature_is_restored_even_if_no_rule_requires_it() -> None:
     thought: Object = {
         "reasoningContent": {"reasoningText": {"text": "hm", "signature": "c2lnbmVk"}}

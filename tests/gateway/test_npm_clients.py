@@ -230,8 +230,8 @@ def test_a_token_that_a_client_moved_does_not_remove_other_parts(at: int) -> Non
     response = json.loads(
         translator.response(dump(SIGNED), translator.request(dump({"contents": [asked]}))).body
     )
-    *parts, last = response["candidates"][0]["content"]["parts"]
-    parts[at]["thoughtSignature"] = seal = last["thoughtSignature"]
+    parts = response["candidates"][0]["content"]["parts"]
+    parts[at]["thoughtSignature"] = seal = parts[-1].pop("thoughtSignature")
     done: Object = {
         "functionResponse": {"id": "toolu_1", "name": "add", "response": {"output": "3"}}
     }

@@ -4,29 +4,40 @@ from __future__ import annotations
 
 from base64 import b64encode
 
-from toolwire.conversation.json import JsonPath, Object, get
+from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity
 from toolwire.streaming.events import Chunk
 
+_EMPTY_PART: Object = {"text": ""}
 _MODEL_PATH = r"(?:/gemini)?/v1(?:beta|alpha)?\d?/(?:models|tunedModels)/(?P<model>.+)"
 
 
-def _token_part(token: str) -> Object:
-    return {"text": "", "thoughtSignature": b64encode(token.encode()).decode()}
+def _token_part(token: str, part: Object) -> Object:
+    return {**part, "thoughtSignature": b64encode(token.encode()).decode()}
 
 
 def _add_token(body: Object, token: str) -> None:
+    """The token stands in the last part, where Gemini puts signatures itself. Chats of google-genai
+    before 1.50 forget a turn with an empty text."""
     candidates = body.get("candidates")
     first = candidates[0] if isinstance(candidates, list) and candidates else None
     content = first.get("content") if isinstance(first, dict) else None
-    if isinstance(content, dict):
-        parts = content.get("parts")
-        content["parts"] = [*(parts if isinstance(parts, list) else []), _token_part(token)]
+    if not isinstance(content, dict):
+        return
+    parts = content.get("parts")
+    parts = list(parts) if isinstance(parts, list) else []
+    last = parts.pop() if parts and _can_hold_token(parts[-1]) else _EMPTY_PART
+    assert isinstance(last, dict)
+    content["parts"] = [*parts, _token_part(token, last)]
+
+
+def _can_hold_token(part: JSON) -> bool:
+    return isinstance(part, dict) and "thoughtSignature" not in part
 
 
 def _add_token_chunks(last: list[Chunk], token: str, blocks: int) -> list[Chunk]:
-    """Put the token into the chunk with the finish reason."""
-    content: Object = {"role": "model", "parts": [_token_part(token)]}
+    """The token stands in the chunk with the finish reason."""
+    content: Object = {"role": "model", "parts": [_token_part(token, _EMPTY_PART)]}
     index = next((n for n, chunk in enumerate(last) if "candidates" in chunk), None)
     if index is None:
         return [*last, {"candidates": [{"index": 0, "content": content}]}]
