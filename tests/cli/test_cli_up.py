@@ -37,10 +37,12 @@ the model answers
 """
 
 
-def test_up_prints_a_screen_whose_command_shows_that_ids_hold() -> None:
-    port, tools_port = str(free_port()), str(free_port())
+@contextmanager
+def running_up(ports: tuple[int, int], stop: signal.Signals) -> Iterator[list[str]]:
+    """The screen of `toolwire up`, which a signal stops at the end."""
     process = subprocess.Popen(
-        [*PROGRAM, "up", "examples/tools.py", "--port", port, "--tools-port", tools_port],
+        [*PROGRAM, "up", "examples/tools.py", "--port", str(ports[0])]
+        + ["--tools-port", str(ports[1])],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -54,14 +56,28 @@ def test_up_prints_a_screen_whose_command_shows_that_ids_hold() -> None:
             screen.append(line.rstrip("\n"))
             if LAST_LINE in line:
                 break
+        yield screen
+    finally:
+        process.send_signal(stop)
+        _, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
+
+
+def test_up_stops_both_servers_when_its_terminal_is_closed() -> None:
+    ports = (free_port(), free_port())
+    with running_up(ports, stop=signal.SIGHUP):
+        pass
+    for port in ports:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port)).close()
+
+
+def test_up_prints_a_screen_whose_command_shows_that_ids_hold() -> None:
+    with running_up((free_port(), free_port()), stop=signal.SIGINT) as screen:
         (command,) = (line.strip() for line in screen if " probe " in line)
         done = subprocess.run(
             shlex.split(command), cwd=ROOT, capture_output=True, text=True, env=environment()
         )
-    finally:
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=600)
-    assert process.returncode == 0, errors
     assert max(map(len, screen)) <= 80
     ids = dict.fromkeys(re.findall(r"call_\w+", done.stdout))
     output = done.stdout

@@ -27,6 +27,8 @@ HOST = "127.0.0.1"
 OFFLINE = {"demo", "*"}
 """The models of a gateway without an API key in the environment."""
 PORT = click.IntRange(1, 65535)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that stop both servers: Ctrl-C, `kill`, and the end of the terminal."""
 LAST_LINE = "The log follows, one line per request."
 """The end of the screen: after it, both servers accept requests."""
 
@@ -151,7 +153,8 @@ class _Servers:
         """Run all until one ends or a signal arrives, and return the exit code."""
         handlers = {
             number: signal.signal(number, self._on_signal)
-            for number in (signal.SIGINT, signal.SIGTERM)
+            for number in STOP_SIGNALS
+            if signal.getsignal(number) is not signal.SIG_IGN  # as by nohup, or in the background
         }
         try:
             for url, command in self._commands.items():
