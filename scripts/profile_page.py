@@ -108,6 +108,8 @@ def check_sentence(name: str, value: object, meaning: str) -> str:
         return f"a message must not have the field {', '.join(map(code, value))}"
     if name == "accepted_message_fields" and isinstance(value, tuple):
         return f"a message may only have the fields {', '.join(map(code, value))}"
+    if name == "fields_of_other_servers" and isinstance(value, tuple):
+        return f"the fields {', '.join(map(code, value))} of other servers are not reported"
     if name == "accepted_roles" and isinstance(value, tuple):
         return f"the role of a message must be one of {', '.join(map(code, value))}"
     if name == "sometimes_accepted" and isinstance(value, tuple):

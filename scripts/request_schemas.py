@@ -2,7 +2,7 @@
 scripts/request_schemas.py`, or with --check fail if a file is stale: if it differs although it was
 written from the version of the SDK that is installed.
 
-The strict mock reads these files, because it runs without the SDKs. A file has one type per object
+The checks read these files, because they run without the SDKs. A file has one type per object
 of the API, with the type of each field: `string`, `[T]` a list, `[T]+` a list that is not empty,
 `{T}` an object with any keys, `A|B` either, `'auto'` a literal, `any`. A name that ends in `!` is
 required. The field `*` says of an object that it has `some` of its fields, or exactly `one`.
@@ -33,7 +33,7 @@ from pydantic import ConfigDict, TypeAdapter, create_model
 
 from toolwire.conversation.json import JSON, Object
 
-FILES = Path(__file__).parent.parent / "src" / "toolwire" / "mock" / "schemas"
+FILES = Path(__file__).parent.parent / "src" / "toolwire" / "profiles" / "schemas"
 SCALARS = ("string", "number", "integer", "boolean", "null")
 
 

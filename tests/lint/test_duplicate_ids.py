@@ -337,7 +337,7 @@ def test_a_history_with_a_violation_in_every_turn_is_valid_after_one_repair() ->
 def test_a_fix_of_ids_changes_nothing_but_ids() -> None:
     call = tool_call("a.b")
     assert isinstance(call, dict)
-    call["vendor"] = {"kept": [1, None]}
+    call["index"] = 7
     extra: JSON = {"role": "assistant", "content": "thinking…", "tool_calls": [call]}
     body: Object = {
         "messages": [USER, extra, {**dict(_result()), "name": None}],

@@ -285,6 +285,7 @@ def test_late_results_move_to_their_calls_and_other_messages_follow_in_order() -
         REPLY,
         {**OBJECT, "tool_call_id": "c1"},
         USER,
+        target="deepseek",
     )
     assert messages(example) == [
         USER,
@@ -307,7 +308,11 @@ OBJECT: Object = {
 def test_messages_that_do_not_move_keep_unknown_fields() -> None:
     strange: JSON = {"role": "user", "content": "hi", "x_unknown": 1.0}
     example = chat_example(
-        strange, assistant(tool_call("c1"), x_more=None), USER, tool_message("c1")
+        strange,
+        assistant(tool_call("c1"), x_more=None),
+        USER,
+        tool_message("c1"),
+        target="deepseek",
     )
     assert messages(example) == [
         strange,
@@ -330,6 +335,7 @@ def test_a_split_batch_becomes_one_message_and_keeps_reasoning_and_unknown_field
         assistant(tool_call("c2"), content="now g"),
         tool_message("c1"),
         tool_message("c2"),
+        target="deepseek",
     )
     assert messages(example)[1:] == [
         assistant(first, tool_call("c2"), content="now g", reasoning_content="f first", x_more=1),

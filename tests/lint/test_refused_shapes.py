@@ -265,3 +265,126 @@ def test_text_beside_the_first_of_two_results_does_not_part_them_on_another_wire
     pairs = decode(sent.body, target).pairs()
     assert [pair.result and "result" in pair.result.text for pair in pairs] == [True, True]
     assert "and this" in json.dumps(sent.body)
+
+
+_EXTRA: dict[str, tuple[JSON, JsonPath]] = {
+    "anthropic": (
+        {
+            "max_tokens": 9,
+            "messages": [
+                {"role": "user", "content": [{"type": "text", "text": "hi"}]},
+                {
+                    "role": "assistant",
+                    "content": [{"type": "tool_use", "id": "t1", "name": "f", "input": {}}],
+                },
+                {
+                    "role": "user",
+                    "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "1"}],
+                },
+            ],
+        },
+        ("messages", 1, "content", 0),
+    ),
+    "bedrock": (
+        {
+            "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {}}}}]},
+            "messages": [
+                {"role": "user", "content": [{"text": "hi"}]},
+                {
+                    "role": "assistant",
+                    "content": [{"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}],
+                },
+                {
+                    "role": "user",
+                    "content": [{"toolResult": {"toolUseId": "t1", "content": [{"text": "1"}]}}],
+                },
+            ],
+        },
+        ("messages", 1, "content", 0, "toolUse"),
+    ),
+    "gemini": (
+        {
+            "contents": [
+                {"role": "user", "parts": [{"text": "hi"}]},
+                {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+                {
+                    "role": "user",
+                    "parts": [{"functionResponse": {"name": "f", "response": {"output": "1"}}}],
+                },
+            ]
+        },
+        ("contents", 1, "parts", 0, "functionCall"),
+    ),
+    "openai-chat": (_chat("1"), ("messages", 1, "tool_calls", 0)),
+    "mistral": (_chat("1"), ("messages", 1, "tool_calls", 0)),
+    "cohere": (_chat("1"), ("messages", 1, "tool_calls", 0)),
+    "openai-responses": (
+        {
+            "input": [
+                {"role": "user", "content": "hi"},
+                {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+                {"type": "function_call_output", "call_id": "c1", "output": "1"},
+            ]
+        },
+        ("input", 1),
+    ),
+}
+"""A history of each provider that checks fields, and the path of its call."""
+
+
+@pytest.mark.parametrize("wire", _EXTRA)
+def test_a_field_of_a_call_that_its_type_does_not_have_is_removed(wire: str) -> None:
+    body, path = _EXTRA[wire]
+    assert _errors(body, wire) == []
+    broken = put(body, (*path, "streaming_index"), 0)
+    assert _errors(broken, wire) == ["field-refused"]
+    repaired = repair(broken, wire)
+    assert repaired.body == body
+    assert [change.path for change in repaired.changes] == [(*path, "streaming_index")]
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses"])
+def test_a_field_of_a_message_that_its_type_does_not_have_is_removed(wire: str) -> None:
+    body, path = _EXTRA[wire]
+    broken = put(body, (path[0], 0, "timestamp"), "12:00")
+    assert _errors(broken, wire) == ["field-refused"]
+    assert repair(broken, wire).body == body
+
+
+@pytest.mark.parametrize("field", ["reasoning", "reasoning_content", "reasoning_details"])
+def test_reasoning_in_a_chat_is_no_fault_by_itself(field: str) -> None:
+    body = put(_chat("1"), ("messages", 1, field), [] if field.endswith("details") else "hm")
+    assert _errors(body, "openai-chat") == []
+    assert repair(body, "openai-chat").changes == []
+
+
+def test_a_cache_breakpoint_on_reasoning_is_removed_and_elsewhere_it_stays() -> None:
+    cache: dict[str, JSON] = {"cache_control": {"type": "ephemeral"}}
+    thinking: dict[str, JSON] = {"type": "thinking", "thinking": "hm", "signature": "c2ln"}
+    text: dict[str, JSON] = {"type": "text", "text": "so"}
+    body: JSON = {
+        "max_tokens": 9,
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": [{**thinking, **cache}, {**text, **cache}]},
+            {"role": "user", "content": "hi"},
+        ],
+    }
+    assert _errors(body, "anthropic") == ["field-refused"]
+    repaired = repair(body, "anthropic").body
+    assert get(repaired, ("messages", 1, "content")) == [thinking, {**text, **cache}]
+
+
+def test_the_text_in_a_call_becomes_a_text_before_it() -> None:
+    body, path = _EXTRA["anthropic"]
+    broken = put(body, (*path, "text"), "I look it up.")
+    content = get(repair(broken, "anthropic").body, ("messages", 1, "content"))
+    assert content == [{"type": "text", "text": "I look it up."}, get(body, path)]
+
+
+@pytest.mark.parametrize("wire", ["ollama", "deepseek"])
+def test_servers_that_ignore_unknown_fields_get_them(wire: str) -> None:
+    body = put(_chat("1"), ("messages", 1, "timestamp"), "12:00")
+    if wire == "ollama":
+        body = put(body, ("messages", 1, "tool_calls", 0, "function", "arguments"), {})
+    assert repair(body, "openai-chat" if wire == "deepseek" else wire, target=wire).changes == []

@@ -87,11 +87,11 @@ def test_encode_accepts_the_map() -> None:
 # --- what is kept when a part is edited and moved at once -----------------------------------------
 
 
-def test_a_result_that_is_renamed_and_moved_keeps_unknown_fields() -> None:
+def test_a_result_that_is_renamed_and_moved_keeps_its_other_fields() -> None:
     strange: JSON = {
         **_tool_result("functions.f:0"),  # type: ignore[dict-item]
         "cache_control": {"type": "ephemeral"},
-        "x_future": 7,
+        "toolset_name": "browser",
     }
     body = _body(
         _model(_tool_use("functions.f:0")), {"role": "user", "content": "wait"}, _user(strange)
@@ -104,7 +104,7 @@ def test_a_result_that_is_renamed_and_moved_keeps_unknown_fields() -> None:
         if isinstance(block, dict)
     ]
     (result,) = [block for block in blocks if block.get("type") == "tool_result"]
-    assert (result["x_future"], result["cache_control"]) == (7, {"type": "ephemeral"})
+    assert (result["toolset_name"], result["cache_control"]) == ("browser", {"type": "ephemeral"})
 
 
 def test_of_two_results_the_one_in_the_turn_of_the_call_stays() -> None:

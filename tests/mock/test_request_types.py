@@ -12,7 +12,7 @@ from cases import load
 from mock.official_types import accepts
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
-from toolwire.mock.request_schema import request_schema
+from toolwire.profiles.request_schema import request_schema
 
 ROOT = Path(__file__).parent.parent.parent
 APIS = {

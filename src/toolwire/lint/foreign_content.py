@@ -38,6 +38,7 @@ from toolwire.lint.fixes.transforms import MARK
 from toolwire.lint.foreign_blocks import read_foreign_block
 from toolwire.lint.items import input_items
 from toolwire.lint.memo import once_per_history
+from toolwire.lint.unknown_fields import unknown_fields
 from toolwire.wires import wire
 from toolwire.wires.engine.capabilities import NO_MEDIA, Place
 from toolwire.wires.engine.roles import meant_role
@@ -52,7 +53,7 @@ _ROLES_WITHOUT_ID = ("user", "function")
 
 
 def has_accepted_fields(facts: Facts) -> bool:
-    """True if the target accepts the fields of every message."""
+    """True if the target accepts the fields of every message and block."""
     profile = facts.profile
     accepted, refused = profile.accepted_message_fields, profile.refused_message_fields
     for fields in facts.observations.fields.values():
@@ -60,7 +61,7 @@ def has_accepted_fields(facts: Facts) -> bool:
             return False
         if refused and not fields.isdisjoint(refused):
             return False
-    return True
+    return not unknown_fields(facts)
 
 
 def has_own_format(facts: Facts) -> bool:

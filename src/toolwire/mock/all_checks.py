@@ -27,8 +27,11 @@ def check_request(
     schema = check_schema(body, view.profile, headers)
     if schema is not None:
         schema = replace(schema, rule=history.rule_at(schema.place))
+    field = history.refusal if history.about_field else None
+    if field is not None and schema is not None and field.rule == schema.rule == "field-refused":
+        field = schema  # the types know how the provider writes it
     refusal = (
-        (history.refusal if history.about_field else None)
+        field
         or schema
         or check_limits(body, view.profile)
         or check_settings(body, view.profile, model)

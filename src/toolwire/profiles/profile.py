@@ -123,6 +123,12 @@ class Profile(Struct, frozen=True):
     """Fields of other servers that are rejected in a message."""
     accepted_message_fields: tuple[str, ...] = ()
     """The fields that a message may have; empty if no check of others is known."""
+    fields_of_other_servers: tuple[str, ...] = ()
+    """Fields that the types of the provider's API do not have, and that other servers of the wire
+    take: they are not reported."""
+    client_checks_fields: bool = False
+    """True if the official client refuses fields that it does not know, although the server does
+    not."""
     accepted_roles: tuple[str, ...] = ()
     """The roles that a message of a history may have; empty if no check is known."""
     system_comes_first: bool = False

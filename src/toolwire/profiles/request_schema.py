@@ -278,7 +278,7 @@ def request_schema(
     api: str, *, snake: bool = False, path_tags: tuple[str, ...] = TAGS
 ) -> RequestSchema:
     """The types of an API, by the name of its file."""
-    data = (files("toolwire.mock") / "schemas" / f"{api}.json").read_bytes()
+    data = (files("toolwire.profiles") / "schemas" / f"{api}.json").read_bytes()
     types = json.decode(data, type=dict[str, str | dict[str, dict[str, str]]])["types"]
     assert isinstance(types, dict)
     return RequestSchema(types, snake=snake, path_tags=path_tags)

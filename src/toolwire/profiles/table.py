@@ -52,6 +52,13 @@ _ANTHROPIC_ROLES = ("user", "assistant", "system")
 
 _BLOCK_MESSAGE_FIELDS = ("role", "content")
 """Anthropic: "messages.0.id: Extra inputs are not permitted"; Bedrock: its client refuses them."""
+_CHAT_FIELDS_OF_OTHERS = (
+    *("cache_control", "reasoning_details", "thinking_blocks", "provider_specific_fields"),
+    *("extra_content", "citations", "images", "partial", "prefix", "thinking", "video", "weight"),
+)
+"""Fields of OpenRouter, LiteLLM, Gemini, Perplexity, Kimi, DeepSeek, vLLM and of training data.
+Some clients send them to such servers as if these were OpenAI, which refuses some of them: "Unknown
+parameter: 'messages[0].content[0].cache_control'"."""
 _GEMINI_MESSAGE_FIELDS = ("role", "parts")
 """'Invalid JSON payload received. Unknown name "id" at \'contents[0]\': Cannot find field.'"""
 _MISTRAL_MESSAGE_FIELDS = ("role", "content", "tool_calls", "tool_call_id", "name", "prefix")
@@ -89,6 +96,7 @@ _PROFILES = (
     Profile(
         "openai-chat",
         "openai-chat",
+        fields_of_other_servers=_CHAT_FIELDS_OF_OTHERS,
         media_only_from_user=True,
         empty_content="null",
         web_search_models="-search",
@@ -114,6 +122,7 @@ _PROFILES = (
     Profile(
         "openai-chat-legacy",
         "openai-chat",
+        fields_of_other_servers=_CHAT_FIELDS_OF_OTHERS,
         empty_content="null",
         text_result_models=_ANY_MODEL,
         id_rule=IdRule(longest=40),
@@ -131,6 +140,7 @@ _PROFILES = (
     Profile(
         "azure-openai",
         "openai-chat",
+        fields_of_other_servers=_CHAT_FIELDS_OF_OTHERS,
         media_only_from_user=True,
         empty_content="null",
         takes_extra_settings=True,
@@ -522,6 +532,7 @@ _PROFILES = (
     Profile(
         "bedrock",
         "bedrock",
+        client_checks_fields=True,
         media_only_from_user=True,  # AWS reference of Message.content
         accepted_message_fields=_BLOCK_MESSAGE_FIELDS,
         no_prefill_models=_NO_PREFILL,
@@ -549,6 +560,7 @@ _PROFILES = (
     Profile(
         "bedrock-mistral",
         "bedrock",
+        client_checks_fields=True,
         accepted_message_fields=_BLOCK_MESSAGE_FIELDS,
         id_rule=IdRule("a-zA-Z0-9", 9, exact=True),
         name_rule=_NAME,

@@ -261,7 +261,7 @@ FRAMEWORKS = [
             {"id": "3", "role": "tool", "toolCallId": "call_1", "content": output(1)},
             {"id": "4", **user()},
         ),
-        ("wrong-vocabulary",),
+        ("field-refused", "wrong-vocabulary"),
     ),
     ReportedHistory(
         "parts-with-types",

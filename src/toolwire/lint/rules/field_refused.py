@@ -1,4 +1,4 @@
-"""A message has a field that the target does not know and refuses.
+"""A message, a block or an item has a field that the target does not know and refuses.
 
 Servers add fields to their responses, most often the reasoning of the model. Some servers accept
 these fields in the next request; others check the fields of every message and refuse them:
@@ -6,22 +6,38 @@ these fields in the next request; others check the fields of every message and r
 response is stored unchanged and the next request goes to another provider, and when a program adds
 its own fields to the messages that it stores, such as a time or an id.
 
+Fields inside messages are refused in the same way: the number of a block from a stream
+("tool_use.index: Extra inputs are not permitted"), a cache breakpoint on a block that cannot have
+one ("thinking.cache_control"), or "Unknown parameter: 'messages[2].tool_calls[0].index'". Which
+fields a block may have is taken from the types of the provider's official SDK.
+
 The fix removes the field. Reasoning text becomes marked text in the content of the message, so that
-the model can still read it.
+the model can still read it; what a block says in a field `text` becomes a text block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from toolwire.conversation.json import JSON, JsonPath, Object, put
+from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Call, Message, Opaque, Result
-from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
+from toolwire.lint.examples.chat import (
+    USER,
+    assistant,
+    blocks_example,
+    chat_example,
+    tool_call,
+    tool_message,
+)
+from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import MARK
 from toolwire.lint.foreign_content import foreign_content, foreign_roles
+from toolwire.lint.memo import once_per_history
 from toolwire.lint.rule import Example, FixedBody, Problem, Rule
+from toolwire.lint.unknown_fields import unknown_fields, without_fields
+from toolwire.profiles.request_types import SCHEMAS
 
 _CONTENT_FIELDS = ("content", "parts")
 """Fields that hold what a message says, on this wire or on another."""
@@ -34,8 +50,6 @@ def _messages(facts: Facts) -> Iterator[tuple[JsonPath, Object, list[str]]]:
     refused, accepted = facts.profile.refused_message_fields, facts.profile.accepted_message_fields
     if not facts.own_wire or facts.conversation.kind != "request":
         return
-    converted = {path for path, _ in foreign_roles(facts)}
-    converted |= {message.path for message in foreign_content(facts)}
     for message in facts.messages:
         raw = message.source.raw
         if not isinstance(raw, dict):
@@ -43,11 +57,18 @@ def _messages(facts: Facts) -> Iterator[tuple[JsonPath, Object, list[str]]]:
         names = [name for name in refused if name in raw]
         if accepted and not raw.keys() <= set(accepted):
             kept = {*accepted, *names, *_CONTENT_FIELDS}
-            if message.path in converted or _has_calls_or_results(message):
+            if _has_calls_or_results(message) or message.path in _converted(facts):
                 kept.update(_CALL_FIELDS)
             names += [name for name in raw if name not in kept]
         if names:
             yield message.path, raw, names
+
+
+@once_per_history
+def _converted(facts: Facts) -> set[JsonPath]:
+    """The paths of the messages that another rule writes in the format of the wire."""
+    paths = {path for path, _ in foreign_roles(facts)}
+    return paths | {message.path for message in foreign_content(facts)}
 
 
 def _has_calls_or_results(message: Message) -> bool:
@@ -56,15 +77,17 @@ def _has_calls_or_results(message: Message) -> bool:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for path, _, names in _messages(facts):
-        for name in names:
-            yield (*path, name), f"{facts.profile.name} refuses the field {name}", "safe"
+    paths = [(*path, name) for path, _, names in _messages(facts) for name in names]
+    for path in (*paths, *unknown_fields(facts)):
+        yield path, f"{facts.profile.name} refuses the field {path[-1]}", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
-    body = facts.body
+    body = without_fields(facts.body, unknown_fields(facts))
     changes: list[tuple[JsonPath, str]] = []
-    for path, raw, names in _messages(facts):
+    for path, _, names in _messages(facts):
+        raw = get(body, path)
+        assert isinstance(raw, dict)
         values = [raw[name] for name in names if name in facts.profile.refused_message_fields]
         texts = dict.fromkeys(v for v in values if isinstance(v, str) and v.strip())
         message: Object = {name: value for name, value in raw.items() if name not in names}
@@ -73,6 +96,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
             message["content"] = _with_note(message.get("content"), note)
         body = put(body, path, message)
         changes += [((*path, name), f"removed the field {name}") for name in names]
+    changes += [(path, f"removed the field {path[-1]}") for path in unknown_fields(facts)]
     return FixedBody(body, tuple(changes)) if changes else None
 
 
@@ -86,17 +110,25 @@ def _with_note(content: JSON, note: str) -> JSON:
 _CALLS = assistant(tool_call("c1"), reasoning_content="hm")
 _TIMED: Object = {"role": "user", "content": "hi", "timestamp": "2026-01-01T12:00:00Z"}
 _REPLY: Object = {"role": "assistant", "content": "hello", "reasoning_content": "hm"}
+_CALL: Object = {
+    "id": "c1",
+    "type": "function",
+    "function": {"name": "f", "arguments": "{}"},
+    "index": 0,
+}
+_NUMBERED: Object = {"type": "tool_use", "id": "t1", "name": "f", "input": {}, "index": 1}
+_CACHED: Object = {"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}
 RULE = Rule(
     "TW078",
     "field-refused",
-    title="a message has a field that the target refuses",
+    title="a message, a block or an item has a field that the target refuses",
     cost="lossy",
     check=_check,
     fix=_fix,
     order=10,
     scope="body",
     concerns=lambda profile: bool(
-        profile.refused_message_fields or profile.accepted_message_fields
+        profile.refused_message_fields or profile.accepted_message_fields or profile.name in SCHEMAS
     ),
     ruled_out_on_own_wire_by=(Observation.ACCEPTED_FIELDS,),
     bad=(
@@ -104,9 +136,14 @@ RULE = Rule(
         chat_example(USER, {**_REPLY, "reasoning_content": ""}, USER, target="cerebras"),
         Example("mistral", "mistral", {"messages": [USER, _REPLY, USER]}),
         Example("anthropic", "anthropic", {"max_tokens": 9, "messages": [_TIMED]}),
+        blocks_example(USER, {"role": "assistant", "content": [_NUMBERED]}),
+        chat_example(USER, assistant(_CALL), tool_message("c1")),
+        items_example({**function_call("c1", "fc_1"), "index": 0}, function_call_output("c1")),
     ),
     good=(
         chat_example(USER, _CALLS, tool_message("c1"), target="deepseek"),
         chat_example(USER, {"role": "assistant", "content": "hello"}, USER, target="groq"),
+        blocks_example({"role": "user", "content": [_CACHED]}),
+        chat_example(USER, assistant(_CALL), tool_message("c1"), target="deepseek"),
     ),
 )

@@ -1,0 +1,144 @@
+"""Fields of messages, blocks and items that the API of the target does not have.
+
+This module knows no rule and no wire by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from toolwire.conversation.json import JSON, JsonPath, get, put
+from toolwire.conversation.parts import Result, Source
+from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.json_remove import remove_paths
+from toolwire.lint.memo import once_per_history
+from toolwire.profiles.request_schema import Violation
+from toolwire.profiles.request_types import full_schema, is_taken
+from toolwire.wires import wire
+
+_MESSAGE_DEPTH = 3
+"""The length of a path to a field of a message or an item."""
+_READ_ELSEWHERE = frozenset(
+    {"content", "parts", "name", "output", "role", "tool_calls", "toolCalls", "tool_call_id"}
+    | {"toolCallId", "tool_use_id", "toolUseId", "call_id", "function_call", "tool_name"}
+)
+"""Fields of messages in which other wires write content, calls and results. Another rule converts
+them."""
+_UNKNOWN_TYPE: frozenset[str] = frozenset()
+"""The fields that a wire reads of a block whose type it does not know."""
+
+
+@once_per_history
+def unknown_fields(facts: Facts) -> list[JsonPath]:
+    """The paths of the fields that the API does not have."""
+    field = wire(facts.profile.wire).messages_field
+    schema = full_schema(facts.profile.name)
+    if schema is None or not facts.own_wire or facts.conversation.kind != "request":
+        return []
+    known = _known_fields(facts)
+    elements = facts.body.get(field) if known and isinstance(facts.body, dict) else None
+    if not isinstance(elements, list):
+        return []
+    indexes = sorted({n for path in known if (n := _index_of(path, field)) is not None})
+    found: list[JsonPath] = []
+    for violation in schema.violations({field: [elements[n] for n in indexes]}):
+        path = violation.path
+        if violation.fault != "unknown" or path[0] != field or len(path) < _MESSAGE_DEPTH:
+            continue
+        index = path[1]
+        assert isinstance(index, int)
+        path = (field, indexes[index], *path[2:])
+        if _is_refused(facts, violation, path, known):
+            found.append(path)
+    return found
+
+
+def _index_of(path: JsonPath, field: str) -> int | None:
+    """The index of the message that a path leads into; None for another part of the body."""
+    index = path[1] if path[:1] == (field,) and len(path) > 1 else None
+    return index if isinstance(index, int) else None
+
+
+def _is_refused(
+    facts: Facts, violation: Violation, path: JsonPath, known: Mapping[JsonPath, frozenset[str]]
+) -> bool:
+    """True if the target refuses a field that its types do not have."""
+    profile, name = facts.profile, str(path[-1])
+    if len(path) == _MESSAGE_DEPTH and (profile.accepted_message_fields or name in _READ_ELSEWHERE):
+        return False  # the table says more about messages
+    if name in known.get(path[:-1], ()) or name in profile.fields_of_other_servers:
+        return False
+    if any(
+        known.get(path[:length]) == _UNKNOWN_TYPE for length in range(_MESSAGE_DEPTH, len(path))
+    ):
+        return False
+    return profile.client_checks_fields or not is_taken(violation, profile)
+
+
+def _known_fields(facts: Facts) -> dict[JsonPath, frozenset[str]]:
+    """The fields that the wire reads, by the path of each object that has others."""
+    known: dict[JsonPath, frozenset[str]] = {}
+    more_in_messages = any(
+        spec is not None and not spec.keys.issuperset(fields)
+        for spec, fields in facts.observations.fields.items()
+    )
+    for message in facts.messages:
+        outer = message.source
+        if more_in_messages:
+            _note_unread(outer, known)
+        for part in message.parts:
+            source = part.source
+            raw, spec = source.raw, source.spec
+            if (
+                raw.__class__ is dict
+                and spec is not None
+                and (spec.inner or not spec.keys.issuperset(raw))
+                and raw is not outer.raw
+            ):
+                _note_unread(source, known)
+            if part.__class__ is Result and part.output.__class__ is tuple:
+                for inner in part.output:
+                    _note_unread(inner.source, known)
+    return known
+
+
+def _note_unread(source: Source, known: dict[JsonPath, frozenset[str]]) -> None:
+    """Add an object that has fields which its wire does not read."""
+    spec = source.spec
+    if spec is not None and not spec.clean(source.raw):
+        known[source.path] = spec.keys
+        known.update({(*source.path, name): fields for name, fields in spec.inner})
+
+
+def without_fields(body: JSON, paths: Iterable[JsonPath]) -> JSON:
+    """The body without some fields of its messages. What a block says in a field `text` that it
+    does not have becomes a text block before it."""
+    inside: dict[tuple[str, int], list[JsonPath]] = {}
+    for path in paths:
+        field, index = path[:2]
+        assert isinstance(field, str) and isinstance(index, int)
+        inside.setdefault((field, index), []).append(path[2:])
+    if not inside or not isinstance(body, dict):
+        return body
+    (field, _) = next(iter(inside))
+    elements = body.get(field)
+    assert isinstance(elements, list)
+    new = list(elements)
+    for (_, index), fields in inside.items():
+        new[index] = _with_texts_apart(
+            elements[index], remove_paths(elements[index], fields), fields
+        )
+    return {**body, field: new}
+
+
+def _with_texts_apart(old: JSON, new: JSON, paths: list[JsonPath]) -> JSON:
+    """A message after fields were removed, with the texts of these as blocks of their own."""
+    for path in sorted(paths, key=str, reverse=True):
+        content = get(new, path[:-2]) if len(path) > 1 else None
+        text, index = get(old, path), path[-2] if len(path) > 1 else None
+        if path[-1] != "text" or not isinstance(text, str) or not text.strip():
+            continue
+        if isinstance(content, list) and isinstance(index, int):
+            block: JSON = {"type": "text", "text": text}
+            new = put(new, path[:-2], [*content[:index], block, *content[index:]])
+    return new
