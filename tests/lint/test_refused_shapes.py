@@ -336,11 +336,18 @@ _EXTRA: dict[str, tuple[JSON, JsonPath]] = {
 def test_a_field_of_a_call_that_its_type_does_not_have_is_removed(wire: str) -> None:
     body, path = _EXTRA[wire]
     assert _errors(body, wire) == []
-    broken = put(body, (*path, "streaming_index"), 0)
+    broken = put(body, (*path, "timestamp"), 0)
     assert _errors(broken, wire) == ["field-refused"]
     repaired = repair(broken, wire)
     assert repaired.body == body
-    assert [change.path for change in repaired.changes] == [(*path, "streaming_index")]
+    assert [change.path for change in repaired.changes] == [(*path, "timestamp")]
+
+
+@pytest.mark.parametrize("wire", _EXTRA)
+def test_a_field_of_a_call_that_may_be_newer_than_the_types_stays(wire: str) -> None:
+    body, path = _EXTRA[wire]
+    newer = put(body, (*path, "field_of_2030"), {"a": 1})
+    assert _errors(newer, wire) == [] and repair(newer, wire).body == newer
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "openai-responses"])

@@ -1,5 +1,7 @@
 """Fields of messages, blocks and items that the API of the target does not have.
 
+A field that the types do not have anywhere may be newer than they are, so it stays. Reported are
+fields that the API has only in other places, and fields that streams and stores are known to add.
 This module knows no rule and no wire by name.
 """
 
@@ -13,7 +15,7 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.json_remove import remove_paths
 from toolwire.lint.memo import once_per_history
 from toolwire.profiles.request_schema import Violation
-from toolwire.profiles.request_types import full_schema, is_taken
+from toolwire.profiles.request_types import ADDED_FIELDS, full_schema, is_accepted
 from toolwire.wires import wire
 
 _MESSAGE_DEPTH = 3
@@ -45,6 +47,8 @@ def unknown_fields(facts: Facts) -> list[JsonPath]:
         path = violation.path
         if violation.fault != "unknown" or path[0] != field or len(path) < _MESSAGE_DEPTH:
             continue
+        if str(path[-1]) not in ADDED_FIELDS and not schema.has_field(str(path[-1])):
+            continue
         index = path[1]
         assert isinstance(index, int)
         path = (field, indexes[index], *path[2:])
@@ -65,14 +69,14 @@ def _is_refused(
     """True if the target refuses a field that its types do not have."""
     profile, name = facts.profile, str(path[-1])
     if len(path) == _MESSAGE_DEPTH and (profile.accepted_message_fields or name in _READ_ELSEWHERE):
-        return False  # the table says more about messages
+        return False  # the profile lists the fields of messages
     if name in known.get(path[:-1], ()) or name in profile.fields_of_other_servers:
         return False
     if any(
         known.get(path[:length]) == _UNKNOWN_TYPE for length in range(_MESSAGE_DEPTH, len(path))
     ):
         return False
-    return profile.client_checks_fields or not is_taken(violation, profile)
+    return profile.client_checks_fields or not is_accepted(violation, profile)
 
 
 def _known_fields(facts: Facts) -> dict[JsonPath, frozenset[str]]:

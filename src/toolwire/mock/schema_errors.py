@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object, dump, snake
 from toolwire.mock.error_bodies import ErrorResponse
 from toolwire.profiles.request_schema import Violation
-from toolwire.profiles.request_types import SCHEMAS, is_taken
+from toolwire.profiles.request_types import SCHEMAS, is_accepted
 from toolwire.profiles.table import Profile
 
 
@@ -26,7 +26,7 @@ def check_schema(
         return None
     write = TEXTS[profile.wire]
     for violation in find(headers).violations(body):
-        if not is_taken(violation, profile):
+        if not is_accepted(violation, profile):
             return replace(write(violation), place=violation.path)
     return None
 

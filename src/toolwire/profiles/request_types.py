@@ -1,5 +1,5 @@
-"""What the requests of each provider may hold: the types of its official SDK, and what its servers
-take beyond them, with the source of each.
+"""The types of each provider's requests, from its official SDK, and the fields that its servers
+accept beyond them, each with its source.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ SCHEMAS: dict[str, Callable[[Mapping[str, str]], RequestSchema]] = {
     "cohere": lambda headers: request_schema("cohere"),
     "ollama": lambda headers: request_schema("ollama"),
 }
-"""A profile and the types of its requests. Other servers of a wire are known to take more than its
-maker, or have no published types."""
+"""A profile and the types of its requests. Other servers of a wire are known to accept more than
+its author's, or have no published types."""
 
-_RESPONSES_TAKEN = frozenset(
+_RESPONSES_ACCEPTED = frozenset(
     {
         ("EasyInputMessage", "id"),
         ("EasyInputMessage", "status"),
@@ -59,7 +59,7 @@ _RESPONSES_TAKEN = frozenset(
         ("FunctionTool", "strict"),
     }
 )
-TAKEN: dict[str, frozenset[tuple[str, str]]] = {
+ACCEPTED_FIELDS: dict[str, frozenset[tuple[str, str]]] = {
     "openai-chat": frozenset(
         {
             ("ChatCompletionToolMessage", "name"),
@@ -67,20 +67,21 @@ TAKEN: dict[str, frozenset[tuple[str, str]]] = {
             ("ImageURL", "format"),
         }
     ),
-    "openai-responses": _RESPONSES_TAKEN,
-    "azure-foundry": _RESPONSES_TAKEN
+    "openai-responses": _RESPONSES_ACCEPTED,
+    "azure-foundry": _RESPONSES_ACCEPTED
     | {("Request", name) for name in ("agent", "agent_reference", "structured_inputs")},
     "vertex-anthropic": frozenset({("Request", "anthropic_version"), ("Request", "model")}),
 }
-"""Fields in which servers are more lenient than the types: they may be there, be absent or be null.
-A name in results and an answer with its annotations are sent in OpenAI's own examples; Strands and
-LiteLLM send the media type of an image beside its address; ids of
-messages are only checked for their prefix (codex#33176); agents send custom calls with a status and
-reasoning without an id (openai/codex); tools need no parameters (litellm#13420); pictures need no
-detail in OpenAI's own examples. Vertex has the version in the body, and the model in the path.
-Foundry takes the agent that is to answer, and its inputs (azure-ai-projects 2.10.0)."""
+"""Fields in which servers are more lenient than the types: they may be present, absent or null. A
+name in results and a message with annotations are in OpenAI's own examples; Strands and LiteLLM
+send the media type of an image beside its address; only the prefix of message ids is checked
+(codex#33176); agents send custom calls with a status and reasoning without an id (openai/codex);
+tools need no parameters (litellm#13420); images need no detail in OpenAI's own examples. Vertex has
+the version in the body and the model in the path. Foundry accepts an agent and its inputs
+(azure-ai-projects 2.10.0)."""
 FOUNDRY_ITEM_FIELDS = frozenset({"agent_reference", "response_id"})
-"""What Azure AI Foundry adds to each item of an answer; an item may be sent back with it."""
+"""Fields that Azure AI Foundry adds to each item of a response; items may be sent back with
+them."""
 FOUNDRY_TYPES: dict[str, frozenset[str]] = {
     "input": frozenset({"memory_search_call"}),
     "tools": frozenset(
@@ -106,20 +107,30 @@ FOUNDRY_TYPES: dict[str, frozenset[str]] = {
         }
     ),
 }
-"""The types of items and tools that Azure AI Foundry takes beside those of the Responses API: tools
-as in azure-ai-projects 2.10.0; of its own items only one is input, the others go by reference."""
+"""The types of items and tools that Azure AI Foundry accepts beside those of the Responses API:
+tools as in azure-ai-projects 2.10.0; only one type of its items is input, the others go by
+reference."""
+ADDED_FIELDS = frozenset(
+    {
+        *("index", "streaming", "partial_json", "partialJson", "parsed", "parsed_arguments"),
+        *("timestamp", "created", "created_at", "createdAt", "updated_at", "updatedAt"),
+        *("_id", "uuid", "message_id", "messageId", "usage", "cost", "duration", "is_streaming"),
+    }
+)
+"""Fields that streams, helpers of SDKs and stores add to messages and blocks, and that no API takes
+there. Any other field that the types do not have anywhere may be newer than the types."""
 IGNORES_UNKNOWN_FIELDS = frozenset({"bedrock", "ollama"})
 """Wires whose servers ignore fields that they do not know, as Smithy's and Go's decoders do."""
 NULL_IS_ABSENT = frozenset({"bedrock", "gemini", "gemini-interactions", "ollama"})
 """Wires whose servers read null as a field that is not there, as Smithy, protobuf and Go do."""
 
 
-def is_taken(violation: Violation, profile: Profile) -> bool:
-    """True if the servers of a provider take what the types of its SDK forbid."""
+def is_accepted(violation: Violation, profile: Profile) -> bool:
+    """True if the servers of a provider accept what the types of its SDK forbid."""
     wire, value = profile.wire, violation.value
     field = (violation.owner, str(violation.path[-1]))
     lenient = violation.fault in ("unknown", "missing") or value is None
-    if lenient and any(field in TAKEN.get(name, ()) for name in (profile.name, wire)):
+    if lenient and any(field in ACCEPTED_FIELDS.get(name, ()) for name in (profile.name, wire)):
         return True
     if wire == "azure-foundry" and _is_of_foundry(violation):
         return True
@@ -137,7 +148,7 @@ def is_taken(violation: Violation, profile: Profile) -> bool:
 
 
 def _is_of_foundry(violation: Violation) -> bool:
-    """Whether only Azure AI Foundry has a field of an item, or a type of items or tools."""
+    """True if only Azure AI Foundry has a field of an item, or a type of items or tools."""
     if violation.fault == "unknown":
         is_item = len(violation.path) == 3 and violation.path[0] == "input"
         return is_item and violation.path[-1] in FOUNDRY_ITEM_FIELDS
