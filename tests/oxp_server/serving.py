@@ -115,7 +115,9 @@ def running(app: App, bounds: ConnectionLimits | None = None) -> Iterator[Runnin
     held = bounds or ConnectionLimits()
     listener = socket.create_server(("127.0.0.1", 0), backlog=held.backlog)
     listening = Event()
-    server = Server(config(app, held), app, held, url_of(listener), lambda url: listening.set())
+    server = Server(
+        config(app, held), app, limits=held, url=url_of(listener), ready=lambda url: listening.set()
+    )
     thread = Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     try:

@@ -100,9 +100,9 @@ class Running:
         self.server = Server(
             config(self.app, bounds),
             self.app,
-            bounds,
-            url_of(self._listener),
-            lambda url: self._ready.set(),
+            limits=bounds,
+            url=url_of(self._listener),
+            ready=lambda url: self._ready.set(),
         )
         self._ready = Event()
         self.thread = Thread(

@@ -168,7 +168,9 @@ def _serve(
             freeze_startup_objects()
             _announce(url, loaded, clients=clients, workers=workers)
 
-        server = Server(config(gateway, limits), gateway, limits, url_of(listener), ready)
+        server = Server(
+            config(gateway, limits), gateway, limits=limits, url=url_of(listener), ready=ready
+        )
         try:
             server.run([listener])
         except SystemExit:  # uvicorn exits if the application could not start.

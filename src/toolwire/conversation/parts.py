@@ -310,29 +310,30 @@ def output_text(output: Output) -> str:
 
 
 ERROR_PREFIX = "[error] "
-_SAYS_ERROR = ("error", "[toolwire]")
-"""How a text begins that needs no prefix to be read as an error."""
+_READS_AS_ERROR = ("error", "[toolwire]")
+"""The beginnings of texts that read as an error without the prefix."""
 
 
-def say_error(output: Output) -> Output:
+def with_error_mark(output: Output) -> Output:
     """The output of a failed call for a wire without an error flag: the text states the failure."""
     if isinstance(output, str):
-        says_error = output.lower().startswith(_SAYS_ERROR)
-        return output if says_error else f"{ERROR_PREFIX}{output}"
+        if output.lower().startswith(_READS_AS_ERROR):
+            return output
+        return f"{ERROR_PREFIX}{output}"
     if not isinstance(output, tuple):
         return {"error": output}
     first = output[0] if output else None
     if not isinstance(first, Text):
         return (Text(ERROR_PREFIX), *output)
-    text = say_error(first.text)
+    text = with_error_mark(first.text)
     assert isinstance(text, str)
     if text == first.text:
         return output
     return (Text(text, source=Source(path=first.path)), *output[1:])
 
 
-def unsay_error(output: Output) -> Output:
-    """The output before `say_error`."""
+def without_error_mark(output: Output) -> Output:
+    """The output without the mark that `with_error_mark` added."""
     if isinstance(output, str):
         return output.removeprefix(ERROR_PREFIX)
     if isinstance(output, tuple):

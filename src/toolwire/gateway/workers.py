@@ -158,8 +158,9 @@ class Workers:
         settings = config(app, self._limits)
         settings.callback_notify = notify
         settings.timeout_notify = HEARTBEAT_INTERVAL
-        url = url_of(self._listener)
-        server = Server(settings, app, self._limits, url, lambda _: beat())
+        server = Server(
+            settings, app, limits=self._limits, url=url_of(self._listener), ready=lambda _: beat()
+        )
         try:
             server.run(sockets=[self._listener])
         except SystemExit:

@@ -119,7 +119,11 @@ def serve(
     with _listen(host, port, uds, backlog=limits.backlog) as listener:
         identity = _file_identity(uds)
         server = Server(
-            config(app, limits), app, limits, url_of(listener), ready or _print_listening
+            config(app, limits),
+            app,
+            limits=limits,
+            url=url_of(listener),
+            ready=ready or _print_listening,
         )
         try:
             server.run(sockets=[listener])
@@ -155,12 +159,13 @@ def config(app: App, limits: ConnectionLimits) -> uvicorn.Config:
 
 
 class Server(uvicorn.Server):
-    """uvicorn that reports its address, tells its application before it stops, and exits with 0."""
+    """uvicorn that reports its address, notifies its app before it stops, and exits with 0."""
 
     def __init__(
         self,
         config: uvicorn.Config,
         app: App,
+        *,
         limits: ConnectionLimits,
         url: str,
         ready: Callable[[str], None],

@@ -38,7 +38,7 @@ def find_history(
 
     Raises:
         DecodeError: A line, or the file, is not JSON, or it holds several histories.
-        UsageError: The file holds no history of a known wire, or of several that are possible.
+        UsageError: The file contains no history of a known wire, or it matches several wires.
     """
     try:
         value, _ = load(data, source or "")
@@ -182,7 +182,7 @@ def _with_profile(history: History, source: str | None) -> History:
 
 
 def _at(name: str, line: int | None = None) -> str:
-    """Where something is, for the start of a message."""
+    """The file and the line, for the start of an error message."""
     if not name:
         return "" if line is None else f"line {line}: "
     return f"{name}: " if line is None else f"{name}:{line}: "

@@ -63,7 +63,9 @@ class RouteTable:
             if match is None:
                 continue
             names = match.groupdict()
-            route = RouteMatch(api, row.operation, names.get("model"), names.get("response"))
+            route = RouteMatch(
+                api, row.operation, model=names.get("model"), response_id=names.get("response")
+            )
             if not names and plain == path:
                 self._matches[method, path] = route
             return route

@@ -88,7 +88,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     for index, message in enumerate(facts.messages):
         if moved.parts and not any(isinstance(part, Result) for part in message.parts):
             media[index] = Message("user", tuple(moved.take()))
-        moved.see(message)
+        moved.note_calls(message)
         for part in message.parts:
             if isinstance(part, Result) and part in results:
                 new[part] = lower_result(part, capabilities, losses, moved)

@@ -20,7 +20,7 @@ from toolwire.lint.fixes.transforms import follows_same_side, merge_neighbours
 from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 
-def _repeated(facts: Facts) -> list[Message]:
+def _messages_of_same_side(facts: Facts) -> list[Message]:
     """The messages that follow one of the same side."""
     profile = facts.profile
     if not profile.rejects_same_role_twice or facts.conversation.kind != "request":
@@ -28,11 +28,11 @@ def _repeated(facts: Facts) -> list[Message]:
     return [
         message
         for previous, message in pairwise(facts.messages)
-        if follows_same_side(previous, message) and not _split_a_batch(previous, message)
+        if follows_same_side(previous, message) and not _are_one_batch(previous, message)
     ]
 
 
-def _split_a_batch(previous: Message, message: Message) -> bool:
+def _are_one_batch(previous: Message, message: Message) -> bool:
     """True if both messages hold calls, or both hold results."""
     return any(
         any(isinstance(part, kind) for part in previous.parts)
@@ -42,14 +42,14 @@ def _split_a_batch(previous: Message, message: Message) -> bool:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    for message in _repeated(facts):
+    for message in _messages_of_same_side(facts):
         side = "assistant" if message.role == "assistant" else "user"
         reason = f"this message follows another one of the {side}"
         yield message.path, f"{reason}; {facts.profile.name} requires roles to alternate", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
-    repeated = _repeated(facts)
+    repeated = _messages_of_same_side(facts)
     if not repeated:
         return None
     changes = tuple(

@@ -71,11 +71,11 @@ def _calls_with_signature_in_id(facts: Facts) -> PartMap[Call, str]:
     ):
         return PartMap()
     return PartMap(
-        (call, halves[0])
+        (call, id_and_payload[0])
         for call in facts.calls
         if call.signature is None
         and "_t" in call.id
-        and (halves := split_payload(call.id)) is not None
+        and (id_and_payload := split_payload(call.id)) is not None
     )
 
 
@@ -117,11 +117,11 @@ def _check(facts: Facts) -> Iterable[Problem]:
         yield part.path, "this thinking block has no signature", "safe"
     if not may_be_reasoning_model(facts):
         return
-    hidden = _calls_with_signature_in_id(facts)
-    for call in hidden:
+    signed_ids = _calls_with_signature_in_id(facts)
+    for call in signed_ids:
         yield call.path, f"the id of the call to {call.name} contains its signature", "safe"
     for call in _calls_without_signature(facts):
-        if call in hidden:
+        if call in signed_ids:
             continue
         message = f"the call to {call.name} is the first of its step and has no signature"
         yield call.path, message, "safe"
@@ -131,9 +131,9 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     thinking = _unsigned_thinking(facts)
     if thinking:
         return thinking_as_text(facts.conversation, thinking, "without a signature")
-    hidden = _calls_with_signature_in_id(facts)
-    if hidden:
-        return _remove_signatures_from_ids(facts, hidden)
+    signed_ids = _calls_with_signature_in_id(facts)
+    if signed_ids:
+        return _remove_signatures_from_ids(facts, signed_ids)
     calls = _calls_without_signature(facts)
     if not calls:
         return None

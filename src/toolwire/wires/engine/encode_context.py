@@ -35,7 +35,7 @@ from toolwire.conversation.parts import (
     Part,
     Result,
     Traceable,
-    unsay_error,
+    without_error_mark,
 )
 from toolwire.wires.engine.incidental import severity_of_field
 
@@ -178,7 +178,9 @@ class EncodeContext(Struct, eq=False):
     def result_name(self, result: Result) -> str:
         """Return the tool name to write on a result: the name of its call, if that is known."""
         called = self.called_name(result)
-        name = (result.name or called if self.patching else called or result.name) or ""
+        # While an edit is compared, a name that the result already has is kept.
+        candidates = (result.name, called) if self.patching else (called, result.name)
+        name = candidates[0] or candidates[1] or ""
         return self.names.get(name, name) if self.names else name
 
     def called_name(self, result: Result) -> str | None:
@@ -310,7 +312,7 @@ class EncodeContext(Struct, eq=False):
                 output = parse(output)
             except ValueError:
                 return output
-        return unsay_error(output) if form.error and not result.error else output
+        return without_error_mark(output) if form.error and not result.error else output
 
     def record_result_form(self, result: Result, *, flag: bool, structure: bool) -> None:
         """Record what the target cannot express about a result.

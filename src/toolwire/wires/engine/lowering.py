@@ -260,7 +260,7 @@ class _MessageLowering:
         for message in messages:
             if message.role == "assistant":
                 self._flush_media()
-            self._moved_media.see(message)
+            self._moved_media.note_calls(message)
             lowered = message
             if message.wire != self._wire or any(map(is_new, message.parts)):
                 if message.role == "system" or not _is_plain(message.parts):

@@ -27,7 +27,7 @@ from toolwire.conversation.parts import (
     Traceable,
     describe,
     output_text,
-    say_error,
+    with_error_mark,
 )
 from toolwire.wires.engine.capabilities import EVERYTHING, NO_MEDIA, Capabilities, Place, media_form
 from toolwire.wires.engine.media import mime_of, type_shows
@@ -116,7 +116,7 @@ def _lower_media(
     names = capabilities.media_names
     if media.name is not None and names is not None and media.kind not in names:
         losses.append(Loss(media.path, f"the name of this {media.kind} is not kept here"))
-        media = replace(media, name=None, mime=mime_of(media))  # the name may be all that tells it
+        media = replace(media, name=None, mime=mime_of(media))  # only the name may show the type
     if media.url is not None:
         if not capabilities.url_types and not type_shows(media):
             losses.append(
@@ -200,7 +200,7 @@ class MovedMedia:
         """The number and the name of each call of the turn."""
         self._previous_role = ""
 
-    def see(self, message: Message) -> None:
+    def note_calls(self, message: Message) -> None:
         """Note the calls of a message."""
         if message.role == "assistant":
             if self._previous_role != "assistant":
@@ -229,7 +229,7 @@ def lower_result(
     """A result as the target can hold it. That it is an error stays known to the writer."""
     if result.error and result.executor == "client" and not capabilities.error_flag:
         losses.append(Loss(result.path, NO_ERROR_FLAG))
-        result = replace(result, output=say_error(result.output))
+        result = replace(result, output=with_error_mark(result.output))
     if not isinstance(result.output, tuple):
         return result
     output: list[Part] = []

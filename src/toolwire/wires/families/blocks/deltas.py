@@ -40,9 +40,8 @@ def leaves(
 
 def nest(path: str, value: JSON) -> Object:
     """A value inside the objects that a dotted path names."""
-    for step in reversed(path.split(".")):
-        value = {step: value}
-    return value  # type: ignore[return-value]
+    first, _, rest = path.partition(".")
+    return {first: nest(rest, value) if rest else value}
 
 
 # --- how pieces become values ---------------------------------------------------------------------

@@ -21,7 +21,7 @@ from toolwire.conversation.parts import (
     Reasoning,
     Result,
     Text,
-    say_error,
+    with_error_mark,
 )
 from toolwire.wires.engine.capabilities import Place
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -260,7 +260,7 @@ class ItemWriter(ItemListWriter):
         context.record_result_form(result, flag=has_flag, structure=structured)
         if context.is_error(result) and not has_flag:
             context.report_loss(result, NO_ERROR_FLAG)
-            output = say_error(context.output(result))
+            output = with_error_mark(context.output(result))
             item = spec.write(
                 replace(result, call_id=context.result_id(result), output=output), context
             )
