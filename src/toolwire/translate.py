@@ -286,7 +286,7 @@ new blocks all the time, but every wire has texts."""
 
 
 def _describe_unknown(value: JSON, wire: Wire, *, certain: bool) -> str:
-    """What speaks against a wire: a description if it does not know much of the body."""
+    """The objection to a wire: a description if it does not know much of the body."""
     conversation = _try_to_read(value, wire)
     if conversation is None:
         return "it can be read neither as a request nor as a response"

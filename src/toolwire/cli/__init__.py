@@ -1,6 +1,6 @@
 """The command line: `toolwire COMMAND ...`, one module of this folder per command.
 
-A module holds its command as `command`. What commands share is in the subfolders. This file
+A module holds its command as `command`. The subfolders have the code that commands share. This file
 imports nothing heavy, so that Ctrl-C ends the program at once while the rest is being imported.
 
 Exit codes: 0 success, 1 findings or losses, 2 wrong usage (one line on stderr), 130 stopped with

@@ -167,7 +167,7 @@ def command(
 
 
 def _report_failure(tool: str, result: ToolCallResult, failure: Failure | None) -> None:
-    """Say on stderr why there is no value."""
+    """Report on stderr why there is no value."""
     if failure is None:
         message = STATES[result.state].format(id=result.call_id)
         click.echo(f"{tool}: {to_printable(message)}", err=True)
@@ -199,7 +199,7 @@ def _row(result: ToolCallResult) -> Object:
 
 
 def _describe_refusal(failure: Failure) -> str:
-    """Return why a server refused a call, by parameter if the server says so."""
+    """Return why a server refused a call, by parameter if the server names them."""
     errors = failure.extra.get("parameter_errors")
     if isinstance(errors, dict) and errors:
         return "; ".join(f"{name}: {why}" for name, why in errors.items())

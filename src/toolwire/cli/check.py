@@ -1,4 +1,4 @@
-"""`toolwire check`: what the provider of a history would refuse, reported like a linter."""
+"""`toolwire check`: report what a provider would refuse in a history, like a linter."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from toolwire.lint import check
 from toolwire.sessions.history import History
 
 MAX_COMMANDS = 3
-"""The most files whose fix is printed as a command."""
+"""The maximum number of fix commands to print."""
 LARGE = 1_000_000
 """Bytes from which on a single file gets a progress bar."""
 
@@ -77,7 +77,7 @@ class CheckResult(Struct):
     bodies: int = 0
     skipped: int = 0
     repairable: dict[str, str] = {}
-    """The arguments of `repair` for what it can fix: a file, and a line of it; the wire of each."""
+    """The files and lines that `repair` can fix, and the wire of each."""
 
 
 @click.command("check")

@@ -1,4 +1,5 @@
-"""`toolwire explain`: an error of a provider in plain words; with the body, which call it means."""
+"""`toolwire explain`: explain an error of a provider; with the body, name the call that caused
+it."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ def _open_socket(host: str, port: int) -> socket.socket:
 
 
 def _check_config(options: GatewayOptions, workers: int) -> int:
-    """Print what the configuration means, or every mistake in it; return the exit code."""
+    """Print the models of the configuration, or every mistake in it; return the exit code."""
     try:
         loaded = load_config(options)
     except ConfigError as error:

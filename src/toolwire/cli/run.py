@@ -166,7 +166,7 @@ def command(
 
 
 class RunOptions(Struct, frozen=True, kw_only=True):
-    """What the command line says beside the question."""
+    """The options of the command line."""
 
     model: str
     base_url: str | None

@@ -1,4 +1,4 @@
-"""`toolwire translate`: a body of one wire as a body of another, and what was lost."""
+"""`toolwire translate`: translate a body from one wire to another, and report the losses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`toolwire usage`: what clients of the gateway have used."""
+"""`toolwire usage`: the usage of the gateway's clients."""
 
 from __future__ import annotations
 

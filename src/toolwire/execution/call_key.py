@@ -1,6 +1,6 @@
 """Ledger keys and fingerprints of calls, and the business keys of tools.
 
-The key says whose call it is and which one. The fingerprint detects that a call id is reused for
+The key identifies the caller and the call. The fingerprint detects that a call id is reused for
 another call: inputs that are equal as JSON have the same fingerprint, all others differ. Trace ids,
 tokens and secrets are not part of it, because a legitimate retry may send other ones.
 """

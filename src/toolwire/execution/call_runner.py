@@ -104,7 +104,7 @@ class CallRunner:
         Raises:
             NoEffect: the tool promises that nothing happened.
             ExecutorBusy: the runner has no free slot.
-            OutcomeUnknown: the engine cannot say how the run ended.
+            OutcomeUnknown: the engine does not know how the run ended.
             CancelledError: the caller is gone.
             _StillRunning: the call was stopped, and an engine continues it.
         """

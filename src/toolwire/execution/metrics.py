@@ -1,7 +1,7 @@
 """Counters, gauges and histograms in Prometheus' text format.
 
-A table says which metrics exist. The number of values of each label is limited, so that callers
-cannot fill the memory. Dumps of several processes can be rendered together.
+A table defines the metrics. The number of values of each label is limited, so that callers cannot
+fill the memory. Dumps of several processes can be rendered together.
 `docs/decisions/012-metrics.md` says why this is not `prometheus_client`.
 """
 

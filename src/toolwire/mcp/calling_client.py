@@ -63,7 +63,7 @@ class LogLevels:
 class McpCallingClient:
     """Sends notifications and requests to the client of one `tools/call` request.
 
-    A client that is gone gets no notifications, and the tool is not told.
+    Notifications to a client that is gone are dropped silently.
     """
 
     def __init__(

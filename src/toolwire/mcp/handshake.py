@@ -15,9 +15,9 @@ from toolwire.tools.registry import Tools
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The versions of MCP with a handshake, the newest last."""
 STATELESS_VERSIONS = ("2026-07-28",)
-"""The versions of MCP without a handshake: each request says which it is of."""
+"""The versions of MCP without a handshake: each request names its version."""
 PREFIX = "io.modelcontextprotocol/"
-"""What the protocol puts before its own names in `_meta`."""
+"""The prefix of the protocol's own names in `_meta`."""
 
 
 class _ClientInfo(Struct):

@@ -1,8 +1,8 @@
 """Sessions of MCP over streamable HTTP, for clients that tools can ask for something.
 
 Before 2026-07-28, the response of a client to a request of a tool is an HTTP request of its own,
-and only a session tells which tool it is for. A client that declares neither elicitation nor
-sampling gets no session: any replica can handle any of its requests.
+and only a session connects it to its tool. A client that declares neither elicitation nor sampling
+gets no session: any replica can handle any of its requests.
 
 A client that lost the connection reconnects and gets the events that it missed.
 """

@@ -25,7 +25,7 @@ from toolwire.tools.runnable import Authorization, Runnable
 Challenges: TypeAlias = Callable[
     [ToolCall, Authorization], "AuthChallenge | None | Awaitable[AuthChallenge | None]"
 ]
-"""A function that says where a user can grant a missing authorization; None if nowhere."""
+"""A function that returns where a user can grant a missing authorization; None if nowhere."""
 _log = logging.getLogger("toolwire.server")
 
 VERSION_HEADER = (oxp.HEADER.lower().encode(), oxp.VERSION.encode())

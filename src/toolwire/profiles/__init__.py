@@ -1,1 +1,1 @@
-"""What each provider accepts and refuses, as dated facts with sources."""
+"""Facts about what each provider accepts and refuses, with dates and sources."""

@@ -1,4 +1,4 @@
-"""What one provider accepts and rejects: a wire as that provider implements it."""
+"""The profile of a provider: its wire, with everything that the provider is known to reject."""
 
 from __future__ import annotations
 

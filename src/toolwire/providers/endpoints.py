@@ -57,7 +57,7 @@ class ModelEndpoint(Struct, frozen=True, kw_only=True, eq=False):
         return f"ModelEndpoint({self.provider.name}:{self.model} at {address})"
 
     def secrets(self) -> list[str]:
-        """What must not reach logs and errors."""
+        """Values that must not reach logs and errors."""
         login = self.base_url.partition("://")[2].partition("/")[0].rpartition("@")[0]
         signing = (self.signing.get("AWS_SECRET_ACCESS_KEY"), self.signing.get("AWS_SESSION_TOKEN"))
         values = (self.api_key, *signing, login, login.partition(":")[2])

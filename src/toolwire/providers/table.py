@@ -23,7 +23,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     profile: str
     """The wire or profile that its API follows."""
     base_url: str = ""
-    """The usual address; empty where every customer has an own one."""
+    """The usual address; empty if every customer has a separate one."""
     base_url_env: str = ""
     """The environment variable that replaces the address."""
     path: str = "/chat/completions"
@@ -48,7 +48,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     path_fields: tuple[str, ...] = ()
     """Fields that stand in the path and not in the body."""
     native_tools: bool = True
-    """True if its models call tools by the wire. If not, tools are described in text."""
+    """True if its models have a tool API. If not, tools are described in text."""
     keyless: bool = False
     """True if requests without a key are allowed, as by servers that users run themselves."""
     start_command: str = ""

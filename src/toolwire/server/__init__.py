@@ -1,1 +1,1 @@
-"""What all ASGI applications of toolwire share: bodies, hosts, authentication, limits, running."""
+"""Shared parts of all ASGI applications: bodies, hosts, authentication, limits, running."""

@@ -1,4 +1,4 @@
-"""What every ASGI application here needs: limited bodies, host and media type checks, lifespan.
+"""Shared code of the ASGI applications: limited bodies, host and media type checks, lifespan.
 
 This is plain ASGI without a framework: a request costs a few dictionary lookups. An invalid body is
 a value (`BodyError`); each application reports it in its own format.
@@ -87,7 +87,7 @@ class BodyReader:
         return self._buffered
 
     async def read(self, request: Request) -> bytes | BodyError:
-        """Return the whole body, or what is wrong with it."""
+        """Return the whole body, or the reason why it is rejected."""
         limits = self._limits
         declared = request.headers.get(b"content-length", b"0")
         if not declared.isdigit() or len(declared) > 18 or int(declared) > limits.body:

@@ -76,7 +76,7 @@ class Auth:
 
     @property
     def methods(self) -> list[str]:
-        """The accepted credentials, in words."""
+        """The accepted credentials, for messages."""
         return ["an API key"] * bool(self._keys) + ["a JWT (HS256)"] * bool(self._secrets)
 
     def principal(self, headers: Mapping[bytes, bytes]) -> str | None:
@@ -108,7 +108,8 @@ class Auth:
         return None
 
     def _holder(self, key: bytes) -> str | None:
-        """Return who holds a key. The time this takes says nothing about the keys."""
+        """Return the owner of a key. The comparison takes constant time, so that it reveals nothing
+        about the keys."""
         digest = hashlib.sha256(key).digest()
         holder: str | None = None
         for known, name in self._keys:

@@ -30,7 +30,7 @@ _OWN_PAGE = (b"same-origin", b"none")
 
 
 def check_origin(origin: str) -> str | None:
-    """What is wrong with an origin in a configuration; None if it is one."""
+    """The problem with an origin in a configuration; None if it is valid."""
     try:
         parts = urlsplit(origin)
     except ValueError:  # an address in brackets that is none

@@ -17,7 +17,7 @@ _IDENTITY_FIELDS = ("type", "role", "id", "call_id", "tool_use_id", "tool_call_i
 
 
 class UnitValue(Struct, frozen=True, eq=False):
-    """What alignment compares: a message, item or block, and the role it belongs to."""
+    """The unit of alignment: a message, item or block, and the role it belongs to."""
 
     role: str
     value: JSON

@@ -37,7 +37,7 @@ _COMMANDS = ("/", "?")
 def is_gemini_cli(values: Sequence[JSON]) -> bool:
     """True if the values of lines are those of a session of Gemini CLI.
 
-    A session whose first line is there has a history, though nothing may have been said yet.
+    A session with its first line has a history, which may still be empty.
     """
     lists = [found for value in values if isinstance(found := get(value, _ALL_RECORDS), list)]
     records = [*values, *(record for found in lists for record in found)]
@@ -201,13 +201,13 @@ def _contents(record: Object) -> list[tuple[str, list[tuple[JSON, JsonPath]]]]:
 
 
 def _unit_role(role: str, parts: Sequence[JSON]) -> str:
-    """The role of the parts of a content: results of calls are kept apart from what users write."""
+    """The role of the parts of a content: results are kept apart from the text of users."""
     has_results = any(isinstance(get(part, _RESPONSE), dict) for part in parts)
     return _RESULTS if role != "model" and has_results else role
 
 
 def _call_key(call: JSON | UnsetType) -> str:
-    """What tells two calls of one record apart: the id, else the call itself."""
+    """The key that distinguishes two calls of one record: the id, else the call itself."""
     if not isinstance(call, dict):
         return ""
     return str(call.get("id") or sorted_json([call.get("name"), call.get("args")]))
@@ -317,7 +317,7 @@ def _is_call(part: JSON) -> bool:
 
 
 def _merge_call(old: list[JSON], call: Object, index: int, count: int) -> Object:
-    """The stored call with what the history says of it: found by its id, else by its position."""
+    """The stored call with its values in the history: found by its id, else by its position."""
     same = next((one for one in old if _call_key(one) == _call_key(call)), None)
     if same is None and len(old) == count:
         same = old[index]

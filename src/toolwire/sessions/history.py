@@ -24,7 +24,7 @@ class History(ABC):
 
     def __init__(self, *, form: str, wire: str, body: JSON) -> None:
         self.form = form
-        """What the file is: a name such as `json` or the name of an agent."""
+        """The format of the file: a name such as `json` or the name of an agent."""
         self.wire = wire
         self.body = body
         self.skipped: list[Line] = []
@@ -63,7 +63,7 @@ class DocumentHistory(History):
         Args:
             data: The file.
             value: The document.
-            form: What the file is.
+            form: The format of the file.
             wire: The wire of the body.
             body: The body.
             path: Where the document holds the body.

@@ -1,7 +1,7 @@
 """A history whose messages are spread over the lines of a file.
 
 A line holds units of the history: messages, items or blocks. Lines whose units did not change, and
-lines that hold none, stay verbatim. What a line looks like is the business of its format.
+lines that hold none, stay verbatim. Each format defines what a line looks like.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class LineFormat(ABC):
 
     @abstractmethod
     def link(self, edits: LineEdits) -> None:
-        """Adapt what lines say about each other."""
+        """Adapt the references between lines."""
 
 
 class LineHistory(History):

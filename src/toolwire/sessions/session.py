@@ -69,8 +69,8 @@ class Session:
 
     @property
     def format(self) -> str:
-        """What the file is: `claude-code`, `codex`, `gemini-cli`, `agent-run`, `record` of the
-        gateway, `wrapper`, `jsonl` with a message on each line, or `json`."""
+        """The format of the file: `claude-code`, `codex`, `gemini-cli`, `agent-run`, `record` of
+        the gateway, `wrapper`, `jsonl` with a message on each line, or `json`."""
         return self._history.form
 
     @property
@@ -157,7 +157,7 @@ class Session:
         return Repaired(self.body, changes, self._remaining(target, unsafe), self._data, ids)
 
     def _remaining(self, target: str | None, unsafe: bool) -> list[Finding]:
-        """What is found after a repair; what it could not fix has no fix."""
+        """The findings that remain after a repair; none of them has a fix."""
         fixes = ("safe", "unsafe") if unsafe else ("safe",)
         return [
             replace(finding, fix=None) if finding.fix in fixes else finding

@@ -1,8 +1,8 @@
 """Neutral events to the events of a target wire.
 
-Between the events and the target's writer stands what `translate` does for bodies: ids and names
-are fitted, parts are lowered to what the target can hold, and each loss is reported. An event is
-written as soon as the grammar of the target allows. Knows wires only through their specs.
+Does for events what `translate` does for bodies: fits ids and names, lowers parts to the target's
+capabilities, and reports each loss. An event is written as soon as the grammar of the target
+allows. Knows wires only through their specs.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class EventTranslator(Generic[Out]):
 
     @property
     def losses(self) -> list[Loss]:
-        """What the target could not hold so far."""
+        """The losses so far."""
         return list(dict.fromkeys(self._context.losses))
 
     @property
@@ -120,7 +120,7 @@ class EventTranslator(Generic[Out]):
 
     @property
     def ids(self) -> IdMap:
-        """The id map so far, from what was sent to what the source had."""
+        """The id map so far: from ids and names that were sent to those of the source."""
         return self._target.ids
 
     @property
@@ -408,7 +408,7 @@ class EventTranslator(Generic[Out]):
 
     def _resume(self, call: Call) -> bool:
         """True if the reader of the target has the call from an earlier stream; if not, the call is
-        written with what is known of it."""
+        written as far as it is known."""
         if self._target.is_known_call(call):
             return True
         self._context.report_loss(

@@ -1,4 +1,4 @@
-"""The neutral stream: what happens while an answer is generated.
+"""The neutral stream: the events of a response while it is generated.
 
 A part starts, grows and ends, or is complete at once. The texts of its deltas, joined, are its text
 (for a call: its arguments). A slot groups the events of one part of one stream and means nothing
@@ -91,7 +91,7 @@ class StreamError(Struct, frozen=True, gc=False):
 
 
 class Unsupported(Struct, frozen=True, gc=False):
-    """Something without a neutral form: where it was, and what it was."""
+    """Content without a neutral form: its path, and a description."""
 
     path: JsonPath
     reason: str

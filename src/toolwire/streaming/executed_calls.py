@@ -90,7 +90,8 @@ class ExecutedCalls:
         ]
 
     def _as_executed(self, call: Part) -> Part:
-        """A call that the source ran, for a target that can tell it from those of the client."""
+        """A call that the source ran, for a target that distinguishes such calls from those of the
+        client."""
         if not self._target_has_server_tools or not isinstance(call, Call):
             return call
         return replace(call, executor="provider")

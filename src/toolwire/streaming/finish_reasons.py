@@ -1,4 +1,4 @@
-"""Why each candidate of a streamed answer stopped, as its events say and its calls show."""
+"""Why each candidate of a streamed response stopped, by its events and its calls."""
 
 from __future__ import annotations
 

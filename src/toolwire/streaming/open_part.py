@@ -1,6 +1,6 @@
 """The state of one part that is open in the target stream.
 
-The mode of a part says what its deltas become. Knows no wire.
+The mode of a part decides what happens to its deltas. Knows no wire.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from toolwire.streaming.events import PartDelta, PartStart
 
 
 class Mode(Enum):
-    """What happens to the deltas of an open part."""
+    """How the deltas of an open part are handled."""
 
     PASS = "pass"
     """The writer gets each delta as it is."""

@@ -93,7 +93,7 @@ def _items(stream: Source, wire: str) -> Iterable[Item]:
 
 
 class _StreamReport(Generic[Out]):
-    """What a translated stream reports beside its items."""
+    """The reports of a translated stream, beside its items."""
 
     def __init__(
         self, translator: StreamTranslator[Out], source: Source, trailer: Callable[[], list[Out]]
@@ -104,7 +104,7 @@ class _StreamReport(Generic[Out]):
 
     @property
     def losses(self) -> list[Loss]:
-        """What the target could not hold so far."""
+        """The losses so far."""
         return self._translator.losses
 
     @property

@@ -1,4 +1,4 @@
-"""What the owner of a stream translator may change in its stream."""
+"""Edits that the owner of a stream translator may make in its stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from toolwire.streaming.events import Chunk, Event
 
 
 class StreamEdits(Protocol):
-    """What the owner of a translator changes in its stream."""
+    """The edits of the owner of a stream translator."""
 
     def edit_events(self, events: list[Event]) -> list[Event]:
         """Neutral events before they are translated, without deltas from the cache."""

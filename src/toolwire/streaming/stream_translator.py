@@ -110,7 +110,7 @@ class StreamTranslator(EventTranslator[Out]):
         return out
 
     def end(self) -> list[Out]:
-        """Translate what is left when the source has ended."""
+        """Translate the rest after the source has ended."""
         out = [chunk for event in self._input.end() for chunk in self._translate_source(event)]
         if not self.passthrough:
             if self.fault is None:
@@ -235,7 +235,7 @@ class StreamTranslator(EventTranslator[Out]):
         return [] if start is None else [start]
 
     def _adapt(self, event: Chunk, version: int) -> list[Chunk]:
-        """Reduce an event of this wire to what a version of the wire has."""
+        """Reduce an event of this wire to the fields that a version of the wire has."""
         assert self.target_spec.adapt is not None
         index, adapted = self._reader.count, self.target_spec.adapt(event, version)
         self._reader.count += 1

@@ -24,7 +24,7 @@ from toolwire.wires.engine.stream import StreamWriter
 
 
 class TargetStream:
-    """The writer of one stream, and what a part becomes before it is written."""
+    """The writer of one stream, which lowers and fits each part before it is written."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class TargetStream:
 
     @property
     def ids(self) -> IdMap:
-        """The id map so far, from what was sent to what the source had."""
+        """The id map so far: from ids and names that were sent to those of the source."""
         sent = self.fitter.sent
         unsent = {new: sent.get(old, old) for new, old in self.context.sent_ids.items()}
         return IdMap(
@@ -111,7 +111,7 @@ class TargetStream:
         return lower_settings(settings, self._capabilities, {}, self.context.losses)
 
     def report_unknown_fields(self, part: Part) -> None:
-        """Report what the part has beside its neutral fields, which only its own wire can carry."""
+        """Report the fields of a part that only its own wire can carry."""
         if part.signature is not None or not (part.spec is None or part.spec.clean(part.raw)):
             keeps_signature = self.takes_signature(part)
             self.context.report_unknown_fields(part, keeps_signature=keeps_signature)

@@ -1,4 +1,4 @@
-"""The business key of a tool: what makes two calls the same to the business.
+"""The business key of a tool: the value by which two calls count as the same.
 
 A model that does not see a result asks again under a new call id. The business key, such as an
 order number, recognizes the call all the same.

@@ -1,4 +1,4 @@
-"""What a tool can ask of the client that called it, while it runs."""
+"""The requests that a running tool can send to the client that called it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Errors that tools raise, and errors of tool definitions.
 
-A tool says by the class what its failure means: it may be retried, or it had no effect. Any other
-exception is a final failure, and callers do not see its text.
+The class of an exception gives the meaning of a failure: it may be retried, or it had no effect.
+Any other exception is a final failure, and callers do not see its text.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class InvalidResult(ToolwireError, ValueError):
 
 
 class ToolDefinitionError(UsageError):
-    """A function or a schema that is not a valid tool: `tool` is its id, `why` says what to
-    change."""
+    """A function or a schema that is not a valid tool: `tool` is its id, `why` the reason and the
+    remedy."""
 
     def __init__(self, tool: str, why: str) -> None:
         super().__init__(why)
@@ -92,7 +92,8 @@ class ToolDefinitionError(UsageError):
 
 
 class UnknownTool(ToolwireError, LookupError):
-    """There is no tool of this name or version. `developer_message` says which ones there are."""
+    """There is no tool of this name or version. `developer_message` names similar tools and
+    versions."""
 
     def __init__(self, message: str, developer_message: str, *, malformed: bool = False) -> None:
         super().__init__(message)

@@ -56,7 +56,7 @@ class Behaviour(RunOptions, total=False):
     """The options of every tool."""
 
     on_crash: OnCrash
-    """What a repeated call does after a crash."""
+    """How a call is handled that is repeated after a crash."""
     probe: Callable[..., object]
     """Finds out how a call ended, for `on_crash="probe"`."""
     key: Callable[..., object] | Sequence[str]
@@ -66,7 +66,7 @@ class Behaviour(RunOptions, total=False):
     idempotent: bool
     """The tool may run twice with the same input."""
     deprecated: str
-    """What to use instead of the tool."""
+    """The replacement of a deprecated tool."""
     strict: bool
     """Raise an error instead of a warning if the tool or a parameter has no description."""
 

@@ -1,1 +1,1 @@
-"""What every command shares: the group of commands, errors, signals, optional packages."""
+"""The framework of the commands: the group, errors, signals, optional packages."""

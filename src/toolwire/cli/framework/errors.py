@@ -13,7 +13,8 @@ from toolwire.errors import InputError, UsageError
 
 
 class CommandError(click.ClickException):
-    """The user has to change the command or its input. The message says what, where and how."""
+    """The user has to change the command or its input. The message names the problem, the place and
+    the remedy."""
 
     exit_code = 2
 

@@ -1,7 +1,7 @@
 """The group of commands, and how a run of one ends.
 
-The module of a command is imported when the command runs or its help is shown. What one command
-needs (rich, say) costs the others nothing.
+The module of a command is imported when the command runs or its help is shown. So the packages that
+one command needs (such as rich) cost the others nothing.
 """
 
 from __future__ import annotations

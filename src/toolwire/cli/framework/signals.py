@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from threading import current_thread, main_thread
 
 CTRL_C, PIPE_CLOSED = 130, 141
-"""What a shell reports for a program that SIGINT or SIGPIPE ended: 128 plus the signal's number."""
+"""The exit codes of a program that SIGINT or SIGPIPE ended: 128 plus the signal's number."""
 
 
 def _exit(number: int, frame: object) -> None:

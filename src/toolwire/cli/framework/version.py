@@ -1,4 +1,4 @@
-"""What `toolwire --version` prints: the version, and the commit that was built or checked out."""
+"""The output of `toolwire --version`: the version, and the commit that was built or checked out."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What commands read: bodies, streams, id maps, approvals, names of wires and rules."""
+"""Input of commands: bodies, streams, id maps, approvals, names of wires and rules."""

@@ -91,7 +91,7 @@ def read_bodies(
 ) -> Iterator[InputBody]:
     """Yield the bodies of a file, read one at a time. A session of an agent is one body.
 
-    `is_stream` says that the file holds one stream, whatever it looks like.
+    With `is_stream`, the file is read as one stream, whatever it looks like.
     """
     try:
         with _open(file) as source:
@@ -109,7 +109,7 @@ def _open(file: str) -> AbstractContextManager[BinaryIO]:
 def _split(
     source: BinaryIO, suffix: str, *, is_stream: bool, wire: str | None
 ) -> Iterator[InputBody]:
-    """Split a file into bodies; its first two lines tell whether each line is one."""
+    """Split a file into bodies; its first two lines show if each line is one."""
     lines = iter(source.readline, b"")
     head: list[bytes] = []
     first_two: list[bytes] = []

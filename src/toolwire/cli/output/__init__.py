@@ -1,1 +1,1 @@
-"""What commands write: JSON, tables, reports, pages, transcripts."""
+"""Output of commands: JSON, tables, reports, pages, transcripts."""

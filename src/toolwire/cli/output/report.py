@@ -30,8 +30,8 @@ LEVELS = {"error": "error", "info": "note"}
 class LocatedFinding(Struct, frozen=True):
     """A finding and where it is.
 
-    `line` is the line of the body if its file has a body on each line. `position` is the place as
-    an editor counts, and `excerpt` what stands there, if the format wants them.
+    `line` is the line of the body if its file has a body on each line. `position` is the line and
+    column, and `excerpt` the text there, if the format needs them.
     """
 
     file: str

@@ -20,7 +20,7 @@ from toolwire.lint.rule import Example, Rule
 MAX_WIDTH = 110
 """Longer JSON is split into lines."""
 MAX_TEXT = 160
-"""Of a longer string, only the beginning is shown."""
+"""Longer strings are cut."""
 EXAMPLES_SHOWN = 3
 """How many good and bad examples a page has; the file of the rule holds all."""
 

@@ -1,1 +1,1 @@
-"""What commands start: tools from files and servers, ledgers, servers that listen."""
+"""Services that commands start: tools from files and servers, ledgers, servers that listen."""

@@ -33,7 +33,7 @@ UNUSED_URL = "http://127.0.0.1:1"
 
 
 class GatewayOptions(Struct, frozen=True, kw_only=True):
-    """What the command line says."""
+    """The options of the command line."""
 
     file: Path | None
     keys: Path | None

@@ -1,6 +1,6 @@
 """Run an ASGI application as a server of the command line.
 
-What keeps a server from starting is one line that names the option to change.
+If the server cannot start, the error is one line that names the option to change.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def listen(
 
 
 def listen_error(error: OSError, host: str, port: int) -> CommandError:
-    """Return an error that says why a server cannot listen, and which option to change."""
+    """Return an error with the reason why a server cannot listen, and the option to change."""
     if isinstance(error, socket.gaierror):
         return CommandError(f"--host {host}: no such host")
     # asyncio puts the address into the text as well.

@@ -31,7 +31,7 @@ SERVER_SCHEMES = ("http://", "https://", "mcp:", "mcp+http://", "mcp+https://")
 
 
 class ServerCredentials(Struct, frozen=True, kw_only=True):
-    """What one tool server gets."""
+    """The credentials and secrets for one tool server."""
 
     key: str = ""
     token: str = ""
@@ -165,7 +165,7 @@ def _variable_suffix(source: str) -> str:
 
 
 def _reason(error: BaseException) -> str:
-    """Return why a connection failed; task groups wrap the error that says so."""
+    """Return why a connection failed; task groups wrap the error with the reason."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, InputError):

@@ -1,8 +1,8 @@
 """The ledger protocol: record tool calls by call id.
 
 A call is claimed before its tool runs and finished afterwards, both durably; a repetition with the
-same id gets the record. `docs/explanation/guarantees.md` says which guarantees follow.
-Implementations are in `memory`, `sqlite` and `postgres`.
+same id gets the record. `docs/explanation/guarantees.md` lists the guarantees. Implementations are
+in `memory`, `sqlite` and `postgres`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The retention of call ids that contain their creation time (UUIDv7).
 
 A ledger rejects such an id if it is older than its retention, even after the row was deleted. The
-guarantee for it therefore holds for ever. Other ids do not tell their age.
+guarantee for it therefore never expires. Other ids do not contain their age.
 """
 
 from __future__ import annotations

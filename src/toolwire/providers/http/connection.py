@@ -65,7 +65,7 @@ class Connection(asyncio.Protocol):
         self._last_unsent = 0
         """Bytes of the request that waited when the timer last looked."""
         self._rest = _EMPTY
-        """What of the request the transport has not got yet."""
+        """The part of the request that is not written yet."""
         self._write_paused = False
         self._used = False
         self._alive = True

@@ -1,4 +1,4 @@
-"""What goes wrong between a client and a server. All of these are OSErrors."""
+"""Errors between a client and a server. All of these are OSErrors."""
 
 from __future__ import annotations
 

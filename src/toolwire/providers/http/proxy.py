@@ -37,7 +37,7 @@ class Route(Struct, frozen=True, dict=True):
 
     @cached_property
     def key(self) -> tuple[str, int, bool, str]:
-        """What connections that can serve this route have in common."""
+        """The key that connections for this route share."""
         server = self.server
         through = self.url.origin if self.tunnel else ""
         return server.host, server.port, server.tls, through

@@ -29,7 +29,7 @@ _MAX_ENDPOINTS = 1000
 
 
 class _PreparedRequest(Struct):
-    """What all requests to one endpoint have in common."""
+    """The parts that all requests to one endpoint share."""
 
     endpoint: ModelEndpoint
     url: str

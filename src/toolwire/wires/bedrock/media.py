@@ -150,7 +150,8 @@ def _is_native(media: Media) -> bool:
 
 
 def _document_name(media: Media, context: EncodeContext) -> str:
-    """A name of allowed characters. An invented name tells its position: names must differ."""
+    """A name of allowed characters. A generated name contains its position, because names must
+    differ."""
     indexes = [str(step) for step in media.path if isinstance(step, int)]
     name = media.name or "-".join(["document", *indexes])
     if _is_native(media):

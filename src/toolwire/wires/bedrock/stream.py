@@ -98,7 +98,7 @@ _JOINS: dict[str, Join] = {
     "image.source": _join_image_source,
     "image.error": _last,
 }
-"""Of other fields the pieces are text."""
+"""The pieces of all other fields are text."""
 
 # --- reading --------------------------------------------------------------------------------------
 

@@ -1,2 +1,1 @@
-"""What all wires are built from: block specs, settings, capabilities, the encode context and stream
-parts."""
+"""The engine of all wires: block specs, settings, capabilities, the encode context and streams."""

@@ -1,10 +1,10 @@
 """The fields that every response of a wire has, as tables that bodies and streams share.
 
 A table maps a field to its value if the source of the response has none, or to a function that
-makes it. What only the source could know is null or zero. The id is minted from the content, the
-model and the time come from the request (`RequestInfo`), and some wires repeat the settings of the
-request. A value that was filled in says nothing: a reader of the response ignores it. Knows no wire
-by name.
+makes it. Values that only the source could know are null or zero. The id is minted from the
+content, the model and the time come from the request (`RequestInfo`), and some wires repeat the
+settings of the request. A value that was filled in says nothing: a reader of the response ignores
+it. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def complete_answer(body: Object, fields: AnswerFields, context: EncodeContext) 
 
 
 def answer_id(prefix: str) -> MakeField:
-    """Return what makes the id of a response whose source has none."""
+    """Return a function that makes the id of a response whose source has none."""
 
     def make(context: EncodeContext) -> JSON:
         if not context.answer_id:
@@ -61,7 +61,8 @@ def answer_id(prefix: str) -> MakeField:
 
 
 def _distinguish(context: EncodeContext) -> Iterator[str | int]:
-    """Yield what distinguishes a response from others: its request, its time and its content."""
+    """Yield the values that distinguish a response from others: its request, its time and its
+    content."""
     request = context.request
     yield request.id
     if request.id:
@@ -129,7 +130,7 @@ def answer_model(context: EncodeContext) -> JSON:
 
 
 def model_setting(field: str = "model") -> SettingSpec:
-    """Return the setting `model` of responses; an empty name says nothing."""
+    """Return the setting `model` of responses; an empty name counts as absent."""
     return SettingSpec("model", (field,), read=lambda value: value or None)
 
 
@@ -160,7 +161,7 @@ def elapsed_milliseconds(context: EncodeContext) -> JSON:
 
 
 def time_setting(field: str) -> SettingSpec:
-    """Return the setting `created` of responses; zero says nothing."""
+    """Return the setting `created` of responses; zero counts as absent."""
     return SettingSpec("created", (field,), read=lambda value: value or None)
 
 
@@ -189,7 +190,8 @@ def time_text_setting(field: str) -> SettingSpec:
 
 
 def repeat(field: str, default: JSON) -> MakeField:
-    """Return what repeats a field of the request; an object gets the default's other fields."""
+    """Return a function that repeats a field of the request; an object gets the default's other
+    fields."""
 
     def make(context: EncodeContext) -> JSON:
         value = context.request.body.get(field)

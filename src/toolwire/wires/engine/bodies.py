@@ -1,4 +1,4 @@
-"""What the readers and writers of whole bodies share. Knows no wire."""
+"""Shared functions for readers and writers of whole bodies. Knows no wire."""
 
 from __future__ import annotations
 

@@ -125,8 +125,8 @@ def place_breakpoints(
 ) -> Breakpoints | None:
     """The parts and tools to mark for a target; None if there are none.
 
-    A mark on something that the target cannot mark moves to what precedes it. Of too many marks the
-    last ones stay.
+    A mark on something that the target cannot mark moves to what precedes it. If there are too many
+    marks, the last ones stay.
     """
     marks: PartMap[Traceable, bool] = PartMap()
     if found:
@@ -167,7 +167,7 @@ def _holds_mark(part: Part, message: Message, support: CacheBreakpoints) -> bool
 
 
 def _automatic(conversation: Conversation, support: CacheBreakpoints) -> Iterator[Traceable]:
-    """What to mark for a client that marks nothing: the tools or the system prompt, and the newest
+    """The marks for a request without any: on the tools or the system prompt, and on the newest
     turns of the user."""
     ends: list[Part] = []
     system: Part | None = None

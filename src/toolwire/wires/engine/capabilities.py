@@ -1,7 +1,7 @@
-"""What a wire can hold, as data: read by the lowering pass, which adapts a conversation to it.
+"""The capabilities of a wire as data, for the lowering pass, which adapts a conversation to them.
 
-A wire declares what it lacks; the default of every field is "holds it". This module knows no wire
-by name.
+A wire declares the features that it lacks; by default it has every feature. This module knows no
+wire by name.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ CONTENT_BREAKPOINTS = CacheBreakpoints(
 
 
 class Capabilities(Struct, frozen=True, kw_only=True):
-    """What a wire can hold beside text, calls and results of text."""
+    """The features of a wire beyond text, calls and results of text."""
 
     refusals: bool = True
     """A text can be marked as a refusal."""
@@ -117,7 +117,7 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     url_types: bool = True
     """Media that are given by URL keep their MIME type."""
     kind_by_type: frozenset[MediaForm] = frozenset()
-    """The forms in which only the MIME type says of which kind a medium is."""
+    """The forms in which only the MIME type shows the kind of a medium."""
     reasoning_in_history: bool = True
     """A request can hold reasoning of another provider."""
     reasoning_signed_by: str = ""
@@ -155,13 +155,14 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     """Which tools a tool choice can name: any, those that are required, only one required tool, or
     none."""
     format_fields: frozenset[str] = frozenset({"name", "strict", "description"})
-    """What a response format can hold beside its schema."""
+    """The fields of a response format beside its schema."""
     usage_fields: frozenset[str] = frozenset({"cached", "cache_write", "reasoning"})
     """The token counts that usage can hold beside input and output."""
     cache_breakpoints: CacheBreakpoints | None = None
     """How prefixes of a prompt are marked for the provider's cache; None if they cannot be."""
     read_by_model: bool = True
-    """A model gets what a request of this wire says; otherwise it is a framework's own record."""
+    """True if requests of this wire are sent to a model; otherwise they are a framework's own
+    record."""
     web_search: WebSearchForm | None = None
     """How a request asks the provider for a web search; None if it cannot."""
 

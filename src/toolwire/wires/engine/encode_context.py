@@ -43,10 +43,10 @@ UNKNOWN_FIELD = "no such field on this wire"
 
 
 class RequestInfo(Struct, frozen=True):
-    """What is known about the request of a response, for fields that its source does not have."""
+    """Facts about the request of a response, for fields that its source does not have."""
 
     body: Object = {}
-    """The request, in the wire of the response: its model, and what responses repeat of it."""
+    """The request, on the wire of the response: its model, and the fields that responses repeat."""
     created: int = 0
     """When the response was created, in seconds since 1970; 0 if that is not known."""
     id: str = ""
@@ -66,7 +66,7 @@ _NO_MESSAGES: PartSet[Message] = PartSet()
 
 
 class EncodeContext(Struct, eq=False):
-    """What the writers of a wire share while they write one body or stream.
+    """The state that the writers of a wire share while they write one body or stream.
 
     A *form* holds what the target cannot express about a call or a result, such as "this result was
     an error". `record_call_form` and `record_result_form` collect forms for the id map that the
@@ -82,7 +82,7 @@ class EncodeContext(Struct, eq=False):
     reverse_map: IdMap
     """The map of an earlier encoding, whose ids, names and forms are restored."""
     request: RequestInfo = NO_REQUEST
-    """What is known about the request of a response."""
+    """Facts about the request of a response."""
     messages: Sequence[Message] = ()
     """The messages of a response that is written whole."""
     answer_id: str = ""
@@ -106,7 +106,7 @@ class EncodeContext(Struct, eq=False):
     nth_sent: PartMap[Result, int] | None = None
     """The same by the ids that are sent."""
     assistant_content: Literal["", "text", "some"] = ""
-    """What the content of an assistant message beside calls must be for the target."""
+    """The form of the content beside calls that the target requires in an assistant message."""
     breakpoints: Breakpoints | None = None
     """Where the target gets cache breakpoints; None if nowhere."""
     extra_settings: bool = False
@@ -184,7 +184,7 @@ class EncodeContext(Struct, eq=False):
         return self.names.get(name, name) if self.names else name
 
     def called_name(self, result: Result) -> str | None:
-        """Return the name of the call of a result, if that is known. Of several calls with its id
+        """Return the name of the call of a result, if that is known. If several calls have its id,
         it is the one that the result names, or else the last."""
         self.answered_ids.add(result.call_id)
         if self.names_of_id and result.name in self.names_of_id.get(result.call_id, ()):

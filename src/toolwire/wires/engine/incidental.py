@@ -98,7 +98,7 @@ _FIELDS: Mapping[Kind, frozenset[str]] = {
 
 
 def setting_matters(name: str, value: object) -> bool:
-    """Return True if a setting changes what a model does or what becomes of its answer."""
+    """Return True if a setting affects the model or the handling of its response."""
     return name not in _SETTINGS and (
         name not in _DEFAULT_SETTINGS or value != _DEFAULT_SETTINGS[name]
     )

@@ -1,4 +1,4 @@
-"""Lowering: adapt a conversation to what its target can hold, and report each loss once.
+"""Lowering: adapt a conversation to the capabilities of its target, and report each loss once.
 
 Messages that were read from the target's own wire are not touched. Everything else becomes what
 the target's capabilities allow, so that its writer never meets a part it cannot write. This module
@@ -55,14 +55,15 @@ NO_DEFAULTS: Mapping[str, int] = {}
 
 
 class Lowering(Struct, frozen=True):
-    """A conversation that its target can hold, and what had to be given up for that."""
+    """A conversation within the capabilities of its target, and its losses."""
 
     conversation: Conversation
     losses: list[Loss]
     observations: Observations
-    """What one pass over the lowered conversation saw."""
+    """The observations of the lowered conversation."""
     leftovers: list[Traceable]
-    """What has a signature or fields that only its own wire knows, found before lowering."""
+    """Parts with a signature, or with fields that only their own wire knows, found before
+    lowering."""
     breakpoints: FoundBreakpoints
     """The cache breakpoints of the source."""
 
@@ -219,7 +220,8 @@ def _answer_messages(
     read: tuple[Message, ...],
     losses: list[Loss],
 ) -> tuple[Message, ...]:
-    """The messages of a response: what the assistant says, and one candidate where one is held.
+    """The messages of a response: those of the assistant, and only one candidate if the target has
+    one.
 
     `read` are the messages of a body of the target itself, which holds what it held before.
     """

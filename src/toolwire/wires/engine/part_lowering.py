@@ -1,4 +1,4 @@
-"""Lower single parts: adapt a part to what its target can hold, and report each loss once.
+"""Lower single parts: adapt a part to the capabilities of its target, and report each loss once.
 
 Bodies and streams use the same functions. This module knows no wire by name.
 """
@@ -52,7 +52,8 @@ def is_new(part: Part) -> bool:
 def lower_part(
     part: Part, capabilities: Capabilities, place: Place, *, kind: str, losses: list[Loss]
 ) -> tuple[Part, ...]:
-    """A part as the target can hold it at a place: itself, something else, or nothing."""
+    """The part in a form that the target supports at this place: itself, another part, or
+    nothing."""
     if capabilities is EVERYTHING:
         return (part,)
     match part:
@@ -175,7 +176,7 @@ _SYSTEM_TAG = "<system>"
 
 
 def mark_system_text(part: Part) -> Part:
-    """A text of a system message that has to be in a user message, and says so."""
+    """A text of a system message, marked as such, for a user message."""
     if not isinstance(part, Text) or part.text.startswith(_SYSTEM_TAG):
         return part
     text = f"{_SYSTEM_TAG}\n{part.text}\n</system>"
@@ -226,7 +227,7 @@ class MovedMedia:
 def lower_result(
     result: Result, capabilities: Capabilities, losses: list[Loss], moved: MovedMedia
 ) -> Result:
-    """A result as the target can hold it. That it is an error stays known to the writer."""
+    """A result in a form that the target supports. Its error flag stays set for the writer."""
     if result.error and result.executor == "client" and not capabilities.error_flag:
         losses.append(Loss(result.path, NO_ERROR_FLAG))
         result = replace(result, output=with_error_mark(result.output))

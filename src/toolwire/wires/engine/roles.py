@@ -1,5 +1,5 @@
-"""What the roles of messages mean, on whichever wire: clients that switched their API leave roles
-in a history that its wire does not know."""
+"""The meaning of message roles on all wires: clients that switched their API leave roles in a
+history that its wire does not know."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROLE_MEANINGS: dict[str, Role] = {
     "function": "tool",
     "tool": "tool",
 }
-"""What roles mean that only some wires know; any other is a user's."""
+"""The meaning of roles that only some wires know; any other is a user's."""
 
 
 def meant_role(message: JSON) -> Role:

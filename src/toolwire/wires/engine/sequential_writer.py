@@ -1,9 +1,9 @@
 """The writer of wires on which one part ends before the next one begins.
 
-The first open part of a candidate is written at once. What arrives of a later part is kept until
-the parts before it have ended, so that parallel calls are sent one after the other, in the order
-in which they started, as in a body. Text and reasoning open with their first words: an empty text
-is no part. Knows no wire.
+The first open part of a candidate is written at once. Events of a later part are kept until the
+parts before it have ended, so that parallel calls are sent one after the other, in the order in
+which they started, as in a body. Text and reasoning open with their first words: an empty text is
+no part. Knows no wire.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class SequentialWriter(StreamWriter):
         raise NotImplementedError
 
     def appender(self, queued: QueuedPart) -> Callable[[str], object] | None:
-        """Return what `text_appender` does for the part that was opened last."""
+        """Return the `text_appender` of the part that was opened last."""
         return None
 
     # --- the queue ---

@@ -28,15 +28,15 @@ from toolwire.errors import UsageError
 from toolwire.wires.engine.specs import Wire
 
 ServerToolPolicy: TypeAlias = Literal["auto", "text", "call", "drop"]
-"""What becomes of a tool that another provider ran. `auto` is text in a request, where the model
-reads what happened, and nothing in a response, whose text is for the user."""
+"""How calls of tools that another provider ran are written. `auto` is text in a request, where the
+model reads what happened, and nothing in a response, whose text is for the user."""
 POLICIES: tuple[str, ...] = get_args(ServerToolPolicy)
 Form: TypeAlias = Literal["text", "call", "drop"]
 _SCHEMAS = frozenset({"input_schema", "parameters"})
 
 
 def form_of(policy: ServerToolPolicy, *, kind: str) -> Form:
-    """Return what server tools become in a body of a kind.
+    """Return how server tools are written in a body of a kind.
 
     A response is one message and cannot hold results, so it has no form `call`. Its reasoning is no
     place for them either: clients send it back, and the model would take it for its own.

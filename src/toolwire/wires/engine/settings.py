@@ -30,7 +30,7 @@ WriteSetting: TypeAlias = "Callable[[Setting, EncodeContext], JSON | UnsetType]"
 class SettingSpec(Struct, frozen=True, eq=False):
     """One setting of a wire.
 
-    `read` returns UNSET if the value has no neutral form, and None if it says nothing; without it,
+    `read` returns UNSET if the value has no neutral form, and None if it has no effect; without it,
     the value is neutral as it is. `write` returns UNSET if the wire cannot hold the value.
     """
 
@@ -42,7 +42,7 @@ class SettingSpec(Struct, frozen=True, eq=False):
     """The known fields of an object with all that they hold, as dotted paths, and an empty path if
     the value may be no object; none if all are known."""
     reads_empty: bool = False
-    """True if an empty object says something."""
+    """True if an empty object has a meaning."""
 
 
 _CONTAINERS = (list, dict)
@@ -167,7 +167,7 @@ def _says_nothing(key: str, item: JSON) -> bool:
 
 
 def _read_value(spec: SettingSpec, item: JSON) -> Setting | UnsetType:
-    """The neutral form of a value; UNSET if it has none, None if it says nothing."""
+    """The neutral form of a value; UNSET if it has none, None if it has no effect."""
     if spec.read is None:
         return item
     try:
@@ -376,10 +376,10 @@ def write_finish_reason(
     from_wire: Mapping[str, str],
     context: EncodeContext,
 ) -> str | None:
-    """Return the finish reason of a message in the words of the wire.
+    """Return the finish reason of a message as the wire writes it.
 
-    `to_wire` maps neutral reasons to words and `from_wire` the reverse. A reason that the wire
-    cannot express becomes the nearest word and is reported.
+    `to_wire` maps neutral reasons to those of the wire, and `from_wire` the reverse. A reason that
+    the wire does not have becomes the nearest one and is reported.
     """
     if message.stop is None:
         return None

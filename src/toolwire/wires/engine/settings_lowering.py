@@ -1,4 +1,4 @@
-"""Lower tool definitions and settings to what a target can hold, and report each loss once.
+"""Lower tool definitions and settings to the capabilities of a target, and report each loss once.
 
 This module knows no wire by name.
 """
@@ -118,8 +118,8 @@ def without_defaults(conversation: Conversation, defaults: Mapping[str, int]) ->
 def without_idle_settings(conversation: Conversation, losses: list[Loss]) -> Conversation:
     """Drop settings about tools that are not defined: servers refuse even a free choice of none.
 
-    A choice that demands a call is kept where no tools were defined in the first place: the server
-    says what is wrong with it.
+    A choice that requires a call is kept if no tools were defined in the first place: the server
+    reports the error.
     """
     settings = conversation.settings
     if "choice" not in settings and "parallel" not in settings:

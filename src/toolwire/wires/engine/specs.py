@@ -50,7 +50,7 @@ class Block(Struct, frozen=True, eq=False):
     write: Callable[..., JSON] | None = None
     keys: frozenset[str] = frozenset()
     required: Mapping[str, JSON] = {}
-    """Further fields that the block always has in a response, with the values that say nothing."""
+    """Further fields that the block always has in a response, with their empty values."""
     inner: tuple[tuple[str, frozenset[str]], ...] = ()
     """Nested objects of the block, and the known fields of each."""
     discriminator: Mapping[str, str] = {}
@@ -74,7 +74,7 @@ class Block(Struct, frozen=True, eq=False):
 
     @property
     def direction(self) -> str:
-        """What the block holds, as the catalogue shows it: a call, its output, or both."""
+        """The content of the block in the catalogue: a call, its output, or both."""
         if not self.family:
             return ""
         if self.answer is not None:
@@ -93,7 +93,7 @@ class Block(Struct, frozen=True, eq=False):
         return True
 
     def _says_nothing(self, block: Object) -> bool:
-        """Return True if the further fields of a block have the values that say nothing."""
+        """Return True if the further fields of a block have their empty values."""
         required = self.required
         return all(
             key in self.keys or (key in required and block[key] == required[key]) for key in block
@@ -392,15 +392,15 @@ class Wire(Struct, frozen=True, eq=False):
     stream: StreamSpec | None = None
     """How the wire streams; None if it does not."""
     capabilities: Capabilities = EVERYTHING
-    """What the wire can hold; lowering adapts every conversation to it before writing."""
+    """The capabilities of the wire; lowering adapts every conversation to them before writing."""
     messages_field: str = ""
     """The field of a request that holds the list of messages: such a list alone is a body too."""
     read_message: Callable[[JSON, JsonPath], Message] | None = None
     """Reads one element of that list as one message, without the others; None on wires whose
     messages are not the elements of the list."""
     normalize: Callable[[JSON], JSON] | None = None
-    """Writes out what a body may abbreviate, such as a single element instead of a list. It is used
-    for bodies that cannot be read as they are."""
+    """Expands the short forms of a body, such as a single element instead of a list. It is used for
+    bodies that cannot be read as they are."""
     hosts: bool = False
     """True if its responses can hold calls that another provider ran, with their results."""
     read_outcome: Callable[[Object], Outcome | None] | None = None

@@ -344,7 +344,7 @@ def data_sse(event: Chunk) -> bytes:
 
 
 def named_sse(field: str) -> Callable[[Chunk], bytes]:
-    """Return what encodes a server-sent event whose name is a field of its data."""
+    """Return an encoder of server-sent events whose name is a field of the data."""
 
     def frame(event: Chunk) -> bytes:
         kind = event.get(field)
@@ -381,8 +381,8 @@ def aws_message(event: Chunk) -> bytes:
 
 
 def unwrap_named_type(field: str) -> Callable[[str, JSON], JSON]:
-    """Return what takes the payload as the event; the frame name becomes its `field` if it has
-    none."""
+    """Return a decoder that uses the payload as the event; the frame name becomes its `field` if it
+    has none."""
 
     def unwrap(name: str, payload: JSON) -> JSON:
         if not name or not isinstance(payload, dict) or field in payload:

@@ -18,7 +18,7 @@ UNAVAILABLE = (
     "[toolwire] This conversation asks for a web search of the provider, which is not available to"
     " you. Answer without it, and say so where the answer would need it."
 )
-"""What the model is told about a search that it does not have."""
+"""The note for the model about a search that it does not have."""
 LOCATION_FIELDS = ("city", "region", "country", "timezone")
 LOCATION_KEYS = frozenset(("type", *LOCATION_FIELDS))
 """The known fields of the object that holds a place."""
@@ -63,7 +63,7 @@ def lower_web_search(
 ) -> Conversation:
     """A request with its web search in the form of the target.
 
-    If the target has none, that is a loss, and the model is told.
+    If the target has none, that is a loss, and the model gets a note.
     """
     functions = [tool for tool in conversation.tools if tool.web_search is None]
     searches = [tool for tool in conversation.tools if tool.web_search is not None]

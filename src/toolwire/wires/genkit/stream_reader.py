@@ -80,7 +80,7 @@ class GenkitReader(TurnStreamReader):
         self.ordinal = 0
         """Number of calls in the stream so far."""
         self.sizes: dict[type[Part], int] = {}
-        """What was read of the current message: characters of text, or the number of parts."""
+        """How much of the current message was read: characters of text, or the number of parts."""
         self.unanswered: list[Call] = []
         self.unpaired = 0
         """The results so far that pair with no call."""

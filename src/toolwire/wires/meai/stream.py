@@ -46,7 +46,7 @@ from toolwire.wires.meai.bodies import ANSWER_ROLES, MESSAGES, write
 from toolwire.wires.meai.settings import FINISH_REASON_FROM_WIRE, RESPONSE
 
 _MESSAGE_KEYS = ("authorName", "messageId", "role")
-"""Fields that tell one message from the next."""
+"""Fields that distinguish one message from the next."""
 _UPDATE_KEYS = frozenset({"contents", "role", "messageId", "finishReason", "error"})
 """Fields of an update that are no settings."""
 _FIRST_KEYS = frozenset({"responseId", "modelId", "createdAt"})
@@ -68,7 +68,7 @@ class MeaiReader(TurnStreamReader):
         """The fields of the response, if the body is wanted."""
         self.usage: Object = {}
         self.message: Object = {}
-        """What is known of the newest message: its author, id and role."""
+        """The author, id and role of the newest message."""
         self.ignored = False
         """True while the newest message is not part of the answer."""
         self.emitted: set[str] = set()

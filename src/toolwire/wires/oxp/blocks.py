@@ -129,7 +129,7 @@ def _join(output: tuple[Part, ...], context: EncodeContext) -> str:
 
 
 _REFUSAL_FIELDS = ("message", "parameter_errors", "missing_requirements")
-"""What a model may see of a refusal."""
+"""The text of a refusal that a model may see."""
 
 
 def is_refusal(body: Object) -> bool:

@@ -1,4 +1,4 @@
-"""What a PostgreSQL ledger was opened with, as parameters of its statements."""
+"""The options of a PostgreSQL ledger, as parameters of its statements."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ SCHEMA = (
 
 
 class LedgerFileError(UsageError, LedgerUnavailable):
-    """The file cannot be used as a ledger. The text says why, and what to do."""
+    """The file cannot be used as a ledger. The text gives the reason and the remedy."""
 
     def __init__(self, path: str, why: str) -> None:
         super().__init__(f"{path}: {why}")

@@ -1,4 +1,4 @@
-"""What the bodies of wires with content blocks share: conversations, tool definitions, usage.
+"""Shared code for bodies with content blocks: conversations, tool definitions, usage.
 
 This module knows no wire by name.
 """

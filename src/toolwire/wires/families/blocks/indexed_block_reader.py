@@ -34,7 +34,7 @@ from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, merge
 from toolwire.wires.families.blocks.deltas import Join, join_text, leaves
 
 BlockKey: TypeAlias = "JSON | tuple[str, JSON]"
-"""What tells open blocks apart: their index, with the name of the list if there are several."""
+"""The key of an open block: its index, with the name of the list if there are several."""
 
 CUT_ERROR: JSON = {"type": "stream_cut", "message": STREAM_CUT}
 _STREAMED = (Text, Reasoning, Call)
@@ -95,7 +95,7 @@ class IndexedBlockReader(StreamReader):
         self.blocks: list[OpenBlock] = []
         """Every block in the order of opening, if the body is wanted."""
         self.stop: str | None = None
-        """The reason to stop, in the words of the wire."""
+        """The stop reason, as the wire writes it."""
         self.finished = False
         """True once an event marked the answer as complete."""
 

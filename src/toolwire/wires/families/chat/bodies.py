@@ -60,7 +60,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     answer: AnswerFields
     """Fields that every response has."""
     choice: Object = {}
-    """Fields that every choice of a response has, with the values that say nothing."""
+    """Fields that every choice of a response has, with their empty values."""
     request_defaults: Mapping[str, int] = {}
     """Settings that every request has, with their values if the source has none."""
     ordered: bool = False
@@ -206,7 +206,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         return read_usage(self.response, body), stop
 
     def read_finish_reason(self, frame: Object) -> str | None:
-        """Why the model stopped, if a choice or a body says so."""
+        """Why the model stopped, if a choice or a body has a reason."""
         reason = frame.get(self.finish_field)
         if not reason or not isinstance(reason, str):
             return None
@@ -268,7 +268,8 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
 
     @property
     def stop_after_calls(self) -> str:
-        """The stop reason of a message with calls: on wires without a word, the calls say it."""
+        """The stop reason of a message with calls; on wires without such a reason, the calls imply
+        it."""
         return "tool" if "tool" in self.finish_from_wire.values() else "stop"
 
 

@@ -73,7 +73,7 @@ CAPABILITIES = Capabilities(
     strict_tools=False,
     usage_fields=frozenset({"cached", "reasoning"}),
 )
-"""What every wire of this shape can hold."""
+"""The capabilities of every wire of this shape."""
 
 
 # --- text and media -------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """How items grow in a stream: which field of which item each event adds to.
 
-A finished item is what its last event says; an unfinished one is what its events add up to.
+The last event of an item has the finished item; an unfinished one is the sum of its events.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SUMMARY: Object = {"type": "summary_text", "text": ""}
 
 
 class Change(Struct, frozen=True, eq=False):
-    """What an event does to a field of an item."""
+    """The effect of an event on a field of an item."""
 
     item: str
     """The type of the item, for events whose item was never added."""
@@ -91,7 +91,7 @@ CHANGES = {
         "image_generation_call", ("partial_image_b64",), field="partial_image_b64", action="set"
     ),
 }
-"""What each type of event does."""
+"""The effect of each type of event."""
 _REPLACES_DELTAS = frozenset({"response.content_part.done", "response.reasoning_summary_part.done"})
 
 

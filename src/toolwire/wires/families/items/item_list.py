@@ -1,7 +1,7 @@
 """Writing messages as a flat list of items, whatever the items of a wire look like.
 
 Items that were read from the same wire are written verbatim, with the edits of their parts; an item
-is written whole as long as one of its parts is left. What a new part becomes is up to a subclass.
+is written whole as long as one of its parts is left. A subclass decides how a new part is written.
 This module knows no wire by name.
 """
 
@@ -27,7 +27,8 @@ class ItemListWriter:
     lists: frozenset[str]
     """The fields of a body that hold items."""
     capabilities: Capabilities
-    """What the wire holds: parts that were added to a message of the wire are lowered to it."""
+    """The capabilities of the wire: parts that were added to one of its messages are lowered to
+    them."""
 
     def __init__(self, reader: ItemReader, context: EncodeContext) -> None:
         self.reader = reader
@@ -180,7 +181,7 @@ class ItemListWriter:
                 self.write_answer_part(lowered)
 
     def lower(self, part: Part, place: Place) -> Iterable[Part]:
-        """What the wire can hold of a part."""
+        """The part, lowered to the capabilities of the wire."""
         context = self.context
         return lower_part(part, self.capabilities, place, kind=context.kind, losses=context.losses)
 

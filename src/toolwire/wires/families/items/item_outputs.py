@@ -32,7 +32,7 @@ def as_members(value: JSON, names: tuple[str, ...]) -> Object | None:
 
 
 def has_failed(block: Object) -> bool:
-    """True if an item says that its tool failed."""
+    """True if an item reports that its tool failed."""
     return block.get("status") == "failed" or block.get("error") is not None
 
 

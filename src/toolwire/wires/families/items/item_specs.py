@@ -307,7 +307,7 @@ def _write_function_output(result: Result, context: EncodeContext) -> Object:
 
 
 def _status_fields(result: Result) -> Object:
-    """The fields in which an item of a server tool says whether the tool failed."""
+    """The fields in which an item of a server tool reports a failure."""
     fields: Object = {"status": "failed" if result.error else "completed"}
     if not result.error and isinstance(result.raw, dict) and result.raw.get("error") is not None:
         fields["error"] = None

@@ -316,4 +316,4 @@ ITEMS = blocks(
 )
 
 INCOMPLETE_RESULTS = keys("shell_call_output", "local_shell_call_output", "tool_search_output")
-"""Results that do not say who ran the tool, or which call they answer."""
+"""Results that name neither who ran the tool nor the call that they belong to."""

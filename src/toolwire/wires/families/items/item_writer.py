@@ -48,7 +48,7 @@ _RESULTS_WITH_ERROR_FLAG = keys("apply_patch_call_output")
 
 
 class _NewItem(Struct, frozen=True, kw_only=True):
-    """What a new item of a call needs beside what its part knows."""
+    """Further fields that a new item of a call needs."""
 
     prefix: str
     """The prefix of its item id, which is required in an answer."""

@@ -278,7 +278,7 @@ def read_finish_reason(body: Object, *, has_calls: bool) -> str | None:
 
 
 def write_finish_reason(reason: str | None) -> Object:
-    """The two fields that say why the model stopped."""
+    """The two fields with the stop reason."""
     word = FINISH_REASON_TO_WIRE.get(reason or "")
     if word is not None:
         return {"status": "incomplete", "incomplete_details": {"reason": word}}

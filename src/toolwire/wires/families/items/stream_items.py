@@ -1,7 +1,7 @@
 """Items of a stream: the base of those that are emitted while they grow, and those emitted whole.
 
-Of a part that is emitted while it grows only a length and a checksum are kept, to compare what was
-emitted with the finished item, which is authoritative.
+For a part that is emitted while it grows, only a length and a checksum are kept, to compare the
+emitted text with the finished item, which is authoritative.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ class StreamItem(ItemAccumulator):
         self.ended = False
         """True if nothing more is expected of it."""
         self.deferred: list[tuple[int, Callable[[], list[Event]]]] | None = None
-        """What to emit once the items before it are emitted: the event's number, and how. None if
-        it need not wait."""
+        """A pending event: its number, and the function that emits it once the items before it are
+        emitted. None if it need not wait."""
 
     def emit_start(self) -> list[Event]:
         """The events of its opening."""
