@@ -42,7 +42,7 @@ def use_trace_context(carrier: Mapping[str, str]) -> Iterator[None]:
 
 
 class Telemetry:
-    """The tracer: of the given provider, or of the process's provider if there is one."""
+    """The tracer of the given provider, or else of the process's provider."""
 
     def __init__(self, provider: TracerProvider | None = None) -> None:
         self._tracer: Tracer | None = None if provider is None else provider.get_tracer(_SCOPE)

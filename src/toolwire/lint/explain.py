@@ -48,7 +48,7 @@ class Explanation(Struct, frozen=True):
     message: str
     fix: Fix | None = None
     likely: bool = True
-    """True if the words of the error point to this; False for what `check` finds besides."""
+    """True if the error text points to this; False for further findings of `check`."""
     command: str = ""
     """The command that fixes this, or shows it if there is no fix; `FILE` is the file of the
     body."""
@@ -222,8 +222,8 @@ def _describe_other(match: ErrorMatch, found: bool) -> str:
     if match.kind or found:
         return "The error of the provider is about something else, but this is wrong too."
     if match.patterns:
-        return "The words of the provider fit other rules better, but this is wrong in the body."
-    return "The words of the error are not known, but this is wrong in the body."
+        return "The provider's text matches other rules better, but this is wrong in the body."
+    return "The text of the error is not known, but this is wrong in the body."
 
 
 def _explain_finding(

@@ -83,7 +83,7 @@ def has_own_format(facts: Facts) -> bool:
 
 
 def _has_known_roles(facts: Facts) -> bool:
-    """True if messages have the role of a user, the assistant or the system, in the words of the
+    """True if messages have the role of a user, the assistant or the system, as named by the
     target.
     """
     accepted = facts.profile.accepted_roles

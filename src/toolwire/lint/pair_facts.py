@@ -105,7 +105,7 @@ class PairFacts:
 
     @lazy_property
     def all_calls(self) -> list[Call]:
-        """Every call, in order, whoever runs it."""
+        """Every call, in order: of the client and of providers."""
         if self.observations.holds(Observation.NO_SERVER_TOOLS):
             return self.observations.calls
         return self.conversation.calls()

@@ -5,7 +5,7 @@
 
 The call id is sent in `_meta["toolwire/call_id"]`. A toolwire server records the call under it, so
 a call whose response was lost is repeated. Any other server might run the tool twice, so the caller
-is told that the outcome is unknown.
+reads that the outcome is unknown.
 """
 
 from __future__ import annotations

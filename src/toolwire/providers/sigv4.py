@@ -34,7 +34,7 @@ def sign(
             as for every AWS service but S3.
         headers: The header fields.
         body: The body.
-        env: The key, the region, and a session token if there is one.
+        env: The key, the region, and an optional session token.
         service: The AWS service.
         now: The time of the signature; by default now.
     """

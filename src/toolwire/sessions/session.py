@@ -189,7 +189,7 @@ class Session:
         return replace(explanation, pointer=pointer(place.path), line=place.line)
 
     def save(self, path: str | Path | None = None) -> Path | None:
-        """Write the session, and return the path of the backup if there is one.
+        """Write the session, and return the path of the backup; None without one.
 
         Without a path, the file that was opened is replaced in one step, if anything changed; a
         backup file keeps the old content. The mode of the file stays.

@@ -278,7 +278,7 @@ def _hints(label: str, inner: Callable[..., object]) -> dict[str, object]:
 def _parameters(
     label: str, function: Callable[..., object], hints: dict[str, object], docs: dict[str, str]
 ) -> tuple[str | None, list[Parameter]]:
-    """The name of the ToolContext parameter, if there is one, and all other parameters."""
+    """The name of the ToolContext parameter (or None), and all other parameters."""
     context: str | None = None
     parameters: list[Parameter] = []
     for name, parameter in inspect.signature(function).parameters.items():

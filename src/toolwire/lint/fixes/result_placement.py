@@ -105,7 +105,7 @@ def add_results(
     for batch, call in open_calls:
         new_results[call] = make(call)
         if batch not in batches:
-            # Results of calls that share an id are told apart by their order alone.
+            # Only their order distinguishes the results of calls that share an id.
             shares_ids = len({call.id for call in batch.calls}) < len(batch.calls)
             stays = results_may_stay and not shares_ids
             batches[batch] = replace(batch, results=()) if stays else batch

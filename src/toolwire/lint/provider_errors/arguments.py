@@ -1,4 +1,4 @@
-"""Errors about the arguments of calls, and about calls that nobody could read."""
+"""Errors about the arguments of calls, and about calls that could not be parsed."""
 
 from __future__ import annotations
 

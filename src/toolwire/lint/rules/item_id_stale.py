@@ -6,7 +6,7 @@ an id, or a reference to an item: "Item with id 'rs_…' not found. Items are no
 items, or never requests the encrypted content (`include: ["reasoning.encrypted_content"]`).
 
 The fix removes such a reasoning item, and the ids of the items that follow from it, which the
-server would look up together. The summary of the reasoning, if there is one, becomes a marked
+server would look up together. The summary of the reasoning, if any, becomes a marked
 message of the assistant. A reference also becomes a marked message, because its item is not in the
 request.
 """

@@ -10,7 +10,7 @@ from toolwire.providers.http.errors import ProtocolError
 OUTPUT_LIMIT = 256 * 1024
 """Bytes that are decompressed at a time."""
 _WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
-"""How zlib is told which format to expect."""
+"""The window bits with which zlib accepts each format."""
 
 
 class Decompressor:

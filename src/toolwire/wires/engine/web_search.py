@@ -77,8 +77,8 @@ def lower_web_search(
     tools = tuple(functions)
     if form is None or reason:
         losses.append(Loss(path, reason))
-        told = _with_note(conversation.messages)
-        return replace(conversation, messages=told, tools=tools, settings=settings)
+        messages = _with_note(conversation.messages)
+        return replace(conversation, messages=messages, tools=tools, settings=settings)
     search = _with_options(search, form, path, losses)
     if not form.kind:
         return replace(conversation, tools=tools, settings={**settings, SETTING: search})

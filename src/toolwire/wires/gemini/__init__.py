@@ -1,6 +1,6 @@
 """Gemini generateContent.
 
-- missing-and-empty-ids: ids are optional. A response repeats the id of its call if there is one; a
+- missing-and-empty-ids: ids are optional. A response repeats the id of its call, if any; a
   minted id is not sent. Ids with the prefix `adk-` are made by Google's Agent Development Kit for
   its own log. It removes them before it calls this API (`remove_client_function_call_id`), because
   some servers refuse ids that they did not assign. So they are sent, like minted ids, only where

@@ -154,7 +154,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
 def _write_candidate(
     message: Message, conversation: Conversation, context: EncodeContext
 ) -> Object:
-    """A message with its finish reason, in the object it was read from if there is one."""
+    """A message with its finish reason, in the object it was read from, or in a new one."""
     written = patch_message(message, context, _read_answer)
     if isinstance(written, UnsetType):
         written = MESSAGES.create("assistant", HISTORY.write_parts(message, context))

@@ -1,8 +1,8 @@
 """Wait for calls that other processes run.
 
-SQLite notifies no other process of a change, so the ledger looks while it waits. A look costs one
-system call if nobody has written. A process that dies writes nothing, so owners are looked at, too,
-but less often.
+SQLite notifies no other process of a change, so the ledger polls while it waits. A check costs one
+system call if no process has written. A process that dies writes nothing, so the ledger also checks
+the owners, but less often.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from toolwire.execution.ledger.base import CallKey, Record
 from toolwire.execution.ledger.store_thread import Waiter
 
 INTERVAL = 0.02
-"""Seconds between two looks at the file."""
+"""Seconds between two checks of the file."""
 OWNER_INTERVAL = 0.5
-"""Seconds between two looks at the owners."""
+"""Seconds between two checks of the owners."""
 
 
 class CallsElsewhere:
@@ -34,11 +34,11 @@ class CallsElsewhere:
         self._version = None  # the call may have ended since it was read
 
     def due_at(self) -> float | None:
-        """When to look again; None if nobody waits."""
+        """When to check again; None if no call waits."""
         return self._look_at if self._waiters else None
 
     def is_due(self, now: float) -> bool:
-        """True if it is time to look."""
+        """True if it is time to check."""
         return bool(self._waiters) and now >= self._look_at
 
     def look(self, now: float, version: int, find: Callable[[CallKey], Record | None]) -> None:

@@ -86,7 +86,7 @@ class ChatPartReader(StreamReader):
         ]
 
     def close_text(self, state: ChoiceState) -> list[Event]:
-        """End the text that is open, if there is one."""
+        """End the open text, if any."""
         if not state.open_field:
             return []
         state.open_field = ""

@@ -205,7 +205,7 @@ class _ToolsWriter:
         return entry if isinstance(entry, dict) else None
 
     def _find_entry(self, namespace: str) -> tuple[JsonPath | str, Object]:
-        """An entry for a tool that was not read from one: of the source if there is one, or new."""
+        """The entry of the source for a tool without its own entry, or a new one."""
         entries = get(self.source, ("tools",))
         for n, entry in enumerate(entries if isinstance(entries, list) else ()):
             if not isinstance(entry, dict) or entry.get("type") != "namespace":

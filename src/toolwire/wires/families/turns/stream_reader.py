@@ -111,7 +111,7 @@ class TurnStreamReader(StreamReader):
         return bool if current is not None and current.slot == slot else None
 
     def close_text(self, *, cut: bool = False) -> list[Event]:
-        """Close the text that is open, if there is one."""
+        """Close the open text, if any."""
         current = self.parts.open
         if current is None:
             return []
