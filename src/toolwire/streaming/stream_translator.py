@@ -222,9 +222,12 @@ class StreamTranslator(EventTranslator[Out]):
 
         The start waits for the first content: some wires start every answer with the same event.
         """
+        start = events[0] if events else None
+        answer_id = start.settings.get("id") if isinstance(start, MessageStart) else None
+        if isinstance(answer_id, str) and answer_id:
+            return events
         self._context.opening = digest(self._context.opening, dump(event).decode())
-        start = events[0] if len(events) == 1 else None
-        if isinstance(start, MessageStart) and not start.settings.get("id"):
+        if isinstance(start, MessageStart) and not answer_id and len(events) == 1:
             self._start = start
             return []
         return [*self._take_start(), *events]

@@ -8,8 +8,9 @@ specs of the bodies. Knows no wire by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.id_map import ApprovalDecision
@@ -106,7 +107,8 @@ class StreamReader:
                 id=first_free(lambda salt: mint(f"{self.seed}{salt}", position, call.name), taken),
                 origin="minted",
             )
-        self.calls.append(replace(call, args=LazyJson(""), source=replace(call.source, raw=UNSET)))
+        kind = (call.origin, call.family, call.executor)
+        self.calls.append(Call(call.id, call.name, _NO_ARGUMENTS, *kind, source=_MADE_HERE))
         return call
 
     def assign_result_id(self, result: Result) -> Result:
@@ -294,7 +296,9 @@ class StreamWriter:
 
 
 _MADE_HERE, _NOT_READ = Source(), BodySource()
-"""The sources of a message and a conversation that no caller made, so that nothing is checked."""
+"""The sources of parts, messages and conversations that no caller made, so that nothing is checked.
+"""
+_NO_ARGUMENTS = LazyJson("")
 
 
 class StreamSpec(Struct, frozen=True, eq=False):
@@ -347,23 +351,22 @@ def named_sse(field: str) -> Callable[[Chunk], bytes]:
     """Return an encoder of server-sent events whose name is a field of the data."""
 
     def frame(event: Chunk) -> bytes:
-        kind = event.get(field)
-        name = (
-            b"event: " + kind.encode("utf-8", "replace") + b"\n"
-            if isinstance(kind, str) and kind.isprintable()
-            else b""
-        )
-        return name + b"data: " + one_line(event) + b"\n\n"
+        name = event.get(field)
+        start = _event_start(name) if isinstance(name, str) else b"data: "
+        return start + one_line(event) + b"\n\n"
 
     return frame
 
 
-_frame_by_type = named_sse("type")
+@lru_cache(maxsize=256)
+def _event_start(name: str) -> bytes:
+    """The bytes before the data of an event; a name that would break the line is left out."""
+    line = b"event: " + name.encode("utf-8", "replace") + b"\n" if name.isprintable() else b""
+    return line + b"data: "
 
 
-def event_sse(event: Chunk) -> bytes:
-    """Encode a server-sent event whose name is the `type` in its data."""
-    return _frame_by_type(event)
+event_sse = named_sse("type")
+"""Encodes a server-sent event whose name is the `type` in its data."""
 
 
 def ndjson_line(event: Chunk) -> bytes:
