@@ -57,18 +57,22 @@ def assign_ids(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tu
     """
     call_ids: list[str] = []
     result_ids: list[str] = []
-    has_item_ids = False
     for part in chain.from_iterable(map(_PARTS, messages)):
         if type(part) is Call:
             call_ids.append(part.id)
-            has_item_ids = has_item_ids or part.item is not None
         elif type(part) is Result:
             result_ids.append(part.call_id)
     if "" in call_ids or "" in result_ids:
         return _assign_missing(messages, seed, ordered)
-    if (ordered or has_item_ids) and not set(call_ids).issuperset(result_ids):
+    if not set(call_ids).issuperset(result_ids) and (ordered or _have_item_ids(messages)):
         return _assign_missing(messages, seed, ordered)
     return messages
+
+
+def _have_item_ids(messages: tuple[Message, ...]) -> bool:
+    """True if calls have the id of an item beside their own, which a result may name instead."""
+    parts = chain.from_iterable(map(_PARTS, messages))
+    return any(isinstance(part, Call) and part.item is not None for part in parts)
 
 
 def _assign_missing(messages: tuple[Message, ...], seed: str, ordered: bool) -> tuple[Message, ...]:

@@ -227,10 +227,12 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 if part.signature is not None:
                     leftovers.append(part)
                     continue
-                source = part.source
-                block = source.raw
+                part_source = part.source
+                if part_source is source:
+                    continue  # the message is the part
+                block = part_source.raw
                 if type(block) is dict and block is not raw:
-                    spec = source.spec
+                    spec = part_source.spec
                     if (
                         spec is not None
                         and (spec.inner or not spec.keys.issuperset(block))
@@ -303,9 +305,13 @@ def is_left_out(message: Message) -> bool:
 def _observe_calls(conversation: Conversation, target: str, observations: Observations) -> int:
     """The properties of calls, and of who runs them, that do not hold."""
     calls = observations.calls
+    call_ids, names = observations.call_ids, observations.names
     missing = _observe_arguments(calls) if calls else 0
     for call in calls:
-        if call.origin != "wire" or call.item is not None or call.id.isdecimal():
+        call_id = call.id
+        call_ids.append(call_id)
+        names.add(call.name)
+        if call.origin != "wire" or call.item is not None or call_id.isdecimal():
             missing |= Observation.WIRE_IDS
         if call.executor != "client" or call.family == APPROVAL:
             missing |= _broken_by_executor(call)
@@ -318,11 +324,9 @@ def _observe_calls(conversation: Conversation, target: str, observations: Observ
         messages = conversation.messages
         observations.native_server_calls = native_calls(messages, target, executor="provider")
         native = PartSet(observations.native_server_calls)
-        observations.calls = [call for call in observations.calls if call not in native]
-    call_ids, names = observations.call_ids, observations.names
-    for call in observations.calls:
-        call_ids.append(call.id)
-        names.add(call.name)
+        calls = observations.calls = [call for call in calls if call not in native]
+        call_ids = observations.call_ids = [call.id for call in calls]
+        names = observations.names = {call.name for call in calls}
     if len(set(call_ids)) < len(call_ids):
         missing |= Observation.UNIQUE_CALL_IDS
     joined_ids = " ".join(call_ids)
@@ -346,7 +350,7 @@ def _observe_arguments(calls: list[Call]) -> int:
             if arguments[:1] != "{":
                 are_text = False
                 missing |= Observation.OBJECT_ARGUMENTS
-            if "\\ud" in arguments or "\\uD" in arguments:
+            if "\\u" in arguments and "\\ud" in arguments.lower():
                 missing |= Observation.NO_LONE_SURROGATES
         else:
             are_text = False
