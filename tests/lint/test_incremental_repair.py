@@ -76,6 +76,45 @@ def test_messages_before_a_fix_stay_the_same_objects() -> None:
     assert after == read_body(edited, "openai-chat", "request") != before
 
 
+ITEMS: list[JSON] = [
+    {"role": "user", "content": "a"},
+    {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c1", "output": "b"},
+    {"role": "user", "content": [{"type": "input_text", "text": "c"}]},
+    {"role": "assistant", "content": "d"},
+    {"type": "function_call", "call_id": "c2", "name": "f", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c2", "output": "e"},
+    {"role": "user", "content": "g"},
+]
+NEW_ITEM: JSON = {"type": "function_call_output", "call_id": "c1", "output": "again"}
+UNKNOWN_ITEM: JSON = {"type": "message", "role": "assistant", "content": "h", "mood": "good"}
+TOOLS_ITEM: JSON = {"type": "additional_tools", "role": "developer", "tools": []}
+
+
+@pytest.mark.parametrize("position", range(len(ITEMS) + 1))
+@pytest.mark.parametrize("end", [0, 1])
+@pytest.mark.parametrize("new", [[NEW_ITEM], [UNKNOWN_ITEM], [TOOLS_ITEM], []])
+@pytest.mark.parametrize("first", [[], [UNKNOWN_ITEM], [TOOLS_ITEM]])
+def test_items_after_a_changed_one_are_read_as_in_the_whole_body(
+    first: list[JSON], new: list[JSON], end: int, position: int
+) -> None:
+    items = [*first, *ITEMS]
+    before = read_body({"instructions": "i", "input": items}, "openai-responses", "request")
+    assert isinstance(before.source.body, dict)
+    edited = [*items[:position], *new, *items[position + end :]]
+    body: JSON = {**before.source.body, "input": edited}
+    after = codec.read_edited(body, before)
+    assert sources(after) == sources(read_body(body, "openai-responses", "request"))
+
+
+def test_turns_before_a_changed_item_stay_the_same_objects() -> None:
+    before = read_body({"instructions": "i", "input": ITEMS}, "openai-responses", "request")
+    assert isinstance(before.source.body, dict)
+    body: JSON = {**before.source.body, "input": [*ITEMS[:5], *ITEMS[6:]]}
+    after = codec.read_edited(body, before)
+    assert all(new is old for new, old in zip(after.messages[:4], before.messages[:4], strict=True))
+
+
 def test_the_format_of_a_history_is_looked_at_once_before_and_once_after_a_fix(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -76,14 +76,18 @@ def write_plain_edits(
 
 def reread_messages(body: JSON, before: Conversation, wire: Wire) -> tuple[Message, ...] | None:
     """The messages of a request, of which those that `before` has in the same position are reused;
-    None if more than the list of messages differs, or the wire cannot read single messages.
+    None if more than the list of messages differs, or the wire cannot read a part of the list.
     """
     field, old_body, old_messages = wire.messages_field, before.source.body, before.messages
     elements = _elements(body, field)
     old_elements = _elements(old_body, field)
-    if wire.read_message is None or elements is None or old_elements is None:
+    if elements is None or old_elements is None:
         return None
     if not before.pristine or not _same_beside(field, body, old_body):
+        return None
+    if wire.read_from is not None:
+        return wire.read_from(elements, _first_difference(elements, old_elements), before)
+    if wire.read_message is None:
         return None
     start = len(old_messages) - len(old_elements)
     """The number of messages in other fields, such as a system prompt."""
@@ -96,6 +100,14 @@ def reread_messages(body: JSON, before: Conversation, wire: Wire) -> tuple[Messa
         else:
             messages.append(wire.read_message(element, (field, n)))
     return tuple(messages)
+
+
+def _first_difference(elements: list[JSON], old_elements: list[JSON]) -> int:
+    """The index of the first element that is not the same object in both lists."""
+    for n, (element, old_element) in enumerate(zip(elements, old_elements, strict=False)):
+        if element is not old_element:
+            return n
+    return min(len(elements), len(old_elements))
 
 
 def _elements(body: JSON, field: str) -> list[JSON] | None:

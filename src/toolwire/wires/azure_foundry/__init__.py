@@ -51,6 +51,7 @@ WIRE = Wire(
     write=BODIES.write,
     match_score=match_score,
     messages_field="input",
+    read_from=BODIES.read_from,
     # An action is complete when it is added; what it emits follows before its end.
     stream=item_stream(BODIES, immediate=keys(*WORKFLOW_ACTIONS)),
     capabilities=CAPABILITIES,

@@ -396,11 +396,11 @@ class Wire(Struct, frozen=True, eq=False):
     messages_field: str = ""
     """The field of a request that holds the list of messages: such a list alone is a body too."""
     read_message: Callable[[JSON, JsonPath], Message] | None = None
-    """Reads one element of that list as one message, without the others; None on wires whose
-    messages are not the elements of the list."""
+    """Reads one element as one message, without the others; None if messages are not elements."""
+    read_from: Callable[[list[JSON], int, Conversation], tuple[Message, ...] | None] | None = None
+    """Reads an edited list from its first changed element on; None if that needs the whole body."""
     normalize: Callable[[JSON], JSON] | None = None
-    """Expands the short forms of a body, such as a single element instead of a list. It is used for
-    bodies that cannot be read as they are."""
+    """Writes out what a body abbreviates; used for bodies that cannot be read as they are."""
     hosts: bool = False
     """True if its responses can hold calls that another provider ran, with their results."""
     read_outcome: Callable[[Object], Outcome | None] | None = None

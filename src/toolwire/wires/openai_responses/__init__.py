@@ -66,6 +66,7 @@ WIRE = Wire(
     write=BODIES.write,
     match_score=match_score,
     messages_field="input",
+    read_from=BODIES.read_from,
     stream=item_stream(BODIES),
     capabilities=replace(CAPABILITIES, web_search=WEB_SEARCH),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from toolwire.conversation.id_rules import NAMESPACE_SEPARATOR
 from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import BodySource, Choice, Conversation, Kind, Tool
@@ -108,6 +109,34 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         source = _body_source(body, settings, index)
         identified = assign_ids(tuple(messages), seed="", ordered=False)
         return Conversation(identified, tuple(tools), values, self.name, "request", source)
+
+    def read_from(
+        self, items: list[JSON], changed: int, before: Conversation
+    ) -> tuple[Message, ...] | None:
+        """The messages of an edited input; None if the whole body has to be read.
+
+        They are read from the turn of the first changed item on. A message item of the user or the
+        system ends the turn before it, and of the items before that only the calls matter.
+
+        Args:
+            items: The edited input.
+            changed: The position of the first item that `before` does not have there.
+            before: The request as it was read before the edit.
+        """
+        turns = _turns_before(changed, before)
+        if turns is None or any(path[0] == "input" for path in before.source.unknown_fields):
+            return None
+        kept, start = turns
+        calls = [part for message in kept for part in message.parts if isinstance(part, Call)]
+        if any(NAMESPACE_SEPARATOR in call.name or call.family != "function" for call in calls):
+            return None
+        index = CallIndex()
+        for call in calls:
+            index.add(call)
+        messages = self.read_turns(items, "input", index, start)
+        if index.unknown_fields or index.tools_items:
+            return None
+        return (*kept, *_qualify_repeated_names(messages, list(before.tools)))
 
     def _text_message(self, role: Role, text: str, key: str) -> Message:
         part = Text(text, source=Source(text, (key,), PLAIN_TEXT))
@@ -230,6 +259,21 @@ def items_of(body: JSON) -> list[Object]:
         return []
     items = body.get("output") if "output" in body else body.get("input")
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+
+
+def _turns_before(changed: int, before: Conversation) -> tuple[tuple[Message, ...], int] | None:
+    """The messages of the turns before that of an item, and the position of the first item after
+    them; None if an item defines tools, because its message may stand elsewhere than the item."""
+    kept, start = 0, 0
+    for n, message in enumerate(before.messages):
+        position = message.path[-1]
+        if isinstance(message.spec, ToolsItem):
+            return None
+        if not isinstance(position, int):
+            kept = n + 1  # the instructions
+        elif isinstance(message.raw, dict) and position < changed:
+            kept, start = n, position
+    return before.messages[:kept], start
 
 
 def _body_source(body: Object, settings: SettingsRead, index: CallIndex) -> BodySource:

@@ -135,13 +135,13 @@ class ItemReader(Struct, frozen=True, eq=False):
     # --- items ---
 
     def read_items(
-        self, items: list[JSON], key: str, index: CallIndex
+        self, items: list[JSON], key: str, index: CallIndex, start: int = 0
     ) -> Iterator[tuple[Role | None, tuple[Part, ...]]]:
-        """The role and parts of each item.
+        """The role and parts of each item from a position on.
 
         The role is None for an unknown item; there are no parts if the item defines tools.
         """
-        for i, item in enumerate(items):
+        for i, item in enumerate(items[start:], start):
             path: JsonPath = (key, i)
             if not isinstance(item, dict):
                 raise_unexpected(self.name, path, "an object", item)
@@ -203,7 +203,10 @@ class ItemReader(Struct, frozen=True, eq=False):
                     return part, replace(result, name=part.name)
         return (part,)
 
-    def read_turns(self, items: list[JSON], key: str, index: CallIndex) -> list[Message]:
+    def read_turns(
+        self, items: list[JSON], key: str, index: CallIndex, start: int = 0
+    ) -> list[Message]:
+        """The messages of the items from a position on, at which no turn is open."""
         messages: list[Message] = []
         parts: list[Part] = []
         role: Role | None = None
@@ -221,7 +224,8 @@ class ItemReader(Struct, frozen=True, eq=False):
                 messages.extend(tools_items)
                 tools_items.clear()
 
-        for i, (item_role, item_parts) in enumerate(self.read_items(items, key, index)):
+        read_items = self.read_items(items, key, index, start)
+        for i, (item_role, item_parts) in enumerate(read_items, start):
             if item_role in ("user", "system"):
                 close_turn()
                 role = None
