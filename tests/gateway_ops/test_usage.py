@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from threading import Barrier, Event
 from traceback import format_exception
@@ -359,6 +359,7 @@ def config(folder: Path, **limits: object) -> None:
     )
 
 
+COSTS = {"a": 0.1, "b": 0.2}
 BEARER = {"authorization": f"Bearer {KEY}"}
 
 
@@ -393,6 +394,16 @@ def test_a_limit_holds_over_all_workers_and_a_restart_and_usage_is_shown(tmp_pat
     cost = row["cost"]
     assert isinstance(cost, float) and cost >= 0.05
     assert {row["upstream"] for row in read_usage(tmp_path, "--by", "upstream")} == {"", "openai"}
+
+
+def test_a_sum_of_costs_is_shown_without_the_error_of_its_binary_fractions(tmp_path: Path) -> None:
+    store = UsageStore(f"sqlite:///{tmp_path / 'usage.db'}")
+    day = date(2027, 1, 31).isoformat()
+    rows = {(day, "alice", model, "openai"): UsageRow(cost=cost) for model, cost in COSTS.items()}
+    store.sync(rows, "a", {}, MIDNIGHT)
+    store.close()
+    (row,) = read_usage(tmp_path, "--by", "key", "--since", day)
+    assert row["cost"] == 0.3 != sum(COSTS.values())
 
 
 def test_concurrency_is_shared_by_workers(tmp_path: Path) -> None:

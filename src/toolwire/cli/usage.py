@@ -16,6 +16,8 @@ from toolwire.errors import ConfigError
 
 GROUPS = ("day", "key", "model", "upstream")
 COUNTS = ("requests", "errors", "input tokens", "output tokens", "cost")
+COST_DIGITS = 9
+"""Decimal places of a cost: a sum of binary fractions has more, which mean nothing."""
 
 
 @click.command("usage")
@@ -59,6 +61,7 @@ def command(store: str, groups: tuple[str, ...], since: str | None, as_json: boo
     for total in totals:
         used = total.usage
         counts = (used.requests, used.errors, used.input_tokens, used.output_tokens)
-        rows.append(dict(zip((*groups, *COUNTS), (*total.group, *counts, used.cost), strict=True)))
+        cost = round(used.cost, COST_DIGITS)
+        rows.append(dict(zip((*groups, *COUNTS), (*total.group, *counts, cost), strict=True)))
         cells.append([*total.group, *(f"{count:,}" for count in counts), f"{used.cost:,.4f}"])
     choose_view(as_json=as_json).table([*groups, *COUNTS], cells, rows)
