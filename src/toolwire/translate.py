@@ -14,7 +14,7 @@ from toolwire.codec.fit import fit, wire_for_model
 from toolwire.conversation.id_map import NO_MAP, IdMap
 from toolwire.conversation.json import JSON, Body, load
 from toolwire.conversation.model import Change, Conversation, Finding, Kind, Loss
-from toolwire.conversation.observations import Observation, observe
+from toolwire.conversation.observations import Observation, Observations, observe
 from toolwire.conversation.parts import Opaque, Text
 from toolwire.errors import DecodeError, UsageError
 from toolwire.lint.own_vocabulary import (
@@ -103,8 +103,12 @@ def translate_conversation(
     repair: bool = True,
     abandon_pending: bool = False,
     request: RequestInfo = NO_REQUEST,
+    observations: Observations | None = None,
 ) -> Encoded:
-    """Repair a conversation for a target and write it as a body of the target's wire."""
+    """Repair a conversation for a target and write it as a body of the target's wire.
+
+    `observations` is what one pass over the conversation saw, if there was one.
+    """
     wire, profile = resolve(target)
     own_wire = conversation.wire == wire.name and conversation.kind == kind
     conversation = with_full_paths(conversation)
@@ -119,6 +123,7 @@ def translate_conversation(
             server_tools=server_tools,
             cache_breakpoints=cache_breakpoints,
             abandon_pending=abandon_pending,
+            observations=observations,
         )
         return present(encoded, conversation, own_wire=False)
     encoded = encode_in_full(
@@ -146,10 +151,12 @@ def _run_stages(
     server_tools: ServerToolPolicy,
     cache_breakpoints: BreakpointPolicy,
     abandon_pending: bool,
+    observations: Observations | None,
 ) -> Encoded:
     """The stages of a request after reading: repair, lower, fit ids and names, write."""
     reverse_map = NO_MAP if ids is None else IdMap.of(ids)
-    observations = observe(conversation, wire.name)
+    if observations is None:
+        observations = observe(conversation, wire.name)
     conversions: list[Change] = []
     has_foreign_content = may_have_foreign_content(conversation, observations)
     if has_foreign_content or not observations.holds(Observation.NO_SERVER_TOOLS):

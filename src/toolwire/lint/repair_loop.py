@@ -71,6 +71,7 @@ def repair_on_own_wire(
     unsafe: bool = False,
     abandon_pending: bool = False,
     only_changes: bool = False,
+    observations: Observations | None = None,
 ) -> RepairedConversation:
     """Apply the fixes of all rules to a conversation that stays on its wire.
 
@@ -81,8 +82,9 @@ def repair_on_own_wire(
         abandon_pending: True if calls at the end get no results any more.
         only_changes: True if findings are not needed: rules without a fix are not checked, unless
             another one is broken.
+        observations: what one pass over the conversation saw, if there was one.
     """
-    facts = Facts(conversation, profile, abandon_pending=abandon_pending)
+    facts = Facts(conversation, profile, observations, abandon_pending=abandon_pending)
     rules = fixable_rules(facts) if only_changes else rules_to_check(facts)
     return _repair(facts, rules, unsafe=unsafe)
 

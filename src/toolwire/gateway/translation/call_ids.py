@@ -13,6 +13,7 @@ from toolwire.conversation.ids import MINTED, is_minted, mint
 from toolwire.conversation.json import JSON, JsonPath, Object, dump, get, parse_body, put
 from toolwire.conversation.minted_ids import needs_minted_ids
 from toolwire.conversation.model import Conversation, Loss
+from toolwire.conversation.observations import Observation, Observations
 from toolwire.conversation.pairing import pairs_by_order
 from toolwire.conversation.parts import Call, Pair, Result
 from toolwire.gateway.client_apis.api import ClientApi
@@ -94,9 +95,13 @@ class StrippedRequest(Struct, frozen=True):
     losses: tuple[Loss, ...] = ()
     """Fields that were left out because the provider refuses them."""
 
-    def paired_by_order(self, conversation: Conversation) -> tuple[Pair, ...]:
+    def paired_by_order(
+        self, conversation: Conversation, observations: Observations | None = None
+    ) -> tuple[Pair, ...]:
         """The pairs of this request, as it was read, that nothing but the position of the result
         showed. A result that had an id is not among them."""
+        if observations is not None and observations.holds(Observation.WIRE_IDS):
+            return ()
         found = pairs_by_order(conversation.messages, ordered=conversation.ordered)
         if not found:
             return ()

@@ -7,13 +7,15 @@ import re
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from toolwire.codec import decode_in_full, resolve
+from toolwire.codec import decode_in_full
 from toolwire.conversation.json import Object, dump, load, put
 from toolwire.conversation.model import Conversation
+from toolwire.conversation.observations import Observations
 from toolwire.errors import DecodeError
 from toolwire.gateway.translation.call_ids import StrippedRequest
 from toolwire.gateway.translation.upstream_request import UpstreamRequest, replaces_functions
 from toolwire.lint.repair_loop import repair_on_own_wire
+from toolwire.profiles.table import Profile
 
 _MODEL_FIELD = re.compile(rb'("model"\s*:\s*)"(?:[^"\\]|\\.)*"')
 
@@ -45,7 +47,8 @@ def read_routing_fields(raw: bytes, wire: str) -> Object:
 def forward_unchanged(
     request: StrippedRequest,
     conversation: Conversation,
-    target: str,
+    observations: Observations,
+    profile: Profile,
     *,
     model: str,
     model_decides_repair: bool,
@@ -63,12 +66,17 @@ def forward_unchanged(
     raw, wire = request.raw, conversation.wire
     client_body = conversation.source.body
     assert isinstance(client_body, dict)
+    paired_by_order = request.paired_by_order(conversation, observations)
     renames = model_decides_repair and client_body.get("model") != model
     if renames:
         conversation = decode_in_full(put(client_body, ("model",), model), wire)
-    profile = resolve(target)[1]
-    repaired = repair_on_own_wire(conversation, profile, abandon_pending=True, only_changes=True)
-    paired_by_order = request.paired_by_order(conversation)
+    repaired = repair_on_own_wire(
+        conversation,
+        profile,
+        abandon_pending=True,
+        only_changes=True,
+        observations=None if renames else observations,
+    )
     body = repaired.conversation.source.body
     if renames and not repaired.changes:
         body = client_body

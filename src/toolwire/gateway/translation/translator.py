@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from toolwire.codec import decode, decode_in_full, encode, resolve
 from toolwire.conversation.json import JSON, Object, dump, load, parse_body
 from toolwire.conversation.model import Conversation, Loss, Setting, Tool, Usage, real_losses
+from toolwire.conversation.observations import Observation, Observations, observe
 from toolwire.conversation.parts import Message, Pair
 from toolwire.errors import DecodeError, UsageError
 from toolwire.gateway.client_apis.api import ClientApi
@@ -71,6 +72,8 @@ class ClientRequest(Struct, frozen=True, eq=False):
     """A request of a client, as it was read."""
 
     conversation: Conversation
+    observations: Observations | None = None
+    """What one pass over the conversation saw, if there was one."""
     restored_turns: int = 0
     """The turns that were restored from continuation tokens."""
     paired_by_order: tuple[Pair, ...] = ()
@@ -154,14 +157,18 @@ class Translator:
         """
         stripped = self._strip(raw)
         conversation = self.decode_request(stripped)
-        if not tools and self._may_pass_unchanged(raw, conversation):
-            return forward_unchanged(
-                stripped,
-                conversation,
-                self.target,
-                model=self.model,
-                model_decides_repair=self._model_decides or self._is_bound(conversation),
-            )
+        if self.same_wire and not tools and not self.settings:
+            observations = observe(conversation, self.wire)
+            if self._may_pass_unchanged(raw, conversation, observations):
+                return forward_unchanged(
+                    stripped,
+                    conversation,
+                    observations,
+                    self.profile,
+                    model=self.model,
+                    model_decides_repair=self._model_decides
+                    or self._is_bound(conversation, observations),
+                )
         request = self.complete_request(raw, stripped, conversation)
         conversation = request.conversation
         if tools:
@@ -187,16 +194,18 @@ class Translator:
             raise DecodeError(NOT_AN_OBJECT, wire=self.api.wire)
         return conversation
 
-    def _is_bound(self, conversation: Conversation) -> bool:
+    def _is_bound(self, conversation: Conversation, observations: Observations) -> bool:
         """True if a request may hold reasoning that only the model that signed it accepts."""
-        return bool(self.profile.signing_models) and has_reasoning(conversation.messages)
+        return bool(self.profile.signing_models) and _has_reasoning(conversation, observations)
 
-    def _may_pass_unchanged(self, raw: bytes, conversation: Conversation) -> bool:
-        if not self.same_wire or self.settings or _may_hold_token(raw, conversation):
+    def _may_pass_unchanged(
+        self, raw: bytes, conversation: Conversation, observations: Observations
+    ) -> bool:
+        if _may_hold_token(raw, conversation.messages):
             return False
         return not (
             self.api.signs_reasoning
-            and has_reasoning(conversation.messages)
+            and _has_reasoning(conversation, observations)
             and may_contain_unsigned_reasoning(raw)
         )
 
@@ -220,15 +229,20 @@ class Translator:
         messages, restored = conversation.messages, 0
         if self.same_wire and self.api.signs_reasoning:
             messages = tuple(map(disown_unsigned_reasoning, messages))
-        if _may_hold_token(raw, conversation):
-            messages, restored = self._restore(messages)
         settings = {**conversation.settings, **self.settings}
         if "model" in settings or not self.same_wire or self._model_decides:
             settings["model"] = self.model
+        completed = replace(conversation, messages=messages, settings=settings)
+        observations = None if self.same_wire else observe(completed, self.wire)
+        paired_by_order = stripped.paired_by_order(conversation, observations)
+        if _may_hold_token(raw, messages, observations):
+            messages, restored = self._restore(messages)
+            completed, observations = replace(completed, messages=messages), None
         return ClientRequest(
-            replace(conversation, messages=messages, settings=settings),
+            completed,
+            observations=observations,
             restored_turns=restored,
-            paired_by_order=stripped.paired_by_order(conversation),
+            paired_by_order=paired_by_order,
             losses=stripped.losses,
         )
 
@@ -250,6 +264,7 @@ class Translator:
             self.target,
             cache_breakpoints=self.cache_breakpoints,
             abandon_pending=True,
+            observations=request.observations if conversation is request.conversation else None,
         )
         original = request.conversation
         client_body, body = original.source.body, encoded.body
@@ -400,9 +415,25 @@ class Translator:
         return stream.media if stream is not None else ""
 
 
-def _may_hold_token(raw: bytes, conversation: Conversation) -> bool:
-    """False if no message of the model has a continuation token."""
-    return have_place_for_token(conversation.messages) and may_contain_token(raw)
+def _may_hold_token(
+    raw: bytes, messages: Sequence[Message], observations: Observations | None = None
+) -> bool:
+    """False if no message of the model has a continuation token.
+
+    Args:
+        raw: the body of the client.
+        messages: its messages.
+        observations: what one pass over messages of another wire than the model's saw.
+    """
+    if observations is not None and observations.holds(Observation.PLAIN):
+        # A signature, and a field that the wire does not know, would be a leftover.
+        return bool(observations.leftovers) and may_contain_token(raw)
+    return have_place_for_token(messages) and may_contain_token(raw)
+
+
+def _has_reasoning(conversation: Conversation, observations: Observations) -> bool:
+    """True if a message holds reasoning. The settings may ask for some where there is none."""
+    return not observations.holds(Observation.NO_REASONING) and has_reasoning(conversation.messages)
 
 
 def _without_source(response: Conversation) -> Conversation:
