@@ -332,12 +332,12 @@ MUTANTS = [
     # --- lowering ---
     Mutant(
         "wires/engine/lowering.py",
-        'if kind == "response" and not (native and messages is source.messages):',
-        "if False:",
+        "conversation = _with_answer_only(conversation, capabilities, wire, losses)",
+        "pass",
         "test_lowering.py",
     ),
     Mutant(
-        "wires/engine/lowering.py",
+        "wires/engine/message_lowering.py",
         "if native and not is_new(part):",
         "if False:",
         "test_fitting.py",
@@ -361,7 +361,7 @@ MUTANTS = [
         "test_lowering.py",
     ),
     Mutant(
-        "wires/engine/lowering.py",
+        "wires/engine/message_lowering.py",
         "return [*parts[:start], *late, *rest]",
         "return [*parts[:start], *rest, *late]",
         "test_lowering.py",
@@ -370,27 +370,27 @@ MUTANTS = [
         "wires/engine/lowering.py", "count = max(1, len(read))", "count = 2", "test_lowering.py"
     ),
     Mutant(
-        "wires/engine/lowering.py",
+        "wires/engine/message_lowering.py",
         'if role == "system" and not (native or self._leading or capabilities.system_anywhere):',
         'if role == "system" and not (native or capabilities.system_anywhere):',
         "test_lowering.py",
     ),
     Mutant(
-        "wires/engine/lowering.py",
+        "wires/engine/message_lowering.py",
         'if message.role == "assistant":\n                self._flush_media()',
         "if False:\n                self._flush_media()",
         "test_lowering.py",
     ),
     Mutant(
-        "wires/engine/lowering.py",
+        "wires/engine/message_lowering.py",
         "return replace(message, parts=(*results, *self._moved_media.take(), *others))",
         "return replace(message, parts=(*results, *others, *self._moved_media.take()))",
         "test_lowering.py",
     ),
     Mutant(
         "wires/engine/part_lowering.py",
-        'if result.error and result.executor == "client" and not capabilities.error_flag:',
-        "if False:",
+        'if capabilities.error_flag or not result.error or result.executor != "client":',
+        "if True:",
         "test_lowering.py",
     ),
     Mutant(
@@ -947,14 +947,14 @@ MUTANTS = [
     ),
     # --- what the fuzzer found ---
     Mutant(
-        "wires/engine/lowering.py",
-        "if self._moved_media.parts and _has_pending_calls(messages):",
+        "wires/engine/message_lowering.py",
+        "if waits and _has_pending_calls(messages):",
         "if False:",
         "test_lowering.py",
     ),
     Mutant(
-        "wires/engine/lowering.py",
-        'if lowered.parts or message.wire == self._wire or self._kind == "response":',
+        "wires/engine/message_lowering.py",
+        'if _has_content(lowered) or message.wire == self._wire or self._kind == "response":',
         "if True:",
         "test_lowering.py",
     ),

@@ -202,6 +202,16 @@ SEARCH: JSON = {
         {"role": "user", "content": "Thanks."},
     ],
 }
+IMAGE: JSON = {
+    "model": "m",
+    "max_tokens": 10,
+    "messages": [
+        {
+            "role": "user",
+            "content": [{"type": "image", "source": {"type": "url", "url": "https://a.example"}}],
+        }
+    ],
+}
 ANSWER: JSON = {
     "id": "r1",
     "object": "chat.completion",
@@ -236,6 +246,7 @@ BRANCHES: dict[str, Callable[[], object]] = {
     "Repair.run": lambda: translate(OPEN_CALL, "openai-chat", "anthropic"),
     "repair_on_own_wire": lambda: translate(REQUEST, "openai-chat", "openai-chat"),
     "lower_server_tools": lambda: translate(SEARCH, "anthropic", "openai-chat"),
+    "MessageLowering.lower": lambda: translate(IMAGE, "anthropic", "openai-chat"),
     "patch_source": edit_on_own_wire,
     "plain_answer": lambda: translate(ANSWER, "openai-chat", "anthropic", "response"),
 }
@@ -250,10 +261,11 @@ def test_the_functions_that_run_only_sometimes_run_when_the_page_says_so() -> No
         assert (name, file) in calls_in(BRANCHES[name])
 
 
-def test_server_tools_are_lowered_before_everything_else() -> None:
-    names = [name for name, _ in calls_in(BRANCHES["lower_server_tools"])]
-    assert names.index("lower_server_tools") < names.index("repair_for_translation")
-    assert names.index("lower_server_tools") < names.index("lower")
+@pytest.mark.parametrize("function", ["lower_server_tools", "MessageLowering.lower"])
+def test_messages_are_lowered_before_the_repair(function: str) -> None:
+    names = [name for name, _ in calls_in(BRANCHES[function])]
+    assert names.index(function) < names.index("repair_for_translation")
+    assert names.index(function) < names.index("lower_rest")
 
 
 # --- names in tables ------------------------------------------------------------------------------

@@ -6,7 +6,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pytest
+from cases import CASES, WIRES
 from msgspec.structs import replace
+from rows import rows
 
 from toolwire import (
     Call,
@@ -24,12 +26,16 @@ from toolwire import (
     Tool,
     Usage,
 )
+from toolwire.codec import decode_in_full, resolve
+from toolwire.codec.fit import wire_for_model
 from toolwire.conversation.json import JsonPath
-from toolwire.conversation.model import BodySource
+from toolwire.conversation.model import BodySource, Kind
+from toolwire.conversation.observations import observe
 from toolwire.conversation.parts import Source
 from toolwire.errors import pointer
 from toolwire.wires.engine.capabilities import DATA_ONLY, EVERYTHING, Capabilities, MediaSupport
-from toolwire.wires.engine.lowering import lower_to_capabilities
+from toolwire.wires.engine.lowering import lower_messages, lower_to_capabilities
+from toolwire.wires.engine.message_lowering import MessageLowering
 from toolwire.wires.engine.part_lowering import lower_opening
 
 IMAGE = Media("image", data="aGk=", mime="image/png")
@@ -55,7 +61,7 @@ class LoweredConversation(NamedTuple):
 
 
 def lower(
-    conversation: Conversation, capabilities: Capabilities, kind: str = "request"
+    conversation: Conversation, capabilities: Capabilities, kind: Kind = "request"
 ) -> LoweredConversation:
     losses: list[Loss] = []
     lowered = lower_to_capabilities(
@@ -65,7 +71,7 @@ def lower(
 
 
 def lower_for(
-    conversation: Conversation, kind: str = "request", **capabilities: object
+    conversation: Conversation, kind: Kind = "request", **capabilities: object
 ) -> LoweredConversation:
     return lower(conversation, Capabilities(**capabilities), kind)  # type: ignore[arg-type]
 
@@ -465,3 +471,34 @@ def test_a_part_that_opens_in_a_stream_is_lowered_without_its_text() -> None:
     assert lower_opening(Reasoning(""), none, losses=losses) is None  # type: ignore[arg-type]
     assert lower_opening(CALL, none, losses=losses) is CALL  # type: ignore[arg-type]
     assert len(losses) == 2
+
+
+REQUESTS = [case for case in CASES if case.kind == "request"]
+
+
+@rows("target", WIRES)
+def test_lowering_messages_that_are_lowered_changes_nothing(target: str) -> None:
+    """Rules and fixes see lowered messages, which are lowered again after each fix."""
+    wire, profile = resolve(target)
+    for case in REQUESTS:
+        conversation = decode_in_full(case.body, case.wire)
+        if conversation.wire == target:
+            continue
+        wire = wire_for_model(wire, profile, conversation)
+        messages = MessageLowering(wire.capabilities, wire=target)
+        observations = observe(conversation, target)
+        lowering = lower_messages(conversation, wire, messages, "auto", observations)
+        reported = list(messages.losses)
+        assert messages.lower(lowering.conversation) is lowering.conversation, case.name
+        assert messages.losses == reported, case.name
+
+
+def test_a_call_at_the_end_that_gets_no_result_holds_back_no_media() -> None:
+    history = conversation(
+        message("assistant", CALL, Call("c2", "f", {})), message("user", CALL.result((IMAGE,)))
+    )
+    capabilities = Capabilities(result_media="after")
+    waiting = MessageLowering(capabilities, wire="target").lower(history)
+    sent = MessageLowering(capabilities, wire="target", abandon_pending=True).lower(history)
+    assert not any(isinstance(part, Media) for part in waiting.parts())
+    assert any(isinstance(part, Media) for part in sent.parts())

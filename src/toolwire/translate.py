@@ -1,4 +1,4 @@
-"""The pipeline: read, repair, lower, fit ids and names, write; and which wires there are.
+"""The pipeline: read, lower, repair, fit ids and names, write; and which wires there are.
 
 Every stage takes a conversation and returns a conversation and a report: changes and findings of
 the repair, losses of the lowering, the id map of the fitting. No stage reads what a later one
@@ -13,7 +13,7 @@ from toolwire.codec.encoded import write
 from toolwire.codec.fit import fit, wire_for_model
 from toolwire.conversation.id_map import NO_MAP, IdMap
 from toolwire.conversation.json import JSON, Body, load
-from toolwire.conversation.model import Change, Conversation, Finding, Kind, Loss
+from toolwire.conversation.model import Change, Conversation, Finding, Kind
 from toolwire.conversation.observations import Observation, Observations, observe
 from toolwire.conversation.parts import Opaque, Text
 from toolwire.errors import DecodeError, UsageError
@@ -31,8 +31,9 @@ from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires import names, wire
 from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy, require_breakpoint_policy
 from toolwire.wires.engine.encode_context import NO_REQUEST, RequestInfo
-from toolwire.wires.engine.lowering import lower
-from toolwire.wires.engine.server_tools import ServerToolPolicy, lower_server_tools, require_policy
+from toolwire.wires.engine.lowering import follow_repair, lower_messages, lower_rest
+from toolwire.wires.engine.message_lowering import MessageLowering
+from toolwire.wires.engine.server_tools import ServerToolPolicy, require_policy
 from toolwire.wires.engine.specs import CatalogueEntry, Wire, catalogue_entries
 
 
@@ -153,37 +154,36 @@ def _run_stages(
     abandon_pending: bool,
     observations: Observations | None,
 ) -> Encoded:
-    """The stages of a request after reading: repair, lower, fit ids and names, write."""
+    """The stages of a request after reading: lower the messages, repair, lower the rest, fit ids and
+    names, write."""
     reverse_map = NO_MAP if ids is None else IdMap.of(ids)
     if observations is None:
         observations = observe(conversation, wire.name)
     conversions: list[Change] = []
-    has_foreign_content = may_have_foreign_content(conversation, observations)
-    if has_foreign_content or not observations.holds(Observation.NO_SERVER_TOOLS):
+    no_surrogates = observations.holds(Observation.NO_LONE_SURROGATES)
+    if not no_surrogates and not observations.holds(Observation.PLAIN):
         conversation, conversions = replace_refused_surrogates(conversation, profile)
-    if has_foreign_content:
+        no_surrogates = True
+    if may_have_foreign_content(conversation, observations):
         conversation, changes = write_in_own_vocabulary(conversation)
         conversions += changes
     if conversions:
         observations = observe(conversation, wire.name)
-    losses: list[Loss] = []
-    if not observations.holds(Observation.NO_SERVER_TOOLS):
-        # The rules about positions have to see the texts that the target gets instead.
-        conversation, losses = lower_server_tools(conversation, wire, server_tools, kind="request")
-        observations = observe(conversation, wire.name)
+    wire = wire_for_model(wire, profile, conversation)
+    messages = MessageLowering(wire.capabilities, wire=wire.name, abandon_pending=abandon_pending)
+    lowering = lower_messages(conversation, wire, messages, server_tools, observations)
+    if no_surrogates:  # no stage adds a lone surrogate
+        lowering.observations.flags |= Observation.NO_LONE_SURROGATES
     repaired = repair_for_translation(
-        conversation, profile, observations, abandon_pending=abandon_pending
+        lowering.conversation,
+        profile,
+        lowering.observations,
+        messages,
+        abandon_pending=abandon_pending,
     )
-    wire = wire_for_model(wire, profile, repaired.conversation)
-    lowering = lower(
-        repaired.conversation,
-        wire,
-        "request",
-        policy=server_tools,
-        observations=repaired.observations or observe(repaired.conversation, wire.name),
-        defaults=reverse_map.defaults,
-        earlier_losses=losses,
-    )
+    if repaired.observations is not None:
+        lowering = follow_repair(lowering, repaired.conversation, repaired.observations)
+    lowering = lower_rest(lowering, wire, "request", reverse_map.defaults)
     context = fit(
         lowering,
         wire,

@@ -69,7 +69,7 @@ class Observation:
     """No message was read from the wire of the target."""
     PLAIN = 1 << 14
     """There is nothing but text, calls of the client in assistant messages, and results of text; no
-    message is empty."""
+    message and no text is empty."""
     RESULTS_TOGETHER = 1 << 15
     """The results of the calls of one message are in one message."""
     PLAIN_TOOLS = 1 << 16
@@ -250,7 +250,6 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 missing |= Observation.RESULTS_ALONE
         elif not parts:
             texts.append("")
-            missing |= Observation.PLAIN
             if pending:
                 missing |= Observation.RESULTS_IN_PLACE
     if has_own_wire:
@@ -262,7 +261,9 @@ def observe(conversation: Conversation, target: str) -> Observations:
         missing |= Observation.ENDS_WITH_USER
         if texts and texts[-1][-1:].isspace():
             missing |= Observation.NO_BLANK_TEXT
-    if "" in texts or any(map(str.isspace, texts)):
+    if "" in texts:
+        missing |= Observation.NO_BLANK_TEXT | Observation.PLAIN
+    elif any(map(str.isspace, texts)):
         missing |= Observation.NO_BLANK_TEXT
     if outputs and ("" in outputs or any(map(str.isspace, outputs))):
         missing |= Observation.NO_BLANK_RESULTS

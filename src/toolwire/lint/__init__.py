@@ -14,15 +14,20 @@ from msgspec.structs import replace
 
 from toolwire.codec import decode_in_full, resolve
 from toolwire.codec.body_shape import body_as_given, locate
+from toolwire.codec.fit import wire_for_model
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, Body, dump
-from toolwire.conversation.model import Change, Finding, Kind
+from toolwire.conversation.model import Change, Conversation, Finding, Kind
+from toolwire.conversation.observations import observe
 from toolwire.errors import UsageError
 from toolwire.lint.facts import Facts
 from toolwire.lint.registry import all_rules, find, rule, rules_to_check
 from toolwire.lint.repair_loop import repair_on_own_wire
 from toolwire.lint.stream_facts import StreamFacts, stream_facts
 from toolwire.profiles.table import Profile
+from toolwire.wires.engine.lowering import lower_messages
+from toolwire.wires.engine.message_lowering import MessageLowering
+from toolwire.wires.engine.specs import Wire
 
 __all__ = ["Input", "Repaired", "all_rules", "check", "find_all", "repair", "rule"]
 
@@ -68,8 +73,12 @@ def check(
     if kind == "stream":
         return _stream_findings(stream_facts(body, wire, _own_profile(wire, target)))
     conversation = decode_in_full(body, wire, kind)  # type: ignore[arg-type]
-    facts = Facts(conversation, resolve(target or wire)[1])
-    return locate(find(facts, rules_to_check(facts)), conversation.source)
+    source = conversation.source
+    target_wire, profile = resolve(target or wire)
+    if kind == "request" and conversation.wire != target_wire.name:
+        conversation = _lower_for(conversation, target_wire, profile)
+    facts = Facts(conversation, profile)
+    return locate(find(facts, rules_to_check(facts)), source)
 
 
 def repair(
@@ -114,6 +123,14 @@ def repair(
         source.raw if not done.changes else None,
         done.ids,
     )
+
+
+def _lower_for(conversation: Conversation, target: Wire, profile: Profile) -> Conversation:
+    """The conversation with messages as a target on another wire gets them."""
+    target = wire_for_model(target, profile, conversation)
+    messages = MessageLowering(target.capabilities, wire=target.name)
+    observations = observe(conversation, target.name)
+    return lower_messages(conversation, target, messages, "auto", observations).conversation
 
 
 def find_all(facts: Facts) -> list[Finding]:

@@ -67,20 +67,29 @@ def replace_refused_surrogates(
     any message is converted.
     """
     surrogate_rule = rule("lone-surrogate")
-    facts = Facts(conversation, profile)
+    changes: list[Change] = []
     if (
         surrogate_rule.concerns is not None and not surrogate_rule.concerns(profile)
     ) or surrogate_rule.fix is None:
-        return conversation, []
-    fixed = (
-        surrogate_rule.fix(facts, False) if any(True for _ in surrogate_rule.check(facts)) else None
-    )
-    if not isinstance(fixed, FixedBody):
-        return conversation, []
-    changes = [
-        Change(surrogate_rule.code, surrogate_rule.name, path, text) for path, text in fixed.changes
-    ]
-    return read_body(fixed.body, conversation.wire, "request"), changes
+        return conversation, changes
+    for _ in ("in its body", "in arguments, behind an escape"):
+        facts = Facts(conversation, profile)
+        fixed = (
+            surrogate_rule.fix(facts, False)
+            if any(True for _ in surrogate_rule.check(facts))
+            else None
+        )
+        if fixed is None:
+            break
+        changes += [
+            Change(surrogate_rule.code, surrogate_rule.name, path, text)
+            for path, text in fixed.changes
+        ]
+        if isinstance(fixed, FixedBody):
+            conversation = read_body(fixed.body, conversation.wire, "request")
+        else:
+            conversation = fixed.conversation
+    return conversation, changes
 
 
 def _read_with_origins(fixed: FixedBody, wire: str) -> Conversation:

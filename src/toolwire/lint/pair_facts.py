@@ -1,5 +1,7 @@
 """Calls, results, pairs, turns and batches of a history.
 
+A history for a target on another wire has messages as that target gets them: they were lowered.
+
 Each property is computed on first use, so that a well-formed history pays only for the
 observations. This module knows no rule and no wire.
 """
@@ -9,29 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct, UnsetType
-from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.observations import Observation, Observations, is_left_out, observe
+from toolwire.conversation.observations import Observation, Observations, observe
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.part_map import PartMap
-from toolwire.conversation.parts import (
-    APPROVAL,
-    Call,
-    Media,
-    Message,
-    Pair,
-    Part,
-    Reasoning,
-    Result,
-    Text,
-)
+from toolwire.conversation.parts import APPROVAL, Call, Media, Message, Pair, Part, Result, Text
 from toolwire.lint.memo import lazy_property
 from toolwire.profiles.table import Profile
-from toolwire.wires import wire
 from toolwire.wires.engine.cache_breakpoints import is_cache_mark
-from toolwire.wires.engine.part_lowering import holds_reasoning
 
 _PAIRED_IN_ORDER = (
     Observation.RESULTS_IN_PLACE | Observation.UNIQUE_CALL_IDS | Observation.NO_SERVER_TOOLS
@@ -157,33 +146,6 @@ class PairFacts:
         indexes = self._message_indexes
         return {indexes[part] for part in parts if part in indexes}
 
-    @lazy_property
-    def visible_indexes(self) -> list[int]:
-        """The indexes of the messages that the target gets.
-
-        A message without anything that another wire can hold is left out there.
-        """
-        if self.own_wire:
-            return list(range(len(self.messages)))
-        return [
-            n
-            for n, message in enumerate(self.messages)
-            if message.wire == self.profile.wire or not self._is_left_out(message)
-        ]
-
-    def _is_left_out(self, message: Message) -> bool:
-        """True for a message without anything that a target on another wire can hold."""
-        if is_left_out(message):
-            return True
-        if message.role != "assistant" or self.observations.holds(Observation.NO_REASONING):
-            return False
-        kept = [p for p in message.parts if not isinstance(p, Reasoning) or self.keeps_reasoning(p)]
-        return is_left_out(replace(message, parts=tuple(kept)))
-
-    def keeps_reasoning(self, part: Reasoning) -> bool:
-        """True if the target gets the reasoning."""
-        return self.own_wire or holds_reasoning(part, wire(self.profile.wire).capabilities)
-
     def message_after(self, index: int) -> Message | None:
         """The message after an index."""
         return self.messages[index + 1] if index + 1 < len(self.messages) else None
@@ -306,12 +268,11 @@ class PairFacts:
 
     @lazy_property
     def turns(self) -> list[ToolTurn]:
-        """The turns with calls, in order, as the target gets them."""
+        """The turns with calls, in order."""
         turns: list[ToolTurn] = []
         callers: list[int] = []
         followers: list[int] = []
-        for n in self.visible_indexes:
-            message = self.messages[n]
+        for n, message in enumerate(self.messages):
             if message.role == "assistant" and followers:
                 turns += self._turn(callers, followers, last=False)
                 callers, followers = [n], []
@@ -402,7 +363,7 @@ class PairFacts:
 
     def text_after_calls(self, index: int) -> tuple[Part, ...]:
         """Text and media after the first call of a message, on wires where they are separate items
-        and so stand between the call and its result. Calls that another provider ran become text.
+        and so stand between the call and its result.
         """
         message = self.messages[index]
         if self.own_wire:
@@ -417,12 +378,7 @@ class PairFacts:
             if part.__class__ is Call and part.executor == "client"
         )
         first = next(positions, len(message.parts))
-        return tuple(
-            part
-            for part in message.parts[first:]
-            if isinstance(part, Text | Media)
-            or (not self.own_wire and isinstance(part, Call | Result) and part.executor != "client")
-        )
+        return tuple(part for part in message.parts[first:] if isinstance(part, Text | Media))
 
     def are_tied_by_id(self, batch: CallBatch) -> bool:
         """True if every result names its call by an id that the target reads, so that their order

@@ -30,6 +30,7 @@ from toolwire.lint.ids.edits import keep_pairs
 from toolwire.lint.registry import fixable_rules, rules_for_translation, rules_to_check
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 from toolwire.profiles.table import Profile
+from toolwire.wires.engine.message_lowering import MessageLowering
 
 T = TypeVar("T")
 _MAX_FIXES_OF_A_RULE = 10
@@ -51,17 +52,26 @@ def repair_for_translation(
     conversation: Conversation,
     profile: Profile,
     observations: Observations,
+    lowering: MessageLowering,
     *,
     abandon_pending: bool = False,
 ) -> RepairedConversation:
-    """Apply safe fixes for a target on another wire."""
+    """Apply safe fixes for a target on another wire.
+
+    Args:
+        conversation: what to repair, with messages that were lowered to the target.
+        profile: the provider that gets it.
+        observations: what one pass over the conversation saw.
+        lowering: lowers the messages again after each fix.
+        abandon_pending: True if calls at the end get no results any more.
+    """
     if abandon_pending:
         observations.require_all_results()
     rules = rules_for_translation(profile, observations.flags)
     if not rules:
         return RepairedConversation(conversation, [], [], NO_MAP, observations)
     facts = Facts(conversation, profile, observations, abandon_pending=abandon_pending)
-    return _repair(facts, rules, unsafe=False)
+    return _repair(facts, rules, lowering, unsafe=False)
 
 
 def repair_on_own_wire(
@@ -86,10 +96,12 @@ def repair_on_own_wire(
     """
     facts = Facts(conversation, profile, observations, abandon_pending=abandon_pending)
     rules = fixable_rules(facts) if only_changes else rules_to_check(facts)
-    return _repair(facts, rules, unsafe=unsafe)
+    return _repair(facts, rules, None, unsafe=unsafe)
 
 
-def _repair(facts: Facts, rules: Sequence[Rule], *, unsafe: bool) -> RepairedConversation:
+def _repair(
+    facts: Facts, rules: Sequence[Rule], lowering: MessageLowering | None, *, unsafe: bool
+) -> RepairedConversation:
     """Check the rules, and start a repair at the first violation with a fix; mostly none has."""
     findings: list[Finding] = []
     for n, rule in enumerate(rules):
@@ -99,7 +111,7 @@ def _repair(facts: Facts, rules: Sequence[Rule], *, unsafe: bool) -> RepairedCon
                 kept: dict[Rule, list[Problem]] = {
                     rule: [] for rule in rules[:n] if rule.name not in broken
                 }
-                return Repair(facts, kept, unsafe=unsafe).run()
+                return Repair(facts, kept, lowering, unsafe=unsafe).run()
             findings += _findings(rule, facts, [problem])
     observations = None if facts.own_wire else facts.observations
     return RepairedConversation(facts.conversation, [], _sort(findings), NO_MAP, observations)
@@ -109,9 +121,16 @@ class Repair:
     """A repair in progress."""
 
     def __init__(
-        self, facts: Facts, problems: dict[Rule, list[Problem]], *, unsafe: bool = False
+        self,
+        facts: Facts,
+        problems: dict[Rule, list[Problem]],
+        lowering: MessageLowering | None = None,
+        *,
+        unsafe: bool = False,
     ) -> None:
         self._facts = facts
+        self._lowering = lowering
+        """Lowers messages for a target on another wire."""
         self._unsafe = unsafe
         self._changes: list[Change] = []
         self._renames: RenameLog | None = None
@@ -166,8 +185,7 @@ class Repair:
         conversation = None if fixed is None else _apply(fixed, self._facts)
         if fixed is None or conversation is None:
             return None
-        abandon_pending = self._facts.abandon_pending
-        facts = Facts(conversation, self._facts.profile, abandon_pending=abandon_pending)
+        facts = self._facts_after(conversation)
         # No fix adds a lone surrogate, so a history without one need not be searched again.
         facts.observations.flags |= self._facts.observations.flags & Observation.NO_LONE_SURROGATES
         rules = frozenset(rules_to_check(facts))
@@ -185,6 +203,17 @@ class Repair:
             Change(rule.code, rule.name, path, message) for path, message in fixed.changes
         ]
         return left
+
+    def _facts_after(self, conversation: Conversation) -> Facts:
+        """Facts about the conversation after a fix, as the target gets it."""
+        profile, abandon_pending = self._facts.profile, self._facts.abandon_pending
+        facts = Facts(conversation, profile, abandon_pending=abandon_pending)
+        if self._lowering is None or facts.observations.holds(Observation.PLAIN):
+            return facts
+        lowered = self._lowering.lower(conversation)
+        if lowered is conversation:
+            return facts
+        return Facts(lowered, profile, abandon_pending=abandon_pending)
 
 
 def _has_fix(problems: list[Problem], *, unsafe: bool) -> bool:

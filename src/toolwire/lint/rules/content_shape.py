@@ -132,8 +132,7 @@ def _faults(facts: Facts) -> Iterator[_Fault]:
 
 def _space_at_end(facts: Facts) -> Iterator[_Fault]:
     """Check whether a request ends with text of the assistant and white space after it."""
-    indexes = facts.visible_indexes
-    last = facts.messages[indexes[-1]] if indexes else None
+    last = facts.messages[-1] if facts.messages else None
     if last is None or last.role != "assistant" or refuses_assistant_at_end(facts):
         return
     text = last.parts[-1] if last.parts else None

@@ -37,11 +37,7 @@ def _leading_batch(facts: Facts) -> CallBatch | None:
     ):
         return None
     batch = facts.batches[0]
-    preceding = (
-        facts.messages[n]
-        for n in facts.visible_indexes
-        if facts.first_index <= n < batch.caller_indexes[0]
-    )
+    preceding = facts.messages[facts.first_index : batch.caller_indexes[0]]
     return batch if all(message.role == "assistant" for message in preceding) else None
 
 
@@ -49,8 +45,8 @@ def _starts_with_assistant(facts: Facts) -> bool:
     """True if the first message is the assistant's, and the target requires the user's."""
     if not facts.profile.must_start_with_user or facts.conversation.kind != "request":
         return False
-    first = next((n for n in facts.visible_indexes if n >= facts.first_index), None)
-    return first is not None and facts.messages[first].role == "assistant"
+    first = facts.first_index
+    return first < len(facts.messages) and facts.messages[first].role == "assistant"
 
 
 def _check(facts: Facts) -> Iterable[Problem]:

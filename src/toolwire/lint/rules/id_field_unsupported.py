@@ -154,8 +154,10 @@ def _check(facts: Facts) -> Iterable[Problem]:
     fix: Fix | None = "safe"
     if profile.has_id_field:
         reason, fix = f"some {profile.name} servers have no id field", None
-    elif _uncertain_results(facts):
+    elif uncertain := _uncertain_results(facts):
         reason += "; without ids, results would match other calls"
+        if _open_calls_beside(facts, uncertain):
+            reason += ", because some calls have none"
     for part in parts:
         side = "call to" if isinstance(part, Call) else "result of"
         call_id = call_id_of(part)

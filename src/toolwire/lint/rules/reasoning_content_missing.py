@@ -27,7 +27,6 @@ from toolwire.lint.reasoning import (
     thinking_switch,
 )
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
-from toolwire.wires.engine.part_lowering import is_new
 
 _FIELD = "reasoning_content"
 _ALIASES = ("reasoning", "reasoning_text", "thinking")
@@ -52,8 +51,7 @@ def _messages_without_reasoning(facts: Facts) -> list[tuple[Message, Object]]:
         if message.role == "assistant" and _has_calls(message)
     ]
     if not facts.own_wire:
-        wire = facts.profile.wire
-        return [(message, {}) for message in messages if not _has_reasoning(message, wire)]
+        return [(message, {}) for message in messages if not _has_reasoning(message)]
     return [
         (message, message.raw)
         for message in messages
@@ -61,12 +59,8 @@ def _messages_without_reasoning(facts: Facts) -> list[tuple[Message, Object]]:
     ]
 
 
-def _has_reasoning(message: Message, wire: str) -> bool:
-    """True if a message has reasoning that the target gets: that of other wires is left out."""
-    return any(
-        isinstance(part, Reasoning) and (message.wire == wire or is_new(part))
-        for part in message.parts
-    )
+def _has_reasoning(message: Message) -> bool:
+    return any(isinstance(part, Reasoning) for part in message.parts)
 
 
 def _has_calls(message: Message) -> bool:

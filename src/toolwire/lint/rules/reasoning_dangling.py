@@ -84,8 +84,7 @@ def _final_thinking(facts: Facts) -> list[Part]:
             for part in reversed(message.parts):
                 if not isinstance(part, Reasoning):
                     break
-                if facts.keeps_reasoning(part):
-                    found.append(part)
+                found.append(part)
     return found
 
 

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, put
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.parts import Call, Message, Part, Reasoning
+from toolwire.conversation.parts import Call, Message, Reasoning
 from toolwire.lint.examples.blocks import (
     converse_call,
     converse_example,
@@ -31,8 +31,6 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import with_messages
 from toolwire.lint.reasoning import current_turn_start, thinking_path, thinking_switch
 from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
-from toolwire.wires import wire
-from toolwire.wires.engine.part_lowering import takes_signature
 
 
 def _wants_thinking(facts: Facts) -> bool:
@@ -64,18 +62,10 @@ def _current_messages(facts: Facts) -> list[Message]:
     return turn
 
 
-def _is_sent(facts: Facts, message: Message, part: Part) -> bool:
-    """True unless a part is reasoning that the target does not take: it is left out."""
-    if not isinstance(part, Reasoning) or facts.own_wire or message.wire == facts.profile.wire:
-        return True
-    return takes_signature(part, wire(facts.profile.wire).capabilities)
-
-
 def _late_thinking(facts: Facts) -> Message | None:
     """The first message of the current turn if its thinking comes after other content."""
     for message in _current_messages(facts)[:1]:
-        parts = [part for part in message.parts if _is_sent(facts, message, part)]
-        thinks = [isinstance(part, Reasoning) for part in parts]
+        thinks = [isinstance(part, Reasoning) for part in message.parts]
         if any(thinks) and not thinks[0]:
             return message
     return None
@@ -84,10 +74,8 @@ def _late_thinking(facts: Facts) -> Message | None:
 def _turn_without_thinking(facts: Facts) -> Message | None:
     """The first message of the current turn if none of its messages has a thinking block."""
     turn = _current_messages(facts)
-    for message in turn:
-        for part in message.parts:
-            if isinstance(part, Reasoning) and _is_sent(facts, message, part):
-                return None
+    if any(isinstance(part, Reasoning) for message in turn for part in message.parts):
+        return None
     return turn[0] if turn else None
 
 

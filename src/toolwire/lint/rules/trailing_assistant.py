@@ -31,10 +31,10 @@ def _trailing_message(facts: Facts) -> Message | None:
     if (
         facts.conversation.kind != "request"
         or not refuses_assistant_at_end(facts)
-        or not facts.visible_indexes
+        or not facts.messages
     ):
         return None
-    last = facts.messages[facts.visible_indexes[-1]]
+    last = facts.messages[-1]
     if last.role != "assistant" or any(isinstance(part, Call) for part in last.parts):
         return None
     is_prefix = isinstance(last.raw, dict) and last.raw.get("prefix")

@@ -15,11 +15,10 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON
-from toolwire.conversation.parts import Media, Message, Opaque, Part, Result, Source, Text, describe
+from toolwire.conversation.parts import Message, Part, Result, Text
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import MARK, merge_same_roles
 from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
-from toolwire.wires import wire
 
 
 def _runs_before_user(facts: Facts) -> list[list[int]]:
@@ -30,23 +29,20 @@ def _runs_before_user(facts: Facts) -> list[list[int]]:
         or facts.conversation.kind != "request"
     ):
         return []
-    indexes = {
-        facts.message_index(result) for result in facts.results if _stays_result(facts, result)
-    }
+    indexes = facts.message_indexes(facts.results)
     runs: list[list[int]] = []
     run: list[int] = []
-    for index in facts.visible_indexes:
-        message = facts.messages[index]
+    for index, message in enumerate(facts.messages):
         if index in indexes and message.role != "assistant":
             run.append(index)
             continue
-        is_user = message.role in ("user", "tool")  # no result is left in the latter
+        is_user = message.role in ("user", "tool")
         late_system = message.role == "system" and facts.profile.system_comes_first
         if run and (is_user or late_system or _has_parts_for_user(facts, run)):
             runs.append(run)
         run = []
-    if run and not facts.pending_calls and _has_parts_for_user(facts, run):
-        runs.append(run)  # while calls are pending, their turn goes on and no media are sent
+    if run and _has_parts_for_user(facts, run):
+        runs.append(run)
     return runs
 
 
@@ -58,26 +54,7 @@ def _parts_for_user(facts: Facts, message: Message) -> list[Part]:
     """What a target on another wire gets as a user message after the results of a message."""
     if facts.own_wire:
         return []
-    parts = [
-        part
-        for part in message.parts
-        if not isinstance(part, Opaque) and not _stays_result(facts, part)
-    ]
-    return parts + [part for result in message.parts for part in _media(facts, result)]
-
-
-def _stays_result(facts: Facts, part: Part) -> bool:
-    """True for a result that is one for the target: on another wire, a provider's becomes text."""
-    return isinstance(part, Result) and (facts.own_wire or part.executor == "client")
-
-
-def _media(facts: Facts, part: Part) -> list[Media]:
-    """The media of a result that are sent after it."""
-    if wire(facts.profile.wire).capabilities.result_media != "after":
-        return []
-    if not isinstance(part, Result) or not isinstance(part.output, tuple):
-        return []
-    return [medium for medium in part.output if isinstance(medium, Media)]
+    return [part for part in message.parts if not isinstance(part, Result)]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -119,23 +96,8 @@ def _without_parts_for_user(facts: Facts, message: Message) -> Message:
     """The message with its results only."""
     if not _parts_for_user(facts, message):
         return message
-    results = [
-        _without_media(part, _media(facts, part)) if isinstance(part, Result) else part
-        for part in message.parts
-        if isinstance(part, Result | Opaque)
-    ]
+    results = [part for part in message.parts if isinstance(part, Result)]
     return replace(message, parts=tuple(results))
-
-
-def _without_media(result: Result, media: list[Media]) -> Result:
-    """The result with a description in place of each of its media."""
-    if not media or not isinstance(result.output, tuple):
-        return result
-    output = (
-        Text(describe(part), source=Source(path=part.path)) if isinstance(part, Media) else part
-        for part in result.output
-    )
-    return replace(result, output=tuple(output))
 
 
 _USER: JSON = {"role": "user", "content": "hi"}

@@ -7,8 +7,7 @@ knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from operator import is_
+from collections.abc import Mapping
 from typing import TypeGuard
 
 from msgspec import Struct
@@ -16,28 +15,11 @@ from msgspec.structs import replace
 
 from toolwire.conversation.model import Conversation, Kind, Loss
 from toolwire.conversation.observations import Observation, Observations, observe
-from toolwire.conversation.parts import (
-    Call,
-    Media,
-    Message,
-    Part,
-    Reasoning,
-    Result,
-    Text,
-    Traceable,
-)
+from toolwire.conversation.parts import Part, Result, Traceable
 from toolwire.wires.engine.cache_breakpoints import FoundBreakpoints, find_breakpoints
-from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities, Place
-from toolwire.wires.engine.part_lowering import (
-    ONE_CANDIDATE,
-    REASONING_JOINED,
-    REASONING_MOVED,
-    MovedMedia,
-    is_new,
-    lower_part,
-    lower_result,
-    mark_system_text,
-)
+from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities
+from toolwire.wires.engine.message_lowering import MessageLowering
+from toolwire.wires.engine.part_lowering import ONE_CANDIDATE, is_new, lower_error
 from toolwire.wires.engine.server_tools import ServerToolPolicy, lower_server_tools
 from toolwire.wires.engine.settings_lowering import (
     has_lowerable,
@@ -76,9 +58,8 @@ def lower(
     policy: ServerToolPolicy,
     observations: Observations,
     defaults: Mapping[str, int] = NO_DEFAULTS,
-    earlier_losses: Iterable[Loss] = (),
 ) -> Lowering:
-    """Adapt a conversation to a target.
+    """Adapt a conversation to a target: its messages, then everything else.
 
     Args:
         conversation: The conversation; it is not modified.
@@ -88,56 +69,102 @@ def lower(
         observations: What one pass over the conversation saw.
         defaults: Settings that an earlier encoding added (`IdMap.defaults`): they are left out
             unless the value has changed.
-        earlier_losses: What an earlier stage has lost.
     """
-    losses = list(earlier_losses)
-    if defaults and kind == "request" and conversation.wire != target.name:
-        conversation = without_defaults(conversation, defaults)
+    messages = MessageLowering(target.capabilities, wire=target.name, kind=kind)
+    lowering = lower_messages(conversation, target, messages, policy, observations)
+    return lower_rest(lowering, target, kind, defaults)
+
+
+def lower_messages(
+    conversation: Conversation,
+    target: Wire,
+    messages: MessageLowering,
+    policy: ServerToolPolicy,
+    observations: Observations,
+) -> Lowering:
+    """Adapt the messages of a conversation to a target."""
+    kind, losses = messages.kind, messages.losses
     if not observations.holds(Observation.NO_SERVER_TOOLS):
         conversation, lost = lower_server_tools(conversation, target, policy, kind=kind)
         losses += lost
         observations = observe(conversation, target.name)
-    lowered = conversation
-    if kind != "request" or not _fits_every_target(conversation, observations, target.capabilities):
-        plain = Observation.PLAIN
-        if not target.capabilities.error_flag:
-            plain |= Observation.NO_ERROR_RESULTS
-        lowered = lower_to_capabilities(
-            conversation,
-            target.capabilities,
-            wire=target.name,
-            kind=kind,
-            losses=losses,
-            plain=observations.holds(plain),
-            plain_tools=observations.holds(_PLAIN_TOOLS),
-        )
     leftovers = observations.leftovers
     breakpoints: FoundBreakpoints = {}
     marks = target.capabilities.cache_breakpoints
     if kind == "request" and marks is not None:
         marks_end = marks.automatic and conversation.wire != target.name
         breakpoints = find_breakpoints(conversation, leftovers, marks_end=marks_end)
-    if lowered.messages is not conversation.messages:
+    lowered = conversation
+    if kind == "response":
+        lowered = _with_answer_only(conversation, target.capabilities, target.name, losses)
+    if not observations.holds(Observation.PLAIN):
+        lowered = messages.lower(lowered)
+    if lowered is not conversation:
         observations = observe(lowered, target.name)
-        leftovers = _follow_lowering(leftovers, observations.results)
+        leftovers = _follow_results(leftovers, observations.results)
     return Lowering(lowered, losses, observations, leftovers, breakpoints)
 
 
+def follow_repair(
+    lowering: Lowering, conversation: Conversation, observations: Observations
+) -> Lowering:
+    """The lowering of a conversation that was repaired since."""
+    if conversation is lowering.conversation:
+        return lowering
+    lowered = {part.path for part in lowering.observations.leftovers}
+    leftovers = [part for part in lowering.leftovers if part.path not in lowered]
+    return replace(
+        lowering,
+        conversation=conversation,
+        observations=observations,
+        leftovers=[*leftovers, *observations.leftovers],
+    )
+
+
+def lower_rest(
+    lowering: Lowering, target: Wire, kind: Kind, defaults: Mapping[str, int] = NO_DEFAULTS
+) -> Lowering:
+    """Adapt what messages say of errors, tool definitions and settings to a target."""
+    conversation, observations = lowering.conversation, lowering.observations
+    capabilities = target.capabilities
+    if defaults and kind == "request" and conversation.wire != target.name:
+        conversation = without_defaults(conversation, defaults)
+    lowered = conversation
+    if kind != "request" or not _fits_every_target(conversation, observations, capabilities):
+        if not observations.holds(Observation.NO_ERROR_RESULTS):
+            lowered = _lower_errors(conversation, capabilities, target.name, lowering.losses)
+        lowered = _lower_definitions(
+            lowered,
+            capabilities,
+            wire=target.name,
+            kind=kind,
+            losses=lowering.losses,
+            plain=observations.holds(_PLAIN_TOOLS),
+        )
+    if lowered is lowering.conversation:
+        return lowering
+    leftovers = lowering.leftovers
+    if lowered.messages is not conversation.messages:
+        observations = observe(lowered, target.name)
+        leftovers = _follow_results(leftovers, observations.results)
+    return replace(lowering, conversation=lowered, observations=observations, leftovers=leftovers)
+
+
 _PLAIN_TOOLS = Observation.PLAIN_TOOLS | Observation.DISTINCT_TOOLS
-_PLAIN_REQUEST = Observation.PLAIN | Observation.NO_ERROR_RESULTS | _PLAIN_TOOLS
+_PLAIN_REQUEST = Observation.NO_ERROR_RESULTS | _PLAIN_TOOLS
 
 
 def _fits_every_target(
     conversation: Conversation, observations: Observations, capabilities: Capabilities
 ) -> bool:
-    """True for a request in which nothing needs lowering, as most requests are: messages of text,
-    calls and results of text, tools that are functions, and settings that are plain values."""
+    """True for a request in which nothing but messages needs lowering, as in most requests: no
+    result is an error, tools are functions, and settings are plain values."""
     if not observations.holds(_PLAIN_REQUEST) or has_lowerable(conversation.settings):
         return False
     return capabilities.tool_definitions or not conversation.tools
 
 
-def _follow_lowering(leftovers: list[Traceable], results: list[Result]) -> list[Traceable]:
+def _follow_results(leftovers: list[Traceable], results: list[Result]) -> list[Traceable]:
     """The same parts, with results as lowering left them: the id to send belongs to those."""
     if not any(part.__class__ is Result for part in leftovers):
         return leftovers
@@ -152,55 +179,84 @@ def lower_to_capabilities(
     capabilities: Capabilities,
     *,
     wire: str,
+    kind: Kind,
+    losses: list[Loss],
+) -> Conversation:
+    """Adapt a conversation to the capabilities of a wire, and add the losses to a list.
+
+    Messages that were read from this wire stay as they are.
+    """
+    if kind == "response":
+        conversation = _with_answer_only(conversation, capabilities, wire, losses)
+    messages = MessageLowering(capabilities, wire=wire, kind=kind)
+    conversation = messages.lower(conversation)
+    losses += messages.losses
+    conversation = _lower_errors(conversation, capabilities, wire, losses)
+    return _lower_definitions(conversation, capabilities, wire=wire, kind=kind, losses=losses)
+
+
+def _lower_errors(
+    conversation: Conversation, capabilities: Capabilities, wire: str, losses: list[Loss]
+) -> Conversation:
+    """The conversation with errors that say so in words where results have no flag for it."""
+    if capabilities.error_flag or not any(result.error for result in conversation.results()):
+        return conversation
+    messages = list(conversation.messages)
+    for n, message in enumerate(messages):
+        native = message.wire == wire
+        if any(_is_error(part, native) for part in message.parts):
+            parts = (
+                lower_error(part, capabilities, losses) if _is_error(part, native) else part
+                for part in message.parts
+            )
+            messages[n] = replace(message, parts=tuple(parts))
+    return replace(conversation, messages=tuple(messages))
+
+
+def _is_error(part: Part, native: bool) -> TypeGuard[Result]:
+    """True for an error of the client that the wire of the target has not sent itself."""
+    if part.__class__ is not Result or not part.error or part.executor != "client":
+        return False
+    return not native or is_new(part)
+
+
+def _lower_definitions(
+    conversation: Conversation,
+    capabilities: Capabilities,
+    *,
+    wire: str,
     kind: str,
     losses: list[Loss],
     plain: bool = False,
-    plain_tools: bool = False,
 ) -> Conversation:
-    """Adapt a conversation to the capabilities of a wire.
+    """The conversation with tool definitions and settings that the target can hold.
 
-    Args:
-        conversation: The conversation; it is not modified.
-        capabilities: What the target can hold.
-        wire: The target's name: messages read from this wire stay as they are.
-        kind: `request` or `response`.
-        losses: The list to which losses are added.
-        plain: True if the messages are known to hold nothing that needs lowering.
-        plain_tools: True if the tools are known to be functions that every target can define, each
-            once.
+    `plain`: the tools are known to be functions that every target can define, each once.
     """
     foreign = conversation.wire != wire
     if foreign:
-        if not plain_tools:
+        if not plain:
             conversation = without_nameless_tools(conversation, losses)
         if kind == "request":
-            if not plain_tools:
+            if not plain:
                 conversation = without_repeated_tools(conversation)
-            if not plain_tools or SETTING in conversation.settings:
+            if not plain or SETTING in conversation.settings:
                 conversation = _lower_search(conversation, capabilities, losses)
             conversation = without_idle_settings(conversation, losses)
     if capabilities is EVERYTHING:
         return conversation
-    messages, tools, settings = conversation.messages, conversation.tools, conversation.settings
-    source = conversation.source
+    tools, settings, source = conversation.tools, conversation.settings, conversation.source
     native = not foreign and conversation.kind == kind
-    if kind == "response" and not (native and messages is source.messages):
-        read = source.messages if native else None
-        messages = _answer_messages(messages, capabilities, read or (), losses)
-    if not plain:
-        lowering = _MessageLowering(capabilities, wire=wire, kind=kind, losses=losses)
-        messages = lowering.lower(messages)
     if not (native and tools is source.tools):
         defined = source.tools if native else None
         tools = lower_tools(
-            tools, capabilities, defined or (), kind=kind, plain=plain_tools, losses=losses
+            tools, capabilities, defined or (), kind=kind, plain=plain, losses=losses
         )
     if foreign or settings is not source.settings:
         settings = lower_settings(settings, capabilities, source.setting_paths, losses)
-    unchanged = messages is conversation.messages and tools is conversation.tools
-    if unchanged and settings is conversation.settings:
+    if tools is conversation.tools and settings is conversation.settings:
         return conversation
-    return replace(conversation, messages=messages, tools=tools, settings=settings)
+    return replace(conversation, tools=tools, settings=settings)
 
 
 def _lower_search(
@@ -211,22 +267,20 @@ def _lower_search(
     return lower_web_search(conversation, capabilities.web_search, losses)
 
 
-# --- messages -------------------------------------------------------------------------------------
+def _with_answer_only(
+    conversation: Conversation, capabilities: Capabilities, wire: str, losses: list[Loss]
+) -> Conversation:
+    """A response with what the assistant says, and one candidate where one is held.
 
-
-def _answer_messages(
-    messages: tuple[Message, ...],
-    capabilities: Capabilities,
-    read: tuple[Message, ...],
-    losses: list[Loss],
-) -> tuple[Message, ...]:
-    """The messages of a response: those of the assistant, and only one candidate if the target has
-    one.
-
-    `read` are the messages of a body of the target itself, which holds what it held before.
+    A body of the target itself holds what it held before.
     """
-    if capabilities.messages_in_answers:
-        return messages
+    messages, read = conversation.messages, conversation.source.messages
+    native = conversation.wire == wire and conversation.kind == "response"
+    if capabilities is EVERYTHING or capabilities.messages_in_answers:
+        return conversation
+    if native and messages is read:
+        return conversation
+    read = (read or ()) if native else ()
     paths = {message.path for message in read}
     kept = [message for message in messages if message.role == "assistant" or message.path in paths]
     losses += [
@@ -238,146 +292,6 @@ def _answer_messages(
         count = max(1, len(read))
         losses += [Loss(message.path, ONE_CANDIDATE) for message in kept[count:]]
         kept = kept[:count]
-    return messages if len(kept) == len(messages) else tuple(kept)
-
-
-class _MessageLowering:
-    """The lowering of the messages of one conversation."""
-
-    def __init__(
-        self, capabilities: Capabilities, *, wire: str, kind: str, losses: list[Loss]
-    ) -> None:
-        self._capabilities = capabilities
-        self._wire = wire
-        self._kind = kind
-        self._losses = losses
-        self._out: list[Message] = []
-        self._moved_media = MovedMedia()
-        """Media of results, which go into a user message after the results of the turn."""
-        self._leading = True
-        """True until there is a message that is not a system message."""
-
-    def lower(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        """The messages as the target can hold them: the same tuple if nothing changes."""
-        for message in messages:
-            if message.role == "assistant":
-                self._flush_media()
-            self._moved_media.note_calls(message)
-            lowered = message
-            if message.wire != self._wire or any(map(is_new, message.parts)):
-                if message.role == "system" or not _is_plain(message.parts):
-                    lowered = self._lower_message(message)
-                if self._moved_media.parts:
-                    lowered = self._with_media(lowered)
-            if lowered.parts or message.wire == self._wire or self._kind == "response":
-                self._out.append(lowered)
-                self._leading = self._leading and lowered.role == "system"
-        if self._moved_media.parts and _has_pending_calls(messages):
-            self._hold_back_media()
-        self._flush_media()
-        if len(self._out) == len(messages) and all(map(is_, self._out, messages)):
-            return messages
-        return tuple(self._out)
-
-    def _lower_message(self, message: Message) -> Message:
-        capabilities, losses = self._capabilities, self._losses
-        native, role = message.wire == self._wire, message.role
-        if role == "system" and not (native or self._leading or capabilities.system_anywhere):
-            reason = "a system message in mid-conversation becomes a user message"
-            losses.append(Loss(message.path, reason))
-            role = "user"
-            message = replace(message, parts=tuple(map(mark_system_text, message.parts)))
-        place: Place = "user" if role == "tool" else role
-        parts: list[Part] = []
-        for part in message.parts:
-            if native and not is_new(part):
-                parts.append(part)
-            elif isinstance(part, Result):
-                parts.append(lower_result(part, capabilities, losses, self._moved_media))
-            else:
-                parts += lower_part(part, capabilities, place, kind=self._kind, losses=losses)
-        if not native and not capabilities.text_after_calls:
-            parts = _move_text_first(parts, losses)
-        if not native and capabilities.reasoning_texts != "any":
-            _report_reasoning(parts, capabilities, losses)
-        same_parts = len(parts) == len(message.parts) and all(map(is_, parts, message.parts))
-        if same_parts and role == message.role:
-            return message
-        return replace(message, role=role, parts=tuple(parts))
-
-    def _with_media(self, message: Message) -> Message:
-        """A message of the user with the media of the results before it, or of its own results."""
-        others = [part for part in message.parts if not isinstance(part, Result)]
-        if not others or message.role not in ("user", "tool"):
-            return message
-        results = [part for part in message.parts if isinstance(part, Result)]
-        return replace(message, parts=(*results, *self._moved_media.take(), *others))
-
-    def _hold_back_media(self) -> None:
-        """Leave out the media of the last turn: a user message would end the turn, and the results
-        that are still to come would have no place.
-        """
-        reason = "the media follow once all calls of the turn have results"
-        self._losses += [
-            Loss(part.path, reason) for part in self._moved_media.take() if isinstance(part, Media)
-        ]
-
-    def _flush_media(self) -> None:
-        """Add a user message with the media of results that have no message to go into."""
-        if self._moved_media.parts:
-            self._out.append(Message("user", tuple(self._moved_media.take())))
-            self._leading = False
-
-
-def _has_pending_calls(messages: tuple[Message, ...]) -> bool:
-    """True if a call of the last turn has no result yet, and nothing but results follows it."""
-    result_ids: set[str] = set()
-    callers_seen = False
-    for message in reversed(messages):
-        if message.role == "assistant":
-            callers_seen = True
-            if any(_is_client_call(part) and part.id not in result_ids for part in message.parts):
-                return True
-        elif callers_seen or not all(isinstance(part, Result) for part in message.parts):
-            return False
-        result_ids.update(part.call_id for part in message.parts if isinstance(part, Result))
-    return False
-
-
-def _is_plain(parts: tuple[Part, ...]) -> bool:
-    """True for one text, or results of text: every target can hold them as they are."""
-    only = parts[0] if len(parts) == 1 else None
-    if only.__class__ is Text:
-        return not only.refusal
-    return all(
-        part.__class__ is Result and part.output.__class__ is str and not part.error
-        for part in parts
-    )
-
-
-def _move_text_first(parts: list[Part], losses: list[Loss]) -> list[Part]:
-    """The parts of a message with text that follows a call moved before the first call."""
-    start = next((n for n, part in enumerate(parts) if _is_client_call(part)), len(parts))
-    late = [part for part in parts[start:] if isinstance(part, Text) and part.text]
-    if not late:
-        return parts
-    losses += [Loss(part.path, "text after a call is moved before the calls here") for part in late]
-    rest = [part for part in parts[start:] if not isinstance(part, Text) or not part.text]
-    return [*parts[:start], *late, *rest]
-
-
-def _report_reasoning(parts: list[Part], capabilities: Capabilities, losses: list[Loss]) -> None:
-    """Report reasoning that the writer joins to the first one, or moves to the front."""
-    seen_reasoning = False
-    for n, part in enumerate(parts):
-        if not isinstance(part, Reasoning) or not part.text:
-            continue
-        if seen_reasoning:
-            losses.append(Loss(part.path, REASONING_JOINED))
-        elif n and capabilities.reasoning_texts == "first":
-            losses.append(Loss(part.path, REASONING_MOVED))
-        seen_reasoning = True
-
-
-def _is_client_call(part: Part) -> TypeGuard[Call]:
-    return isinstance(part, Call) and part.executor == "client"
+    if len(kept) == len(messages):
+        return conversation
+    return replace(conversation, messages=tuple(kept))

@@ -166,11 +166,6 @@ def _lower_reasoning(
     return (part,)
 
 
-def holds_reasoning(part: Reasoning, capabilities: Capabilities) -> bool:
-    """True if a request of the target keeps the reasoning."""
-    return bool(_lower_reasoning(part, capabilities, kind="request", losses=[]))
-
-
 _MEDIA_LABEL = "From tool call "
 _SYSTEM_TAG = "<system>"
 
@@ -227,10 +222,22 @@ class MovedMedia:
 def lower_result(
     result: Result, capabilities: Capabilities, losses: list[Loss], moved: MovedMedia
 ) -> Result:
-    """A result in a form that the target supports. Its error flag stays set for the writer."""
-    if result.error and result.executor == "client" and not capabilities.error_flag:
-        losses.append(Loss(result.path, NO_ERROR_FLAG))
-        result = replace(result, output=with_error_mark(result.output))
+    """A result as the target can hold it. That it is an error stays known to the writer."""
+    return lower_error(lower_output(result, capabilities, losses, moved), capabilities, losses)
+
+
+def lower_error(result: Result, capabilities: Capabilities, losses: list[Loss]) -> Result:
+    """A result whose text says that it is an error if the target has no flag for that."""
+    if capabilities.error_flag or not result.error or result.executor != "client":
+        return result
+    losses.append(Loss(result.path, NO_ERROR_FLAG))
+    return replace(result, output=with_error_mark(result.output))
+
+
+def lower_output(
+    result: Result, capabilities: Capabilities, losses: list[Loss], moved: MovedMedia
+) -> Result:
+    """A result with an output that the target can hold."""
     if not isinstance(result.output, tuple):
         return result
     output: list[Part] = []
