@@ -8,7 +8,7 @@ specs of the bodies. Knows no wire by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -347,15 +347,16 @@ def data_sse(event: Chunk) -> bytes:
     return b"data: " + one_line(event) + b"\n\n"
 
 
+def event_sse(event: Chunk, field: str = "type") -> bytes:
+    """Encode a server-sent event whose name is a field of its data."""
+    name = event.get(field)
+    start = _event_start(name) if isinstance(name, str) else b"data: "
+    return start + one_line(event) + b"\n\n"
+
+
 def named_sse(field: str) -> Callable[[Chunk], bytes]:
-    """Return an encoder of server-sent events whose name is a field of the data."""
-
-    def frame(event: Chunk) -> bytes:
-        name = event.get(field)
-        start = _event_start(name) if isinstance(name, str) else b"data: "
-        return start + one_line(event) + b"\n\n"
-
-    return frame
+    """Return a function that encodes server-sent events whose name is a field of their data."""
+    return partial(event_sse, field=field)
 
 
 @lru_cache(maxsize=256)
@@ -363,10 +364,6 @@ def _event_start(name: str) -> bytes:
     """The bytes before the data of an event; a name that would break the line is left out."""
     line = b"event: " + name.encode("utf-8", "replace") + b"\n" if name.isprintable() else b""
     return line + b"data: "
-
-
-event_sse = named_sse("type")
-"""Encodes a server-sent event whose name is the `type` in its data."""
 
 
 def ndjson_line(event: Chunk) -> bytes:
