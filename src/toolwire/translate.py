@@ -154,8 +154,8 @@ def _run_stages(
     abandon_pending: bool,
     observations: Observations | None,
 ) -> Encoded:
-    """The stages of a request after reading: lower the messages, repair, lower the rest, fit ids and
-    names, write."""
+    """The stages of a request after reading: lower the messages, repair, lower the rest, fit ids
+    and names, write."""
     reverse_map = NO_MAP if ids is None else IdMap.of(ids)
     if observations is None:
         observations = observe(conversation, wire.name)
