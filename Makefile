@@ -24,13 +24,13 @@ NPM := NODE_EXTRA_CA_CERTS="$${NODE_EXTRA_CA_CERTS:-$(CERTS)}" npm install --pre
 	@touch $@
 
 .venv/tests: .venv/ready
-	@echo "installing what the tests need: the official SDKs that judge (once)"
+	@echo "installing what the tests need: the official SDKs (once)"
 	@$(PIP) --upgrade 'pip>=25.1'
-	@set -o pipefail; $(VERBOSE_PIP) --group test --group judges --group check | $(SHOW_PROGRESS)
+	@set -o pipefail; $(VERBOSE_PIP) --group test --group official-sdks --group check | $(SHOW_PROGRESS)
 	@touch $@
 
 tests/node/node_modules: tests/node/package.json
-	@if command -v npm >/dev/null; then $(NPM) && touch $@; else echo "no npm: the judge of the wire ai-sdk will not run"; fi
+	@if command -v npm >/dev/null; then $(NPM) && touch $@; else echo "no npm: the official packages of the wire ai-sdk will not run"; fi
 
 PORT ?= 8080
 TOOLS_PORT ?= 8765

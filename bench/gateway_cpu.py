@@ -31,7 +31,7 @@ ROUNDS = {0: "1", 1: "5", 15: "61"}
 MARKS = {"translated whole": 1.6, "same wire": 1.4, "translated stream": 1.6}
 """The most CPU time of the gateway, in multiples of the pass-through's, for new conversations of one and
 of five messages."""
-JUDGED_ROUNDS = (0, 1)
+ROUNDS_WITH_LIMIT = (0, 1)
 SHARE = 0.5
 """The pace of the latency table, as a share of what the pass-through can do."""
 ADDED_MS = 1.0
@@ -55,7 +55,7 @@ class Row(Struct, frozen=True):
     @property
     def mark(self) -> float | None:
         """The limit of the ratio, if this row has one."""
-        if self.traffic != "new conversation" or self.rounds not in JUDGED_ROUNDS:
+        if self.traffic != "new conversation" or self.rounds not in ROUNDS_WITH_LIMIT:
             return None
         if self.same_wire:
             return MARKS["same wire"]

@@ -28,7 +28,7 @@ from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 CALLERS = (1, 32, 128)
 LIMIT = 4.0
 """At 32 callers, times the calls of one transaction for each write."""
-JUDGED = 32
+CALLERS_WITH_LIMIT = 32
 """Callers at which the limit holds."""
 CALLS = {1: 200, 32: 2400, 128: 3200}
 PLAIN = {1: 200, 32: 400, 128: 400}

@@ -17,7 +17,7 @@ from load import Order
 from processes import Turns, client, in_turns, server
 
 CONNECTIONS = (1, 32, 128)
-JUDGED = 32
+CONNECTIONS_WITH_LIMIT = 32
 """Connections at which it has to be faster than the others."""
 LIMIT = 1.0
 REQUESTS = {1: 300, 32: 1600, 128: 1920}

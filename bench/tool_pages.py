@@ -25,8 +25,8 @@ def ledger_page() -> list[str]:
         "|---|---|---|---|---|---|---|",
     ]
     for row in [*records.rows(), *records_pg.rows()]:
-        judged = row.callers == records.JUDGED and row.ledger != records_pg.BARE
-        limit = least(row.ratio, records.LIMIT) if judged else ""
+        has_limit = row.callers == records.CALLERS_WITH_LIMIT and row.ledger != records_pg.BARE
+        limit = least(row.ratio, records.LIMIT) if has_limit else ""
         figures = f"{row.calls:.0f} | {row.plain:.0f} | {row.ratio:.1f} | {row.micros:.0f}"
         lines.append(f"| {row.ledger} | {row.callers} | {figures} | {limit} |")
     return lines
@@ -56,6 +56,10 @@ def tool_page() -> list[str]:
         times = " | ".join(f"{ratio:.2f}" for ratio in ratios)
         cpu = ", ".join(f"{found.cpu[name]:.0f}" for name in names)
         waits = f"{found.median_ms(tool_http.OURS):.1f}, {found.p99_ms(tool_http.OURS):.1f}"
-        limit = least(min(ratios), tool_http.LIMIT) if connections == tool_http.JUDGED else ""
+        limit = (
+            least(min(ratios), tool_http.LIMIT)
+            if connections == tool_http.CONNECTIONS_WITH_LIMIT
+            else ""
+        )
         lines.append(f"| {connections} | {rates} | {times} | {cpu} | {waits} | {limit} |")
     return lines

@@ -15,10 +15,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
 from cases import MODELS, Case, load  # noqa: E402
-from judges import complaints  # noqa: E402
 from laws.test_there_and_back import (  # noqa: E402
     test_ids_names_arguments_and_results_are_restored as check_round_trip,
 )
+from validators import complaints  # noqa: E402
 
 from toolwire import Call, InputError, Result, decode, translate  # noqa: E402
 
@@ -34,7 +34,7 @@ Each row is a source wire, each column a target wire. A cell counts the bodies i
 and all bodies of the source wire:
 
 - **translated**: `translate` returns a body and raises no error. It reports what the target cannot express as losses.
-- **valid**: the official types of the target accept the body (`tests/judges.py`).
+- **valid**: the official types of the target accept the body (`tests/validators.py`).
 - **there and back**: a translation back with the id map restores the id, name and arguments of every call of the client, and the
   call, text and error flag of every result. Results with neither an id nor a call, and the second and later candidates of a response,
   are not compared (`tests/laws/test_there_and_back.py`).

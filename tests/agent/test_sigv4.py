@@ -1,4 +1,4 @@
-"""Signatures, judged by the library that AWS itself publishes, and what really goes over
+"""Signatures, compared with those of the library that AWS itself publishes, and what really goes over
 the wire.
 """
 

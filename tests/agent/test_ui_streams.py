@@ -10,7 +10,7 @@ from agent.mock_server import TEXT, WIRES, MockServer, add, model_at, talk
 from anthropic import Anthropic
 from cases import streaming
 from openai import OpenAI
-from streams.clients import CLIENTS, judge_all
+from streams.clients import CLIENTS, run_clients
 from streams.loopback import serve
 
 from toolwire.agent.agent import Agent
@@ -91,7 +91,7 @@ def test_the_real_ai_sdk_reads_every_run_with_each_output_under_its_call(
                     (name, one, {"package": package, "url": server.url})
                     for package in CLIENTS[version]
                 ]
-        verdicts = judge_all(ask for _, _, ask in asks)
+        verdicts = run_clients(ask for _, _, ask in asks)
     for (name, wire, _), verdict in zip(asks, verdicts, strict=True):
         label = f"{name} on {wire}: {verdict.get('error')}"
         if name in FAILS:
@@ -131,7 +131,7 @@ def test_what_a_front_end_is_told_of_a_run_that_is_taken_up_and_of_one_that_is_r
             said = stream_answer(mock_server, "anthropic", "ai-sdk", question, agent=agent)
             server = stack.enter_context(serve(said, headers["content-type"], headers=headers))
             asks.append({"package": "ai", "url": server.url})
-        first, second = judge_all(asks)
+        first, second = run_clients(asks)
     assert first["error"] is None and second["error"] is None
     (one,) = [part for part in parts(first) if "toolCallId" in part]
     assert (one["toolCallId"], one["input"], one["output"]) == ("call_1", {"a": 1, "b": 2}, 3)

@@ -34,7 +34,7 @@ SCHEMAS = {
         ".github/ISSUE_TEMPLATE/provider.yml",
     ],
 }
-"""The files by the schema that judges them, as check-jsonschema names it."""
+"""The files by their schema, as check-jsonschema names it."""
 
 
 def run(*command: str | Path) -> subprocess.CompletedProcess[str]:

@@ -15,8 +15,8 @@ import pytest
 from gateway.clients import CLIENTS
 from gateway.turns import Turn
 from gateway.upstreams import Answer, ScriptedGateway, answers, scripted_gateway, streams
-from judges import complaints
 from mock.tools import run
+from validators import complaints
 
 from toolwire.conversation.json import JSON, Object, dump
 from toolwire.gateway.translation.continuation_tokens import PREFIX

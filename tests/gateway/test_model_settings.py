@@ -1,4 +1,4 @@
-"""Settings that the model of another wire refuses are left out and reported; the strict mock judges
+"""Settings that the model of another wire refuses are left out and reported; the strict mock checks
 the request."""
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def test_nothing_is_read_after_the_first_content() -> None:
     assert find_fault(data, "anthropic", complete=False) is None
 
 
-def test_a_stream_without_content_is_judged_at_its_end() -> None:
+def test_a_stream_without_content_is_checked_at_its_end() -> None:
     assert find_fault(events(START), "anthropic", complete=False) is None
     assert find_fault(events(START), "anthropic", complete=True) is not None
 

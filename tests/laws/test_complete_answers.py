@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from answer_judges import JUDGES, complaints
+from answer_validators import VALIDATORS, complaints
 from cases import ALL, Case, StreamCase, load_streams, streaming
 from msgspec import UnsetType
 from rows import rows
@@ -20,7 +20,7 @@ STREAMS = [stream for name in streaming() for stream in load_streams(name)]
 
 @rows(
     "case, target",
-    [(case, target) for case in ANSWERS for target in JUDGES if target != case.wire],
+    [(case, target) for case in ANSWERS for target in VALIDATORS if target != case.wire],
     group=lambda case, target: f"{case.wire}-to-{target}",
 )
 def test_a_translated_answer_has_every_field(case: Case, target: str) -> None:
@@ -30,7 +30,7 @@ def test_a_translated_answer_has_every_field(case: Case, target: str) -> None:
 
 @rows(
     "case, target",
-    [(case, target) for case in STREAMS for target in JUDGES if target != case.wire],
+    [(case, target) for case in STREAMS for target in VALIDATORS if target != case.wire],
     group=lambda case, target: f"{case.wire}-to-{target}",
 )
 def test_every_event_of_a_translated_stream_has_every_field(case: StreamCase, target: str) -> None:
@@ -49,11 +49,11 @@ REQUIRED = {
     "cohere": "id",
     "ollama": "eval_duration",
 }
-"""A field of the answers of each wire that a judge must miss."""
+"""A field of the answers of each wire whose absence a validator must report."""
 
 
-@pytest.mark.parametrize("wire", JUDGES)
-def test_a_judge_misses_a_field(wire: str) -> None:
+@pytest.mark.parametrize("wire", VALIDATORS)
+def test_a_validator_reports_a_missing_field(wire: str) -> None:
     source = next(case for case in ANSWERS if case.wire != wire)
     body = translate(source.body, source.wire, wire, "response", request=INFO).body
     assert isinstance(body, dict) and complaints(wire, body) == []
@@ -63,7 +63,7 @@ def test_a_judge_misses_a_field(wire: str) -> None:
 
 def test_an_answer_whose_source_says_nothing_has_an_id_a_model_and_a_time() -> None:
     body: JSON = {"id": "", "model": "", "choices": [{"message": {"content": "Hi"}}]}
-    for wire in JUDGES:
+    for wire in VALIDATORS:
         if wire != "openai-chat":
             made = translate(body, "openai-chat", wire, "response", request=INFO).body
             assert complaints(wire, made) == []

@@ -128,7 +128,7 @@ def test_a_translation_takes_linear_time(name: str, target: str) -> None:
 
 
 @pytest.mark.parametrize("name", HISTORIES)
-def test_the_mock_judges_in_linear_time(name: str) -> None:
+def test_the_mock_checks_in_linear_time(name: str) -> None:
     profile = resolve("openai-chat")[1]
     assert (
         growth_of(name, lambda body: check_history(Facts(decode(body, "openai-chat"), profile)))

@@ -22,8 +22,8 @@ from cases import DEEP, WIRES, child_environment, leaves
 from histories import DrawnCall, DrawnHistory, Round, body_of, history_strategy
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judges import complaints
 from msgspec.structs import replace
+from validators import complaints
 
 from toolwire import decode, translate
 from toolwire.conversation.json import JSON, dump, replace_lone_surrogates

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import pytest
 from cases import ALL, KINDS, MODELS, WIRES, Case
-from judges import JUDGES, complaints
 from rows import rows
+from validators import VALIDATORS, complaints
 
 from toolwire import translate
 from toolwire.lint import check
 from toolwire.profiles.table import PROFILES
 
-JUDGED = [name for name in JUDGES if name in WIRES]
+VALIDATED = [name for name in VALIDATORS if name in WIRES]
 TARGETS = [name for name, row in sorted(PROFILES.items()) if row.wire in MODELS]
 
 
@@ -20,13 +20,13 @@ def row_group(case: Case, target: str) -> str:
     return f"{case.wire}-to-{target}"
 
 
-def test_every_wire_that_a_model_speaks_has_a_judge() -> None:
-    assert [name for name in MODELS if name not in JUDGES] == []
+def test_every_wire_that_a_model_speaks_has_a_validator() -> None:
+    assert [name for name in MODELS if name not in VALIDATORS] == []
 
 
 @rows(
     "case, target",
-    [(case, target) for case in ALL for target in JUDGED if target != case.wire],
+    [(case, target) for case in ALL for target in VALIDATED if target != case.wire],
     group=row_group,
 )
 def test_the_official_types_accept_what_translate_makes(case: Case, target: str) -> None:
@@ -35,7 +35,7 @@ def test_the_official_types_accept_what_translate_makes(case: Case, target: str)
     )
     # Wires that share types carry each other's items verbatim, and so the errors of the sender.
     assert not complaint or (
-        case.wire in JUDGES and complaint == complaints(case.wire, case.body, case.kind)
+        case.wire in VALIDATORS and complaint == complaints(case.wire, case.body, case.kind)
     ), complaint
 
 
@@ -55,8 +55,8 @@ def test_check_finds_nothing_to_fix_in_what_translate_makes(case: Case, target: 
     assert findings(case, target) == []
 
 
-@pytest.mark.parametrize("target", JUDGED)
-def test_a_judge_refuses_a_body_of_another_wire(target: str) -> None:
+@pytest.mark.parametrize("target", VALIDATED)
+def test_a_validator_refuses_a_body_of_another_wire(target: str) -> None:
     bodies = (
         {"messages": 7},
         {"contents": 7},

@@ -196,32 +196,32 @@ def test_an_owner_whose_new_file_was_taken_for_that_of_a_dead_one_gets_another_i
 ) -> None:
     ids = [letter * 16 for letter in (b"a", b"b", b"c", b"d")]
     monkeypatch.setattr(owners, "token_bytes", lambda size: ids.pop(0))
-    judge, owner = OwnerFiles(tmp_path), OwnerFiles(tmp_path)
+    observer, owner = OwnerFiles(tmp_path), OwnerFiles(tmp_path)
     real = LockFile.try_lock
 
     def lock_late(file: LockFile) -> bool:
         monkeypatch.setattr(LockFile, "try_lock", real)
-        assert not judge.is_alive(b"c" * 16), "the file exists, and is not locked yet"
+        assert not observer.is_alive(b"c" * 16), "the file exists, and is not locked yet"
         return real(file)
 
     monkeypatch.setattr(LockFile, "try_lock", lock_late)
     owner.enter()
     assert owner.id == b"d" * 16
-    assert judge.is_alive(b"d" * 16)
+    assert observer.is_alive(b"d" * 16)
     owner.leave()
 
 
 def test_an_owner_is_alive_while_its_file_cannot_be_locked_for_any_other_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    owner, judge = OwnerFiles(tmp_path), OwnerFiles(tmp_path)
+    owner, observer = OwnerFiles(tmp_path), OwnerFiles(tmp_path)
     owner.enter()
 
     def fail(file: LockFile) -> bool:
         raise OSError(errno.ENOLCK, "no locks available")
 
     monkeypatch.setattr(LockFile, "try_lock", fail)
-    assert judge.is_alive(owner.id)
+    assert observer.is_alive(owner.id)
     owner.leave()
 
 

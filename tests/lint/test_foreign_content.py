@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from judges import complaints
+from validators import complaints
 
 from toolwire import Text, check, decode, repair, translate
 from toolwire.conversation.json import JSON

@@ -10,7 +10,6 @@ import re
 
 import pytest
 from cases import MODELS
-from judges import complaints
 from lint.reported.agents import AGENTS
 from lint.reported.blocks import BLOCKS
 from lint.reported.chat import CHAT
@@ -18,6 +17,7 @@ from lint.reported.contents import CONTENTS
 from lint.reported.frameworks import FRAMEWORKS
 from lint.reported.items import ITEMS
 from lint.reported.report import ReportedHistory
+from validators import complaints
 
 from toolwire import check, decode, repair, translate
 from toolwire.conversation.json import JSON, dump

@@ -1,4 +1,4 @@
-"""Prompts and resources of Python functions, judged by the official client."""
+"""Prompts and resources of Python functions, tested with the official client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MCP server, judged by the official client: over stdio in a process of its own, and over HTTP
+"""The MCP server, tested by the official client: over stdio in a process of its own, and over HTTP
 on loopback."""
 
 from __future__ import annotations

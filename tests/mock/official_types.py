@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from functools import cache
 
-import judges
+import validators
 from anthropic.types.beta.message_create_params import MessageCreateParamsNonStreaming as BetaCreate
 from cohere.v2.client import V2Client
 from google.genai import types
@@ -95,7 +95,7 @@ def accepts(wire: str, body: Object) -> bool:
     if wire in SCHEMAS and wire not in TAGGED:
         return _is_valid(wire)(body)
     try:
-        refused = judges.complaints(wire, body)
+        refused = validators.complaints(wire, body)
         schema = get(body, ("generationConfig", "responseSchema"))
         if wire == "gemini" and schema:  # the client takes any object and makes it one
             types.Schema.model_validate(schema)

@@ -143,7 +143,7 @@ def serving(tools: Tools, folder: Path) -> Iterator[RunningServer]:
         yield where
 
 
-# --- the specification as a judge -----------------------------------------------------------------
+# --- the specification ----------------------------------------------------------------------------
 
 
 def check(method: str, path: str, got: Reply) -> None:

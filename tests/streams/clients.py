@@ -1,8 +1,8 @@
 """The official AI SDK clients, several releases of them, run by Node over real sockets.
 
-    judge_all([{"package": "ai7", "url": server.url}])
+    run_clients([{"package": "ai7", "url": server.url}])
 
-`tests/node/stream_judge.mjs` documents input and output. This module does not depend on this
+`tests/node/read_streams.mjs` documents input and output. This module does not depend on this
 library.
 """
 
@@ -34,7 +34,7 @@ def install_clients() -> str:
     """The command that runs Node, with the clients in place."""
     node = shutil.which("node")
     if node is None:
-        pytest.skip("no `node` on the PATH, so the official clients cannot judge")
+        pytest.skip("no `node` on the PATH, so the official clients cannot run")
     with (NODE / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may install at once
         if not all((NODE / "node_modules" / name / "package.json").is_file() for name in PACKAGES):
@@ -85,6 +85,6 @@ def run_script(script: Path, requests: Iterable[dict[str, JSON]]) -> list[Verdic
     return verdicts
 
 
-def judge_all(requests: Iterable[dict[str, JSON]]) -> list[Verdict]:
-    """The verdicts of the clients."""
-    return run_script(NODE / "stream_judge.mjs", requests)
+def run_clients(requests: Iterable[dict[str, JSON]]) -> list[Verdict]:
+    """What the official clients read."""
+    return run_script(NODE / "read_streams.mjs", requests)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import pytest
 from cases import differences, load_streams, same, streaming
-from streams.clients import CLIENTS, Verdict, install_clients, judge_all
+from streams.clients import CLIENTS, Verdict, install_clients, run_clients
 from streams.loopback import serve
 
 from toolwire import Call, Opaque, Result, Text, decode, translate
@@ -46,7 +46,7 @@ from toolwire.wires.engine.stream import (
 START: Chunk = {"type": "start", "messageId": "m"}
 STEP: Chunk = {"type": "start-step"}
 END: tuple[Chunk, ...] = ({"type": "finish-step"}, {"type": "finish", "finishReason": "stop"})
-Judge: TypeAlias = "Callable[[Iterable[tuple[str, list[bytes]]]], list[Verdict]]"
+ReadWithClients: TypeAlias = "Callable[[Iterable[tuple[str, list[bytes]]]], list[Verdict]]"
 
 
 def stream_spec() -> StreamSpec:
@@ -154,8 +154,8 @@ PARALLEL = anthropic_stream(
 
 
 @pytest.fixture(scope="session")
-def judge() -> Judge:
-    """The official clients: one process judges many streams, each behind its own server."""
+def read_with_clients() -> ReadWithClients:
+    """The official clients: one process reads many streams, each behind its own server."""
     install_clients()
 
     def ask(streams: Iterable[tuple[str, list[bytes]]]) -> list[Verdict]:
@@ -164,7 +164,7 @@ def judge() -> Judge:
                 (name, stack.enter_context(serve(pieces, headers=stream_spec().headers)))
                 for name, pieces in streams
             ]
-            return judge_all({"package": name, "url": server.url} for name, server in servers)
+            return run_clients({"package": name, "url": server.url} for name, server in servers)
 
     return ask
 
@@ -176,7 +176,7 @@ def last_message(verdict: Verdict) -> Object:
 
 
 def test_every_client_finds_two_calls_of_one_tool_with_their_ids_and_arguments(
-    judge: Judge,
+    read_with_clients: ReadWithClients,
 ) -> None:
     requests = [(version, name) for version, names in CLIENTS.items() for name in names] + [
         (6, "ai7"),
@@ -187,7 +187,7 @@ def test_every_client_finds_two_calls_of_one_tool_with_their_ids_and_arguments(
         (name, list(restream(PARALLEL, "anthropic", "ai-sdk", version=version)))
         for version, name in requests
     ]
-    for (version, name), verdict in zip(requests, judge(streams), strict=True):
+    for (version, name), verdict in zip(requests, read_with_clients(streams), strict=True):
         assert (verdict["error"], verdict["invalid"]) == (None, None), (version, name)
         assert get(verdict["chat"], ("status",)) == "ready"
         message = last_message(verdict)
@@ -228,7 +228,9 @@ def test_every_client_finds_two_calls_of_one_tool_with_their_ids_and_arguments(
         ]
 
 
-def test_every_client_gets_an_error_for_invalid_input_and_keeps_its_text(judge: Judge) -> None:
+def test_every_client_gets_an_error_for_invalid_input_and_keeps_its_text(
+    read_with_clients: ReadWithClients,
+) -> None:
     events: list[Chunk] = [
         {
             "id": "chat-1",
@@ -256,7 +258,7 @@ def test_every_client_gets_an_error_for_invalid_input_and_keeps_its_text(judge: 
         (name, list(restream(events, "openai-chat", "ai-sdk", version=version)))
         for version, name in requests
     ]
-    for (_, name), verdict in zip(requests, judge(streams), strict=True):
+    for (_, name), verdict in zip(requests, read_with_clients(streams), strict=True):
         assert (verdict["error"], verdict["invalid"]) == (None, None), name
         _, part = parts_of(last_message(verdict))
         assert (part["toolCallId"], part["state"], part["errorText"]) == (
@@ -271,7 +273,9 @@ def test_every_client_gets_an_error_for_invalid_input_and_keeps_its_text(judge: 
         assert get(verdict["chat"], ("asked",)) == []
 
 
-def test_a_client_shows_the_error_and_keeps_what_came_before(judge: Judge) -> None:
+def test_a_client_shows_the_error_and_keeps_what_came_before(
+    read_with_clients: ReadWithClients,
+) -> None:
     events = anthropic_stream(TEXT_BLOCK, tool_use(2, "toolu_a", '{"city"'))
     neutral_events: list[Chunk] = [
         *events[:-2],
@@ -282,7 +286,7 @@ def test_a_client_shows_the_error_and_keeps_what_came_before(judge: Judge) -> No
         for events in (neutral_events, events[:-3])
         for version, names in CLIENTS.items()
     ]
-    for n, verdict in enumerate(judge(streams)):
+    for n, verdict in enumerate(read_with_clients(streams)):
         assert get(verdict["chat"], ("status",)) == "error"
         assert get(verdict["chat"], ("error",)) == ("Overloaded" if n < 3 else STREAM_CUT)
         _, text_part, call = parts_of(last_message(verdict))
@@ -305,13 +309,15 @@ RICH = anthropic_stream(
 )
 
 
-def test_server_tools_are_shown_and_never_run_by_the_client(judge: Judge) -> None:
+def test_server_tools_are_shown_and_never_run_by_the_client(
+    read_with_clients: ReadWithClients,
+) -> None:
     requests = [(version, name) for version, names in CLIENTS.items() for name in names]
     streams = [
         (name, list(restream(RICH, "anthropic", "ai-sdk", version=version)))
         for version, name in requests
     ]
-    for verdict in judge(streams):
+    for verdict in read_with_clients(streams):
         assert (verdict["error"], verdict["invalid"]) == (None, None)
         part = parts_of(last_message(verdict))[2]
         assert (part["type"], part["state"], part["providerExecuted"]) == (
@@ -449,12 +455,14 @@ def everything(version: int) -> list[Chunk]:
     return [known for chunk in chunks if (known := fit_chunk(chunk, version)) is not None]
 
 
-def test_the_table_of_chunks_matches_the_first_release_of_each_version(judge: Judge) -> None:
+def test_the_table_of_chunks_matches_the_first_release_of_each_version(
+    read_with_clients: ReadWithClients,
+) -> None:
     streams = [
         (names[0], [data_sse(chunk) for chunk in everything(version)])
         for version, names in CLIENTS.items()
     ]
-    for (name, _), verdict in zip(streams, judge(streams), strict=True):
+    for (name, _), verdict in zip(streams, read_with_clients(streams), strict=True):
         assert verdict["error"] is None, name
         assert len(parts_of(last_message(verdict))) > 8
     seen = {str(chunk["type"]).replace("data-x", "data-*") for chunk in everything(7)} | {"error"}
@@ -465,7 +473,9 @@ def test_the_table_of_chunks_matches_the_first_release_of_each_version(judge: Ju
     assert "tool-output-denied" in newer and "tool-approval-response" in newer
 
 
-def test_a_stream_folds_to_the_message_that_the_real_client_has(judge: Judge) -> None:
+def test_a_stream_folds_to_the_message_that_the_real_client_has(
+    read_with_clients: ReadWithClients,
+) -> None:
     cases = [
         case for case in load_streams("ai-sdk") if case.name != "stream-newer-and-unknown-chunks"
     ]
@@ -473,7 +483,7 @@ def test_a_stream_folds_to_the_message_that_the_real_client_has(judge: Judge) ->
         ("ai", [data_sse(event) for event in case.events if isinstance(event, dict)])
         for case in cases
     ]
-    for case, verdict in zip(cases, judge(streams), strict=True):
+    for case, verdict in zip(cases, read_with_clients(streams), strict=True):
         assert (verdict["error"], verdict["invalid"]) == (None, None), str(case)
         body = fold(case.stream, "ai-sdk")
         assert isinstance(body, dict)
@@ -490,7 +500,9 @@ def test_a_stream_folds_to_the_message_that_the_real_client_has(judge: Judge) ->
         )
 
 
-def test_streams_of_every_wire_are_read_by_the_strictest_client_as_they_fold(judge: Judge) -> None:
+def test_streams_of_every_wire_are_read_by_the_strictest_client_as_they_fold(
+    read_with_clients: ReadWithClients,
+) -> None:
     rows: list[tuple[str, list[Chunk]]] = []
     for source in streaming():
         for case in load_streams(source) if source != "ai-sdk" else ():
@@ -503,7 +515,7 @@ def test_streams_of_every_wire_are_read_by_the_strictest_client_as_they_fold(jud
         for package in ("ai6-strict", "ai")
         for _, chunks in rows
     ]
-    for (name, chunks), verdict in zip([*rows, *rows], judge(streams), strict=True):
+    for (name, chunks), verdict in zip([*rows, *rows], read_with_clients(streams), strict=True):
         body = fold(chunks, "ai-sdk")
         assert verdict["error"] is None, name
         assert verdict["invalid"] is None or parts_of(body) == [], name

@@ -22,7 +22,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.genai import types
-from streams.clients import CLIENTS, judge_all
+from streams.clients import CLIENTS, run_clients
 
 from toolwire import decode, encode, translate
 from toolwire.conversation.json import JSON, Object, get, parse
@@ -577,7 +577,7 @@ def test_a_real_agent_requests_approval_from_real_clients_and_follows_the_decisi
     verdicts: list[JSON] = [{"approved": True}, {"approved": False, "reason": "not that one"}]
     with ExitStack() as stack:
         urls = [stack.enter_context(route(agent)) for agent in agents]
-        verdicts_of_clients = judge_all(
+        verdicts_of_clients = run_clients(
             {"package": name, "url": url, "verdicts": verdicts}
             for (_, name), url in zip(names, urls, strict=True)
         )
@@ -632,7 +632,7 @@ def test_real_clients_show_a_real_progress_result_as_preliminary() -> None:
     names = [(version, name) for version in (6, 7) for name in CLIENTS[version]]
     with ExitStack() as stack:
         urls = [stack.enter_context(route(Agent(tool, version))) for version, _ in names]
-        verdicts_of_clients = judge_all(
+        verdicts_of_clients = run_clients(
             {"package": name, "url": url, "verdicts": []}
             for (_, name), url in zip(names, urls, strict=True)
         )

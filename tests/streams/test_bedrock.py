@@ -1,4 +1,4 @@
-"""What is peculiar to ConverseStream. The judge is boto3: a real client that reads our frames over
+"""What is peculiar to ConverseStream. The official client boto3 reads our frames over
 a real socket."""
 
 from __future__ import annotations

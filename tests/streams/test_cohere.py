@@ -1,4 +1,4 @@
-"""What is peculiar to Cohere's chat stream. The judge is the official client, which reads it over a
+"""What is peculiar to Cohere's chat stream. The official client reads it over a
 real socket."""
 
 from __future__ import annotations

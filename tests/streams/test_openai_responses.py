@@ -1,4 +1,4 @@
-"""What is peculiar to streams of items. The judge is the official client, which reads what we make
+"""What is peculiar to streams of items. The official client reads what we make
 over a real socket."""
 
 from __future__ import annotations

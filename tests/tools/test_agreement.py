@@ -94,12 +94,12 @@ VALUES: st.SearchStrategy[JSON] = st.recursive(
 @pytest.mark.parametrize("annotation", TYPES, ids=str)
 def test_a_tool_accepts_exactly_what_its_schema_allows(annotation: object) -> None:
     one = with_type(describe(annotation))
-    judge = Draft202012Validator(one.input_schema)
+    validator = Draft202012Validator(one.input_schema)
     twin = tool.from_schema("Kit.Do@1.0.0", "Does it.", one.input_schema, lambda arguments: None)
 
     @given(VALUES)
     def agree(value: JSON) -> None:
-        allowed = judge.is_valid({"value": value})
+        allowed = validator.is_valid({"value": value})
         for taker in (one, twin):
             try:
                 taker.decode_arguments({"value": value})

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 import pytest
 from cases import WIRES, facts
-from judges import JUDGES
 from msgspec import Struct
+from validators import VALIDATORS
 
 from toolwire import Call, decode, encode
 from toolwire.codec import resolve
@@ -62,8 +62,8 @@ def request(wire: str, fields: Object) -> JSON:
 def test_the_official_types_take_the_tools_as_they_are_offered(wire: str) -> None:
     offered = export_tools(shelf(), wire)
     body = request(wire, offered.fields)
-    if wire in JUDGES:
-        JUDGES[wire](body, "request")
+    if wire in VALIDATORS:
+        VALIDATORS[wire](body, "request")
     read = decode(body, wire).tools
     assert [one.name for one in read] == list(offered.names)
     assert [one.schema for one in read] == [one.input_schema for one in offered.names.values()]

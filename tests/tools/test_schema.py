@@ -1,4 +1,4 @@
-"""Schemas without references, of types and as they are given; tools of a given schema are judged by
+"""Schemas without references, of types and as they are given; tools of a given schema are checked by
 it."""
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ from cases import Case, load
 from google.adk.events import Event
 from google.adk.flows.llm_flows.functions import remove_client_function_call_id
 from google.genai.types import Content
-from judges import adk as judge
 from msgspec.structs import replace
+from validators import adk as validate
 
 from toolwire import Call, Message, Result, Text, catalogue, decode, detect, encode, translate
 from toolwire.conversation.json import JSON
@@ -459,7 +459,7 @@ def test_removing_a_part_of_a_run_keeps_the_other_events() -> None:
 
 @pytest.mark.parametrize("case", KNOWN, ids=str)
 def test_adk_accepts_the_cases(case: Case) -> None:
-    judge(case.body, case.kind)
+    validate(case.body, case.kind)
 
 
 def test_an_event_as_adk_dumps_it_is_read_in_both_spellings() -> None:

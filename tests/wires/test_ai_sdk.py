@@ -1,5 +1,5 @@
 """The AI SDK's messages: parts that hold a call and its result, runs of steps, and the real package
-as judge."""
+to check them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind
 
 CATALOGUE = Path(__file__).parents[3] / "shared" / "data" / "wire-catalogue.json"
-Judge: TypeAlias = Callable[[list[JSON]], "list[Verdict]"]
+RunPackage: TypeAlias = Callable[[list[JSON]], "list[Verdict]"]
 
 
 def ui(*parts: JSON, role: str = "assistant") -> JSON:
@@ -628,17 +628,17 @@ def test_detect_finds_this_wire_for_its_bodies_only(case: Case) -> None:
     assert detect(case.body) == "ai-sdk"
 
 
-# --- the real package as judge --------------------------------------------------------------------
+# --- the official package -------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
-def judge() -> Judge:
-    """The official package: one process judges many bodies."""
+def run_package() -> RunPackage:
+    """The official package: one process checks many bodies."""
     install_clients()
 
     def ask(bodies: list[JSON]) -> list[Verdict]:
         return run_script(
-            Path(__file__).with_name("ai_sdk_judge.mjs"), ({"body": body} for body in bodies)
+            Path(__file__).with_name("ai_sdk_validator.mjs"), ({"body": body} for body in bodies)
         )
 
     return ask
@@ -655,19 +655,21 @@ IRREGULAR = {
 """Cases that are no valid messages of version 6, on purpose."""
 
 
-def test_the_official_package_accepts_all_cases_but_the_irregular_ones(judge: Judge) -> None:
+def test_the_official_package_accepts_all_cases_but_the_irregular_ones(
+    run_package: RunPackage,
+) -> None:
     cases = load("ai-sdk")
-    verdicts = judge([case.body for case in cases])
+    verdicts = run_package([case.body for case in cases])
     assert {
         case.name for case, verdict in zip(cases, verdicts, strict=True) if verdict["error"]
     } == IRREGULAR
 
 
-def test_the_official_package_makes_the_same_pairs_of_ui_messages(judge: Judge) -> None:
+def test_the_official_package_makes_the_same_pairs_of_ui_messages(run_package: RunPackage) -> None:
     cases = [
         case for case in load("ai-sdk") if case.name not in IRREGULAR and case.kind == "request"
     ]
-    for case, verdict in zip(cases, judge([case.body for case in cases]), strict=True):
+    for case, verdict in zip(cases, run_package([case.body for case in cases]), strict=True):
         conversation = decode(case.body, "ai-sdk")
         # The package sends a model no call whose input is still streaming.
         calls = [
@@ -690,7 +692,7 @@ def test_the_official_package_makes_the_same_pairs_of_ui_messages(judge: Judge) 
 
 
 def test_what_is_translated_from_other_wires_is_accepted_by_the_official_package(
-    judge: Judge,
+    run_package: RunPackage,
 ) -> None:
     cases = [case for case in ALL if case.wire != "ai-sdk"]
     written = [translate(case.body, case.wire, "ai-sdk", case.kind).body for case in cases]
@@ -699,7 +701,7 @@ def test_what_is_translated_from_other_wires_is_accepted_by_the_official_package
         for case, body in zip(cases, written, strict=True)
         if get(body, ("messages",)) != []
     ]
-    verdicts = judge([body for _, body in translations])
+    verdicts = run_package([body for _, body in translations])
     assert [
         (str(case), verdict["error"])
         for (case, _), verdict in zip(translations, verdicts, strict=True)
@@ -708,7 +710,7 @@ def test_what_is_translated_from_other_wires_is_accepted_by_the_official_package
     assert any(case.pairs for case, _ in translations)
 
 
-def test_what_is_edited_is_still_accepted_by_the_official_package(judge: Judge) -> None:
+def test_what_is_edited_is_still_accepted_by_the_official_package(run_package: RunPackage) -> None:
     bodies: list[JSON] = []
     for case in CASES:
         if case.wire == "ai-sdk" and case.kind == "request" and case.name not in IRREGULAR:
@@ -734,7 +736,7 @@ def test_what_is_edited_is_still_accepted_by_the_official_package(judge: Judge) 
                         "ai-sdk",
                     ).body
                 )
-    assert [verdict["error"] for verdict in judge(bodies) if verdict["error"]] == []
+    assert [verdict["error"] for verdict in run_package(bodies) if verdict["error"]] == []
     assert len(bodies) > 20
 
 

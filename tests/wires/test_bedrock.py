@@ -1,4 +1,4 @@
-"""What is peculiar to Bedrock Converse. The judge is botocore's own description of the service."""
+"""What is peculiar to Bedrock Converse. Bodies are validated by botocore's description of the service."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-import judges
+import validators
 from msgspec.structs import replace
 
 from toolwire.codec import decode, encode
@@ -21,7 +21,7 @@ from toolwire.translate import catalogue, detect, translate
 TESTS = Path(__file__).parents[1]
 CASES = TESTS / "cases" / "bedrock"
 DATA = TESTS.parents[1] / "shared" / "data"
-complaints = partial(judges.complaints, "bedrock")
+complaints = partial(validators.complaints, "bedrock")
 
 # --- the cases ------------------------------------------------------------------------------------
 
@@ -458,7 +458,7 @@ def test_answers_of_other_wires_are_answers_here() -> None:
     assert {loss.pointer for loss in translated.losses} == {"/id", "/created", "/model"}
 
 
-def test_the_judge_accepts_the_cases_and_refuses_a_call_without_its_id() -> None:
+def test_the_validator_accepts_the_cases_and_refuses_a_call_without_its_id() -> None:
     irregular = {"ids-missing", "input-missing", "unknown-blocks", "server-tools-answer-in-place"}
     assert {name for name, kind, body in cases() if complaints(body, kind)} == irregular
     assert "toolUseId" in complaints(case("ids-missing"))

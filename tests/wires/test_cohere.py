@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from cases import Case, load, load_recorded
-from judges import cohere as judge
 from msgspec.structs import replace
+from validators import cohere as validate
 
 from toolwire import (
     Call,
@@ -78,7 +78,7 @@ def test_the_catalogue_entries_of_this_wire_are_read_as_they_are_described() -> 
 def test_the_official_types_accept_all_cases_that_are_not_broken_on_purpose(case: Case) -> None:
     broken = {"missing-and-empty-ids", "unknown-blocks-and-fields"}
     if case.name not in broken:
-        judge(case.body, case.kind)
+        validate(case.body, case.kind)
 
 
 def test_the_plan_is_read_as_reasoning_before_the_calls_and_written_back_as_the_plan() -> None:
@@ -136,7 +136,7 @@ def test_every_json_result_survives_a_round_trip_over_this_wire(output: JSON) ->
         "gemini",
     )
     translated = translate(start.body, "gemini", "cohere")
-    judge(translated.body, "request")
+    validate(translated.body, "request")
     restored = translate(translated.body, "cohere", "gemini", ids=translated.ids)
     assert decode(restored.body, "gemini").results()[0].output == output
 
@@ -147,7 +147,7 @@ def test_a_picture_in_a_result_follows_in_a_user_message_and_is_reported() -> No
     encoded = encode(
         Conversation((Message("assistant", (call,)), Message("tool", (result,)))), "cohere"
     )
-    judge(encoded.body, "request")
+    validate(encoded.body, "request")
     picture: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
     content: JSON = [{"type": "text", "text": "From tool call c1 (draw):"}, picture]
     assert get(encoded.body, ("messages", -1)) == {"role": "user", "content": content}

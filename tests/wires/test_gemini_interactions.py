@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from cases import Case, StreamCase, load, load_streams
 from google.genai._gaos.types.interactions import InteractionSSEStreamEvent
-from judges import complaints
 from msgspec.structs import replace
-from wires.gemini_interactions_judge import judge_known
+from validators import complaints
+from wires.gemini_interactions_validator import check_known_fields
 
 from toolwire import (
     Message,
@@ -154,4 +154,4 @@ def test_the_official_types_accept_every_event(stream: StreamCase) -> None:
         return
     for event in restream(stream.events, stream.wire, WIRE, framed=False):
         read = InteractionSSEStreamEvent.model_validate({"data": event}).data
-        judge_known(read, event)
+        check_known_fields(read, event)

@@ -45,7 +45,9 @@ ENTRIES = [
     for entry in (json.loads(CATALOGUE.read_text()) if CATALOGUE.is_file() else [])
     if entry["wire"] == NAME and entry["core_wire"] and entry["form"] != "response-stream"
 ]
-JUDGE: TypeAdapter[list[ChatCompletionMessageParam]] = TypeAdapter(list[ChatCompletionMessageParam])
+CHAT_MESSAGES: TypeAdapter[list[ChatCompletionMessageParam]] = TypeAdapter(
+    list[ChatCompletionMessageParam]
+)
 
 
 def wrap_example(
@@ -126,7 +128,7 @@ def results_in_chat(body: JSON) -> list[tuple[str, str, str]]:
     written_body = translate(body, NAME, "openai-chat").body
     messages = value_at(written_body, "messages")
     assert isinstance(messages, list)
-    JUDGE.validate_python(messages)
+    CHAT_MESSAGES.validate_python(messages)
     called: dict[str, str] = {}
     found: list[tuple[str, str, str]] = []
     for message in messages:

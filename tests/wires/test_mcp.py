@@ -1,4 +1,4 @@
-"""What is peculiar to the Model Context Protocol. The judge is the official SDK's own types."""
+"""What is peculiar to the Model Context Protocol. Bodies are validated by the types of the official SDK."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from cases import load
-from judges import mcp as judge
 from msgspec.structs import replace
+from validators import mcp as validate
 
 from toolwire import (
     Call,
@@ -338,7 +338,7 @@ def test_every_case_is_accepted_by_the_official_types() -> None:
             "answer-of-a-model",
         ):
             messages = case.body if isinstance(case.body, list) else [case.body]
-            judge(
+            validate(
                 [
                     m
                     for m in messages

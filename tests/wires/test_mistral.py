@@ -1,4 +1,4 @@
-"""What is peculiar to Mistral's chat completions. The judges are the models of its own SDK."""
+"""What is peculiar to Mistral's chat completions. Bodies are validated by the models of its own SDK."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-import judges
 import pytest
+import validators
 from cases import MODELS
 from msgspec.structs import replace
 
@@ -22,7 +22,7 @@ from toolwire.translate import catalogue, detect, translate
 TESTS = Path(__file__).parents[1]
 CASES = TESTS / "cases" / "mistral"
 DATA = TESTS.parents[1] / "shared" / "data"
-complaints = partial(judges.complaints, "mistral")
+complaints = partial(validators.complaints, "mistral")
 
 # --- the cases ------------------------------------------------------------------------------------
 
@@ -363,7 +363,7 @@ def test_usage_includes_cached_tokens() -> None:
     assert read.settings["usage"] == Usage(input=90, output=41, cached=64)
 
 
-def test_the_judge_accepts_the_cases_and_refuses_a_call_without_a_function() -> None:
+def test_the_validator_accepts_the_cases_and_refuses_a_call_without_a_function() -> None:
     assert {name for name, kind, body in cases() if complaints(body, kind)} == {"unknown-chunks"}
     assert "tool_calls" in complaints(case("unknown-chunks"))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from cases import Case, load, load_recorded
-from judges import ollama as judge
 from msgspec.structs import replace
+from validators import ollama as validate
 
 from toolwire import (
     Call,
@@ -83,7 +83,7 @@ def test_the_catalogue_entries_of_this_wire_are_read_as_they_are_described() -> 
 def test_the_official_types_accept_all_cases_that_are_not_broken_on_purpose(case: Case) -> None:
     broken = {"odd-arguments", "unknown-roles-and-fields", "results-in-every-form"}
     if case.name not in broken:
-        judge(case.body, case.kind)
+        validate(case.body, case.kind)
 
 
 def test_a_minted_id_is_never_written_and_a_real_one_always_is() -> None:

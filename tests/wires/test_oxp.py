@@ -1,4 +1,4 @@
-"""What is peculiar to the Open eXecution Protocol. The judge is its published description, where
+"""What is peculiar to the Open eXecution Protocol. Bodies are validated by its published description, where
 that is at hand."""
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FOLDERS = Path(__file__).parents[1] / "cases" / "oxp"
 OTHERS = ("openai-chat", "anthropic", "gemini", "mcp")
 
 
-# --- the judge ------------------------------------------------------------------------------------
+# --- validation -----------------------------------------------------------------------------------
 
 REQUIRED = {
     "request": {"tool_id"},
@@ -48,7 +48,7 @@ CLOSED = {
 }
 
 
-def judge(body: JSON) -> None:
+def validate(body: JSON) -> None:
     """An enveloped body as the description has it: required fields, no others; and its own schemas,
     if they are there."""
     assert isinstance(body, dict)
@@ -289,10 +289,10 @@ def test_a_refusal_alone_is_not_paired_with_one_of_two_calls() -> None:
 @pytest.mark.parametrize("source", OTHERS)
 def test_translations_are_accepted_by_the_published_schema(source: str) -> None:
     for case in load(source):
-        judge(translate(case.body, source, "oxp", case.kind).body)
+        validate(translate(case.body, source, "oxp", case.kind).body)
 
 
-def test_the_judge_refuses_what_the_schema_does_not_have() -> None:
+def test_the_validator_refuses_what_the_schema_does_not_have() -> None:
     bodies: list[JSON] = [
         {"request": {"tool_id": "NoKit"}},
         {"result": {"call_id": "c", "success": True, "error": {}}},
@@ -300,7 +300,7 @@ def test_the_judge_refuses_what_the_schema_does_not_have() -> None:
     ]
     for body in bodies:
         with pytest.raises(AssertionError):
-            judge(body)
+            validate(body)
 
 
 def chat(*result_id: str) -> Object:
@@ -367,7 +367,7 @@ def test_without_calls_and_results_the_body_is_the_list_of_tools() -> None:
     ]
     body: JSON = {"max_tokens": 1, "messages": [{"role": "user", "content": "Hi"}], "tools": tools}
     translated = translate(body, "anthropic", "oxp")
-    judge(translated.body)
+    validate(translated.body)
     assert get(translated.body, ("items", 0, "id")) == "tools.get_weather"
     assert {loss.pointer for loss in translated.losses} == {"/max_tokens", "/messages/0/content"}
     assert (

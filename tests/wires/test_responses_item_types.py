@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from cases import MODELS, load
-from judges import complaints
 from msgspec.structs import replace
 from rows import rows
+from validators import complaints
 
 from toolwire import Call, Conversation, Result, decode, encode, translate
 from toolwire.conversation.json import JSON, Object

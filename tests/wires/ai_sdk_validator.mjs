@@ -9,7 +9,7 @@ const { convertToModelMessages, modelMessageSchema, safeValidateUIMessages } = r
 
 const listed = body => (Array.isArray(body) ? body : 'messages' in body ? body.messages : [body]);
 
-async function judge({ body }) {
+async function validate({ body }) {
   const messages = listed(body);
   const ui = messages.some(message => 'parts' in message);
   if (ui) {
@@ -27,7 +27,7 @@ async function judge({ body }) {
 for await (const line of createInterface({ input: process.stdin })) {
   let said;
   try {
-    said = { error: null, model: await judge(JSON.parse(line)) };
+    said = { error: null, model: await validate(JSON.parse(line)) };
   } catch (error) {
     said = { error: String(error?.message ?? error).slice(0, 2000), model: [] };
   }

@@ -2,7 +2,7 @@
 
 The OpenAPI documents of four APIs are those that the conformance suite `llm-comply` brings.
 They tell a field that is null from one that is missing, which the types of most SDKs do not. A
-judge takes a body, or one event of a stream, and returns its complaints.
+validator takes a body, or one event of a stream, and returns its complaints.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 from toolwire.conversation.json import JSON, Object, get, parse, put
 from toolwire.wires.engine.specs import list_at, require_object
 
-JudgeAnswer: TypeAlias = "Callable[[Object], Iterator[str]]"
+AnswerValidator: TypeAlias = "Callable[[Object], Iterator[str]]"
 
 
 # --- published schemas ----------------------------------------------------------------------------
@@ -217,7 +217,7 @@ def _missing(shape: Shape, value: JSON, path: str) -> Iterator[str]:
             yield from _missing(shape.members[name], item, f"{path}/{name}")
 
 
-JUDGES: dict[str, JudgeAnswer] = {
+VALIDATORS: dict[str, AnswerValidator] = {
     "openai-chat": _openai_chat,
     "openai-responses": _openai_responses,
     "anthropic": _anthropic,
@@ -236,4 +236,4 @@ def complaints(wire: str, body: JSON) -> list[str]:
     if set(body) == {"error"} or body.get("type") == "error":
         return []
     empty = [key for key in ("id", "model", "created", "created_at") if body.get(key) in ("", 0)]
-    return [*JUDGES[wire](body), *(f"{key} is empty" for key in empty)]
+    return [*VALIDATORS[wire](body), *(f"{key} is empty" for key in empty)]

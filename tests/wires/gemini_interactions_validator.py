@@ -28,27 +28,27 @@ _VALUES = frozenset(
 _CONTENT_RESULTS = frozenset({"function_result", "mcp_server_tool_result"})
 
 
-def judge(body: JSON, kind: Kind) -> None:
+def validate(body: JSON, kind: Kind) -> None:
     """Raise if the body is not valid."""
     assert isinstance(body, dict)
     if kind == "response":
         for field in ("id", "status", "created", "updated"):
             assert isinstance(body[field], str), f"required: {field}"
-        judge_known(Interaction.model_validate(body), body, extra=frozenset({"object"}))
-        judge_steps(body.get("steps"))
+        check_known_fields(Interaction.model_validate(body), body, extra=frozenset({"object"}))
+        check_steps(body.get("steps"))
         return
-    judge_known(CreateModelInteraction.model_validate({"model": "any", **body}), body)
+    check_known_fields(CreateModelInteraction.model_validate({"model": "any", **body}), body)
     history = body.get("input")
     if isinstance(history, list) and all("content" in _types(entry) for entry in history):
-        judge_contents(history)
+        check_contents(history)
     elif isinstance(history, dict):
-        judge_contents([history])
+        check_contents([history])
     elif not isinstance(history, str | None):
-        judge_steps(history)
+        check_steps(history)
     tools = body.get("tools", [])
     assert isinstance(tools, list)
     for tool in tools:
-        judge_known(_TOOL.validate_python(tool), tool)
+        check_known_fields(_TOOL.validate_python(tool), tool)
 
 
 def _types(entry: JSON) -> frozenset[str]:
@@ -57,28 +57,28 @@ def _types(entry: JSON) -> frozenset[str]:
     return frozenset({"content"} if entry.get("type") in kinds else {"step"})
 
 
-def judge_steps(steps: JSON) -> None:
+def check_steps(steps: JSON) -> None:
     """Raise if one of some steps is not valid."""
     assert isinstance(steps, list), "steps are a list"
     for step in steps:
         assert isinstance(step, dict), "a step is an object"
-        judge_known(_STEP.validate_python(step), step)
+        check_known_fields(_STEP.validate_python(step), step)
         for field in ("content", "summary", "result"):
             content = step.get(field)
             if isinstance(content, list) and (
                 field != "result" or step["type"] in _CONTENT_RESULTS
             ):
-                judge_contents(content)
+                check_contents(content)
 
 
-def judge_contents(contents: list[JSON]) -> None:
+def check_contents(contents: list[JSON]) -> None:
     """Raise if one of some content blocks is not valid."""
     for content in contents:
         assert isinstance(content, dict), "content is an object"
-        judge_known(_CONTENT.validate_python(content), content)
+        check_known_fields(_CONTENT.validate_python(content), content)
 
 
-def judge_known(model: object, value: JSON, extra: frozenset[str] = frozenset()) -> None:
+def check_known_fields(model: object, value: JSON, extra: frozenset[str] = frozenset()) -> None:
     """Raise if a model is of an unknown variant, or has not all fields of its JSON."""
     assert isinstance(model, BaseModel)
     assert isinstance(value, dict)
@@ -88,4 +88,4 @@ def judge_known(model: object, value: JSON, extra: frozenset[str] = frozenset())
     for name, field in type(model).model_fields.items():
         nested, inner = model.__dict__[name], value.get(field.alias or name)
         if isinstance(nested, BaseModel) and name not in _VALUES and isinstance(inner, dict):
-            judge_known(nested, inner)
+            check_known_fields(nested, inner)

@@ -1,4 +1,4 @@
-"""The published client of the protocol as the judge: case 46 and 50, and the examples of this
+"""The published client of the protocol: case 46 and 50, and the examples of this
 project under it."""
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def client(server: RunningServer, *, timeout: float = 60.0, key: str = "ignored"
 
 @pytest.fixture(scope="module")
 def server_with_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    auth = Auth({"judge": KEY})
+    auth = Auth({"official": KEY})
     with running(
         ToolServer(tools(), executor=executor_in(tmp_path_factory.mktemp("ledger")), auth=auth)
     ) as where:
@@ -41,49 +41,51 @@ def test_46_a_client_that_times_out_and_retries_gets_its_result_and_the_tool_ran
     server: RunningServer,
 ) -> None:
     call_id = str(uuid4())
-    with client(server, timeout=0.5) as judge:
+    with client(server, timeout=0.5) as official:
         request = {
             "tool_id": "Slow.Run",
             "call_id": call_id,
             "input": {"seconds": 1.3, "label": call_id},
         }
-        found = judge.tools.call(request=request).result  # type: ignore[arg-type]
+        found = official.tools.call(request=request).result  # type: ignore[arg-type]
     assert found.success and found.value == call_id
     assert RUNS[f"Slow.Run@1.0.0 {call_id}"] == 1
 
 
 def test_46_without_a_call_id_it_runs_each_time(server: RunningServer) -> None:
     label = str(uuid4())
-    with client(server, timeout=0.5) as judge, pytest.raises(oxp.APITimeoutError):
-        judge.tools.call(request={"tool_id": "Slow.Run", "input": {"seconds": 1.3, "label": label}})
+    with client(server, timeout=0.5) as official, pytest.raises(oxp.APITimeoutError):
+        official.tools.call(
+            request={"tool_id": "Slow.Run", "input": {"seconds": 1.3, "label": label}}
+        )
     assert RUNS[f"Slow.Run@1.0.0 {label}"] == 3
 
 
 def test_50_everything_that_succeeds_parses(server: RunningServer) -> None:
-    with client(server) as judge:
-        judge.health.check()
-        listed = judge.tools.list()
+    with client(server) as official:
+        official.health.check()
+        listed = official.tools.list()
         assert [tool.id for tool in listed.items if tool.name == "Doorbell_Ring"] == [
             "Doorbell.Ring@0.1.0"
         ]
-        value = judge.tools.call(
+        value = official.tools.call(
             request={"tool_id": "Calculator.Add", "input": {"a": 10, "b": 5}}, schema="urn:oxp:1.0"
         )
         assert value.result.success is True
         assert value.result.value == 15
-        ring = judge.tools.call(
+        ring = official.tools.call(
             request={"tool_id": "Doorbell.Ring", "input": {"doorbell_id": "doorbell42"}}
         )
         assert ring.result.value is None  # type: ignore[union-attr]
-        packed = judge.tools.call(
+        packed = official.tools.call(
             request={"tool_id": "Shop.Pack", "input": {"boxes": [{"color": "blue"}]}}
         )
         assert packed.result.value == {"color": "blue", "size": 1}  # type: ignore[union-attr]
 
 
 def test_50_a_failure_of_a_tool_parses_with_its_hints(server: RunningServer) -> None:
-    with client(server) as judge:
-        found = judge.tools.call(
+    with client(server) as official:
+        found = official.tools.call(
             request={"tool_id": "Doorbell.Ring", "input": {"doorbell_id": "nowhere"}}
         ).result
     assert found.success is False
@@ -95,13 +97,13 @@ def test_50_a_failure_of_a_tool_parses_with_its_hints(server: RunningServer) -> 
 def test_50_refusals_raise_the_exceptions_that_are_meant_for_them(
     server: RunningServer, server_with_key: RunningServer
 ) -> None:
-    with client(server) as judge:
+    with client(server) as official:
         with pytest.raises(oxp.BadRequestError) as unknown:
-            judge.tools.call(request={"tool_id": "No.Such"})
+            official.tools.call(request={"tool_id": "No.Such"})
         with pytest.raises(oxp.UnprocessableEntityError) as invalid:
-            judge.tools.call(request={"tool_id": "Calculator.Add", "input": {"a": 1}})
+            official.tools.call(request={"tool_id": "Calculator.Add", "input": {"a": 1}})
         with pytest.raises(oxp.BadRequestError) as missing:
-            judge.tools.call(request={"tool_id": "Gmail.GetEmails", "input": {}})
+            official.tools.call(request={"tool_id": "Gmail.GetEmails", "input": {}})
     assert isinstance(unknown.value.body, dict) and unknown.value.body["message"]
     assert isinstance(invalid.value.body, dict) and list(
         invalid.value.body["parameter_errors"]
@@ -126,32 +128,32 @@ def test_50_the_asynchronous_client_agrees(
     async def run_sdk_client() -> None:
         async with oxp.AsyncOxp(
             base_url=server.url, bearer_token="ignored", _strict_response_validation=True
-        ) as judge:
-            await judge.health.check()
-            assert (await judge.tools.list()).items
-            value = await judge.tools.call(
+        ) as official:
+            await official.health.check()
+            assert (await official.tools.list()).items
+            value = await official.tools.call(
                 request={"tool_id": "Calculator.Add", "input": {"a": 10, "b": 5}}
             )
             assert value.result.value == 15  # type: ignore[union-attr]
-            ring = await judge.tools.call(
+            ring = await official.tools.call(
                 request={"tool_id": "Doorbell.Ring", "input": {"doorbell_id": "doorbell42"}}
             )
             assert ring.result.success is True
-            failed = await judge.tools.call(
+            failed = await official.tools.call(
                 request={"tool_id": "Doorbell.Ring", "input": {"doorbell_id": "nowhere"}}
             )
             assert failed.result.error.can_retry is True  # type: ignore[union-attr]
             with pytest.raises(oxp.BadRequestError):
-                await judge.tools.call(request={"tool_id": "No.Such"})
+                await official.tools.call(request={"tool_id": "No.Such"})
             with pytest.raises(oxp.UnprocessableEntityError):
-                await judge.tools.call(request={"tool_id": "Calculator.Add"})
+                await official.tools.call(request={"tool_id": "Calculator.Add"})
         async with oxp.AsyncOxp(
             base_url=server_with_key.url,
             bearer_token="a wrong key",
             _strict_response_validation=True,
-        ) as judge:
+        ) as official:
             with pytest.raises(oxp.AuthenticationError):
-                await judge.tools.list()
+                await official.tools.list()
 
     asyncio.run(run_sdk_client())
 
@@ -162,12 +164,12 @@ def test_the_official_client_retries_a_call_that_is_still_running(tmp_path: Path
     call_id = str(uuid4())
     with (
         running(ToolServer(tools(), executor=executor_in(tmp_path, wait=0.05))) as server,
-        client(server, timeout=0.5) as judge,
+        client(server, timeout=0.5) as official,
     ):
         request = {
             "tool_id": "Slow.Run",
             "call_id": call_id,
             "input": {"seconds": 1.0, "label": call_id},
         }
-        found = judge.tools.call(request=request).result  # type: ignore[arg-type]
+        found = official.tools.call(request=request).result  # type: ignore[arg-type]
     assert found.success and RUNS[f"Slow.Run@1.0.0 {call_id}"] == 1

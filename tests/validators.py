@@ -1,8 +1,8 @@
-"""Whether a body is valid on a wire, by the types of the official SDK. A judge raises if it is not.
+"""Validate bodies by the types of the official SDKs. A validator raises if a body is not valid.
 
-The types of some SDKs accept any field and any value; their judges check what else the service
-requires. A judge knows nothing of what this library does. A further wire brings its judge along: a
-function `judge` in `wires/<wire>_judge.py`.
+The types of some SDKs accept any field and any value; their validators also check what else the
+service requires. A validator uses no code of this library. A further wire adds its validator as the
+function `validate` in `wires/<wire>_validator.py`.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Kind
 
-Judge: TypeAlias = "Callable[[JSON, Kind], None]"
+Validator: TypeAlias = "Callable[[JSON, Kind], None]"
 REFUSALS = (AssertionError, KeyError, ValueError)
-"""What a judge raises."""
+"""The exceptions that a validator raises."""
 
 
 def drain(value: object) -> object:
@@ -75,7 +75,7 @@ class Params:
         self.adapter: TypeAdapter[object] = TypeAdapter(params)
         self.known = frozenset(params.__required_keys__ | params.__optional_keys__)  # type: ignore[attr-defined]
 
-    def judge(self, body: JSON) -> None:
+    def validate(self, body: JSON) -> None:
         assert isinstance(body, dict)
         assert body.keys() <= self.known, f"unknown fields: {sorted(body.keys() - self.known)}"
         # The model is the caller's to choose; not every wire names it in the body.
@@ -93,22 +93,22 @@ def openai_chat(body: JSON, kind: Kind) -> None:
     if kind == "response":
         ChatCompletion.model_validate(body)
     else:
-        _CHAT.judge(body)
+        _CHAT.validate(body)
 
 
 def openai_responses(body: JSON, kind: Kind) -> None:
     if kind == "response":
         Response.model_validate(body)
     else:
-        _RESPONSES.judge(body)
+        _RESPONSES.validate(body)
 
 
 def anthropic(body: JSON, kind: Kind) -> None:
-    """The plain types first; what is only in beta is judged by those."""
+    """The plain types first; beta fields are validated by the beta types."""
     plain, beta = (
         (AnthropicMessage.model_validate, BetaMessage.model_validate)
         if kind == "response"
-        else (_MESSAGES.judge, _BETA.judge)
+        else (_MESSAGES.validate, _BETA.validate)
     )
     try:
         plain(body)
@@ -278,7 +278,7 @@ def mcp(body: JSON, kind: Kind) -> None:
             CallToolResult.model_validate(value)
 
 
-JUDGES: dict[str, Judge] = {
+VALIDATORS: dict[str, Validator] = {
     "openai-chat": openai_chat,
     "openai-responses": openai_responses,
     "azure-foundry": openai_responses,
@@ -293,23 +293,23 @@ JUDGES: dict[str, Judge] = {
 }
 
 
-def find_judges() -> dict[str, Judge]:
-    """The judges that wires bring along."""
-    files = (Path(__file__).parent / "wires").glob("*_judge.py")
+def find_validators() -> dict[str, Validator]:
+    """The validators that wires add."""
+    files = (Path(__file__).parent / "wires").glob("*_validator.py")
     stems = sorted(file.stem for file in files)
     return {
-        stem.removesuffix("_judge").replace("_", "-"): import_module(f"wires.{stem}").judge
+        stem.removesuffix("_validator").replace("_", "-"): import_module(f"wires.{stem}").validate
         for stem in stems
     }
 
 
-JUDGES |= find_judges()
+VALIDATORS |= find_validators()
 
 
 def complaints(wire: str, body: JSON, kind: Kind = "request") -> str:
-    """Why the judge of a wire refuses a body; empty if it accepts it."""
+    """Why the validator of a wire refuses a body; empty if it accepts it."""
     try:
-        JUDGES[wire](body, kind)
+        VALIDATORS[wire](body, kind)
     except REFUSALS as error:
         return str(error) or repr(error)
     return ""

@@ -62,7 +62,7 @@ async function answer(ai, url, verdicts) {
   return { before, messages: chat.messages, error: words(chat.error), invalid: checked.success ? null : words(checked.error) };
 }
 
-async function judge({ package: name, url, verdicts }) {
+async function validate({ package: name, url, verdicts }) {
   const ai = await import(name);
   if (verdicts) return answer(ai, url, verdicts);
   const found = await read(ai, url);
@@ -77,5 +77,5 @@ async function judge({ package: name, url, verdicts }) {
 
 console.error = console.warn = () => {};
 for await (const line of createInterface({ input: process.stdin })) {
-  process.stdout.write(JSON.stringify(await judge(JSON.parse(line))) + '\n');
+  process.stdout.write(JSON.stringify(await validate(JSON.parse(line))) + '\n');
 }
