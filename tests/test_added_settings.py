@@ -1,4 +1,4 @@
-"""Settings that a wire requires and the source did not have do not come home with the id map."""
+"""Settings that a wire requires and the source did not have are not restored with the id map."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OWN_DEFAULTS: dict[str, dict[str, Setting]] = {"ollama": {"stream": False}}
 
 
 @pytest.mark.parametrize(("wire", "other"), PAIRS)
-def test_a_plain_request_comes_home_as_it_was(wire: str, other: str) -> None:
+def test_a_plain_request_is_restored_unchanged(wire: str, other: str) -> None:
     made = Conversation((Message("user", "Hello"),), (), {"model": "m"}, "", "request")
     body = encode(made, wire).body
     there = translate(body, wire, other)
@@ -27,7 +27,7 @@ def test_a_plain_request_comes_home_as_it_was(wire: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(("wire", "other"), PAIRS)
-def test_no_case_comes_home_with_a_setting_that_it_did_not_have(wire: str, other: str) -> None:
+def test_no_case_is_restored_with_a_setting_that_it_did_not_have(wire: str, other: str) -> None:
     for case in load(wire):
         if case.kind == "request":
             there = translate(case.body, wire, other)

@@ -217,7 +217,7 @@ def test_an_id_that_repair_changed_leads_home_too() -> None:
         assert (call.id, made.ids.ids) == ("call_1", {"call_1": "call_1|fc_1"})
 
 
-def test_an_error_with_a_json_output_comes_home_as_both() -> None:
+def test_an_error_with_a_json_output_is_restored_as_both() -> None:
     use: JSON = {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}
     result: JSON = {"toolUseId": "a", "content": [{"json": {"code": 7}}], "status": "error"}
     body: JSON = {
@@ -232,7 +232,7 @@ def test_an_error_with_a_json_output_comes_home_as_both() -> None:
 
 
 @pytest.mark.parametrize("target", ["openai-chat", "openai-responses", "ollama"])
-def test_each_result_of_a_reused_id_comes_home_with_its_own_error_flag(target: str) -> None:
+def test_each_result_of_a_reused_id_is_restored_with_its_own_error_flag(target: str) -> None:
     messages: list[JSON] = []
     for error in (True, False, True):
         use: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
@@ -252,7 +252,7 @@ def test_each_result_of_a_reused_id_comes_home_with_its_own_error_flag(target: s
     assert [result.error for result in home.results()] == [True, False, True]
 
 
-def test_the_form_of_a_result_comes_home_although_its_minted_id_was_left_out() -> None:
+def test_the_form_of_a_result_is_restored_although_its_minted_id_was_left_out() -> None:
     call = Call("tw-0123456789abcdef", "f", {}, origin="minted")
     message = Message("user", (call.result("broken", error=True),))
     history = Conversation((Message("assistant", (call,)), message))

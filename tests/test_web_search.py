@@ -64,7 +64,7 @@ def test_a_search_takes_the_form_of_a_target_that_has_one(source: str, target: s
 
 @pytest.mark.parametrize("target", [name for name in MODELS if name not in SEARCHES])
 @pytest.mark.parametrize("source", SEARCHES)
-def test_a_search_that_the_target_lacks_is_a_loss_and_told_to_the_model(
+def test_a_search_that_the_target_lacks_is_a_loss_and_the_model_gets_a_note(
     source: str, target: str
 ) -> None:
     encoded = translate(request(source, SEARCHES[source]), source, target)
@@ -85,7 +85,7 @@ def test_the_note_for_the_model_joins_the_system_message_that_is_there(target: s
     assert texts.startswith("Be brief.") and texts.endswith(UNAVAILABLE)
 
 
-def test_a_chat_model_that_does_not_search_is_told() -> None:
+def test_a_chat_model_that_does_not_search_gets_a_note() -> None:
     encoded = translate(request("anthropic", SEARCHES["anthropic"]), "anthropic", "openai-chat")
     assert search_fields(encoded.body) == {}
     assert UNAVAILABLE in encoded.json().decode()

@@ -42,7 +42,7 @@ class Orders(Struct, frozen=True):
     die: str = ""
     """Where: `save`, `saved`, `event`, `ring`, `rung`, `asked`, or `interrupt`."""
     n: int = 0
-    """At the how-manieth time."""
+    """The number of the occurrence."""
     ledger: bool = True
 
 

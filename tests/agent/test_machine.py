@@ -242,7 +242,7 @@ def test_a_call_that_the_answer_has_under_another_id_is_not_run_twice() -> None:
     assert [call.id for call in calls_of(made.thread.messages[1])] == [late.id]
 
 
-def test_a_call_that_ran_and_is_not_in_the_answer_after_all_is_told_all_the_same() -> None:
+def test_a_call_that_ran_is_reported_even_if_the_final_answer_lacks_it() -> None:
     made = machine(UserMessage("hi"), CallComplete(ONE), ToolReturned(0, ONE.result("x")))
     made.handle(ModelReplied(Message("assistant", (Text("never mind"),), "stop")))
     assert results_of(made.thread) == [("c1", "x")]
@@ -314,7 +314,7 @@ def test_a_thread_whose_results_are_all_there_goes_on_with_the_model() -> None:
     ]
 
 
-def test_the_limit_of_turns_ends_with_every_result_told() -> None:
+def test_the_limit_of_turns_ends_with_every_result_in_the_history() -> None:
     made = machine(UserMessage("hi"), ModelReplied(asks(ONE)), turns=1)
     said = made.handle(ToolReturned(0, ONE.result("x")))
     assert said[-1] == FinishRun(Phase.STOPPED, "1 turn")

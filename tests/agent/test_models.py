@@ -111,7 +111,7 @@ def agent_with_answers(
 @pytest.mark.parametrize(
     "row", [row for row in PROVIDERS if not row.keyless], ids=lambda row: row.name
 )
-def test_without_a_key_it_is_said_which_variable_to_set(row: Provider) -> None:
+def test_without_a_key_the_error_names_the_variable_to_set(row: Provider) -> None:
     name, keys, base = row.name, row.key_envs, row.base_url_env
     env = {base: "https://models.example"} if base else {}
     with pytest.raises(UsageError, match=r"no (API )?key; set ") as raised:
@@ -221,9 +221,7 @@ def test_a_server_that_refuses_is_asked_once(
     assert str(status) in str(over(seen).stop)
 
 
-def test_a_server_that_stays_busy_is_given_up_and_its_words_are_told(
-    mock_server: MockServer,
-) -> None:
+def test_retries_of_a_busy_server_end_with_its_error_message(mock_server: MockServer) -> None:
     agent, server = agent_with_answers(
         mock_server, (503, {}, encode_body({"error": {"message": "come back later"}}))
     )
@@ -275,7 +273,7 @@ def test_a_server_that_is_not_there_is_tried_again_and_then_reported() -> None:
     assert over(seen).phase is Phase.FAILED and "anthropic: " in str(over(seen).stop)
 
 
-def test_nobody_is_followed_elsewhere_with_a_key(mock_server: MockServer) -> None:
+def test_redirects_with_a_key_are_not_followed(mock_server: MockServer) -> None:
     there = AnsweringServer(GOOD)
     agent, server = agent_with_answers(
         mock_server, (307, {"location": mock_server.place(there) + "/v1/chat/completions"}, b"")
@@ -409,7 +407,7 @@ def test_a_call_whose_stream_was_cut_off_is_never_run_and_those_before_it_are(
     ("wire", "stream"),
     [*((wire, True) for wire in WIRES), ("anthropic", False), ("bedrock", False)],
 )
-def test_an_answer_cut_off_in_its_words_is_asked_for_again(
+def test_an_answer_that_is_cut_off_in_its_text_is_requested_again(
     mock_server: MockServer, wire: str, stream: bool
 ) -> None:
     placed = mock_server.mock(wire)
@@ -548,7 +546,7 @@ async def until(true: Callable[[], bool]) -> None:
 
 
 @pytest.mark.parametrize("how", ["cancel", "leave"])
-def test_whoever_goes_away_closes_the_connection_and_the_thread_is_kept(
+def test_a_client_that_leaves_closes_the_connection_and_the_thread_is_kept(
     mock_server: MockServer, how: str, tmp_path: Path
 ) -> None:
     server = Slow(opening("anthropic"))
@@ -603,7 +601,7 @@ def test_a_server_that_falls_silent_counts_as_lost(mock_server: MockServer) -> N
     assert over(seen).phase is Phase.FAILED and len(only(seen, Retry)) == 1
 
 
-def test_a_run_that_broke_does_not_repeat_what_was_said_before(mock_server: MockServer) -> None:
+def test_a_failed_run_does_not_repeat_earlier_text(mock_server: MockServer) -> None:
     agent, _ = agent_with_answers(mock_server, GOOD, (404, {}, b"gone"))
     assert over(talk(agent, "hi")).text == "hello"
     end = over(talk(agent, "and now?"))

@@ -111,7 +111,7 @@ POINTS = [
 
 
 @pytest.mark.parametrize(("die", "n"), POINTS)
-def test_after_kill_9_every_door_is_rung_at_most_once_and_what_is_unknown_is_said(
+def test_after_kill_9_every_door_is_rung_at_most_once_and_unknown_outcomes_are_reported(
     mock_server: MockServer, nursery: Nursery, tmp_path: Path, die: str, n: int
 ) -> None:
     wire = WIRES[(n + len(die)) % len(WIRES)]  # so that all of them come up
@@ -173,7 +173,7 @@ def test_ctrl_c_saves_the_thread_and_stops_the_call(
     assert told.done[0][1] in ("failed", "lost")
 
 
-def test_without_a_durable_record_nothing_is_run_again_and_that_is_said(
+def test_without_a_durable_record_nothing_is_run_again_and_that_is_reported(
     mock_server: MockServer, nursery: Nursery, tmp_path: Path
 ) -> None:
     first = orders(mock_server, tmp_path, "mistral", question=SCRIPT, die="rung", n=1, ledger=False)
@@ -298,7 +298,7 @@ def test_a_plain_history_with_an_open_call_is_taken_up_and_gets_an_id_before_any
     assert ids == [agent.thread.id]
 
 
-def test_a_thread_that_is_over_is_told_so_and_nobody_is_asked(
+def test_a_finished_thread_is_reported_without_asking_the_model(
     mock_server: MockServer, tmp_path: Path
 ) -> None:
     placed = mock_server.mock("anthropic")

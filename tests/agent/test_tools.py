@@ -360,7 +360,7 @@ def test_local_tools_and_those_of_an_oxp_and_an_mcp_server_are_called_alike(
     assert sorted(rings) == ["Far Ann", "Farther Ann", "Near Ann"]
 
 
-def test_a_tool_gets_what_it_needs_and_without_it_the_model_is_told(
+def test_a_tool_gets_what_it_needs_and_without_it_the_model_gets_an_error(
     mock_server: MockServer,
 ) -> None:
     @tool(id="Mail.Send@1.0.0", secrets=["MAIL_KEY"])

@@ -102,7 +102,7 @@ def test_a_model_without_tools_gets_content_only_and_one_user_message_with_all_r
     in_text(placed.bodies()[1])
 
 
-def test_whether_a_model_has_tools_can_be_said_for_one_model(mock_server: MockServer) -> None:
+def test_native_tools_can_be_set_for_one_model(mock_server: MockServer) -> None:
     placed = mock_server.mock("openai-chat")
     seen = talk(Agent(model_at("openai-chat", placed.url, native_tools=False), [add]), QUESTION)
     assert outputs(seen) == {0: 3.0, 1: 7.0}
@@ -110,7 +110,7 @@ def test_whether_a_model_has_tools_can_be_said_for_one_model(mock_server: MockSe
 
 
 @pytest.mark.parametrize("wire", WIRES)
-def test_a_turn_that_a_model_with_tools_spoke_in_text_is_told_in_text_and_the_next_is_native_again(
+def test_a_turn_that_a_model_with_tools_wrote_as_text_is_sent_as_text_and_the_next_is_native_again(
     mock_server: MockServer, wire: str
 ) -> None:
     placed = mock_server.mock(wire)
@@ -147,7 +147,7 @@ class Watch:
     """A tool that notes how many of its calls ran at once."""
 
     def __init__(self, together: int = 1, *, concurrency: int | None = None) -> None:
-        """A tool that goes on until so many were at it at once."""
+        """A tool whose calls wait until `together` of them run at once."""
         self.most = 0
         self._now = 0
         all_here = asyncio.Event()

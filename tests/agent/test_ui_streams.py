@@ -113,7 +113,7 @@ def test_the_real_ai_sdk_reads_every_run_with_each_output_under_its_call(
         assert isinstance(chat, dict) and chat["status"] == "ready", label
 
 
-def test_what_a_front_end_is_told_of_a_run_that_is_taken_up_and_of_one_that_is_refused(
+def test_a_front_end_sees_a_run_that_is_resumed_and_one_that_is_refused(
     mock_server: MockServer,
 ) -> None:
     call = Call("call_1", "Calculator_Add", LazyJson('{"a":1,"b":2}'))

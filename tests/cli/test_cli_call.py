@@ -114,7 +114,7 @@ def test_secrets_and_tokens_come_from_the_environment_and_are_not_shown() -> Non
     assert [one["id"] for one in json.loads(mails.stdout)["emails"]] == ["2"]
 
 
-def test_a_failure_is_told_with_its_hints_and_exits_with_1() -> None:
+def test_a_failure_is_reported_with_its_hints_and_exits_with_1() -> None:
     assert output_of(local("Doorbell.Ring", "doorbell_id=none")) == (
         1,
         "",
@@ -237,7 +237,7 @@ def test_the_same_call_id_runs_once_and_another_call_under_it_not_at_all(tmp_pat
     assert there.rings == ["1"]
 
 
-def test_after_a_crash_it_is_said_that_nobody_knows(tmp_path: Path) -> None:
+def test_after_a_crash_the_outcome_is_reported_as_unknown(tmp_path: Path) -> None:
     there = door(tmp_path)
     line = (
         "call",
@@ -307,7 +307,7 @@ def test_on_a_server_the_same_call_id_runs_once(
         ),
     ],
 )
-def test_what_a_server_says_is_told_as_if_the_tool_were_here(
+def test_results_of_a_server_are_reported_like_those_of_local_tools(
     server: ServerProcess, line: str, code: int, says: str
 ) -> None:
     done = call(*line.split(), "--url", server.url)
@@ -323,7 +323,7 @@ def test_what_a_tool_on_a_server_needs_is_handed_on(server: ServerProcess) -> No
     )
 
 
-def test_no_server_there_is_said_in_one_line() -> None:
+def test_a_missing_server_is_reported_in_one_line() -> None:
     assert output_of(call("A.B", "--url", "http://127.0.0.1:1")) == (
         2,
         "",

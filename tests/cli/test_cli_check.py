@@ -94,7 +94,7 @@ def test_a_long_line_is_shown_around_its_column(tmp_path: Path) -> None:
     assert "fix with" not in result.stderr, "stdin cannot be repaired in place"
 
 
-def test_a_clean_history_exits_with_nought_and_says_so_on_stderr() -> None:
+def test_a_clean_history_exits_with_zero_and_is_reported_on_stderr() -> None:
     result = check("--from", "openai-chat", stdin=CLEAN)
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "1 body; clean\n")
 
@@ -164,7 +164,7 @@ def test_a_folder_is_looked_through_and_what_is_of_no_wire_is_passed_over_and_co
     assert result.stderr.startswith("1 body; 1 error; fixes: 1 safe; 1 skipped (no known wire)\n")
 
 
-def test_a_file_of_no_wire_that_somebody_named_is_not_passed_over(tmp_path: Path) -> None:
+def test_a_named_file_of_no_known_wire_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text(OTHER)
     result = check(str(tmp_path / "package.json"))
     assert result.exit_code == 2
@@ -211,7 +211,7 @@ def test_each_line_of_a_file_of_lines_is_a_body_and_named_by_its_line(tmp_path: 
 
 
 @pytest.mark.parametrize("end", ["", "\n"])
-def test_lines_on_stdin_are_told_from_one_body(end: str) -> None:
+def test_lines_on_stdin_are_distinguished_from_one_body(end: str) -> None:
     result = check("--from", "openai-chat", stdin=f"{CLEAN}\n{BAD}{end}")
     assert locations(result) == ["stdin:2:118"]
     whole = check("--from", "openai-chat", stdin=json.dumps(json.loads(BAD), indent=1) + end)

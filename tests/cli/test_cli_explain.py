@@ -94,7 +94,7 @@ def test_words_without_quotes_are_one_text() -> None:
     assert explain(*REFUSED.split()).stdout == explain(REFUSED).stdout
 
 
-def test_words_nobody_knows_exit_with_one() -> None:
+def test_an_unknown_text_exits_with_one() -> None:
     result = explain("the moon is full")
     assert (result.exit_code, result.stdout) == (1, "[]\n")
 

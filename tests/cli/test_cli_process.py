@@ -129,7 +129,7 @@ def test_whatever_is_written_into_a_closed_pipe_ends_with_141(line: str) -> None
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
 
 
-def test_head_gets_the_beginning_of_a_long_body_and_nobody_complains(tmp_path: Path) -> None:
+def test_head_gets_the_beginning_of_a_long_body_without_an_error(tmp_path: Path) -> None:
     file = tmp_path / "long.json"
     file.write_bytes(LONG)
     line = (
@@ -151,7 +151,7 @@ def test_the_tour_survives_a_reader_that_goes_away() -> None:
     assert done.stderr == b""
 
 
-def test_a_closed_stdin_is_said_in_one_line() -> None:
+def test_a_closed_stdin_is_reported_in_one_line() -> None:
     line = f"'{sys.executable}' -m toolwire.cli translate --to gemini <&-"
     done = subprocess.run(
         ["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=600
@@ -164,7 +164,7 @@ def test_a_closed_stdin_is_said_in_one_line() -> None:
 
 
 @pytest.mark.parametrize("verb", ["tour", "wires", "translate --from gemini --to gemini", "--help"])
-def test_a_full_disk_is_said_in_one_line(verb: str) -> None:
+def test_a_full_disk_is_reported_in_one_line(verb: str) -> None:
     line = f"echo '{{\"contents\": []}}' | '{sys.executable}' -m toolwire.cli {verb} > /dev/full"
     done = subprocess.run(
         ["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=600

@@ -48,7 +48,7 @@ def test_the_mended_body_goes_to_stdout_and_each_change_to_a_line_of_stderr() ->
     assert line.startswith("change /messages/1/tool_calls/0: TW021 missing-result: ")
 
 
-def test_a_clean_body_comes_back_to_the_byte_and_nothing_is_said() -> None:
+def test_a_clean_body_is_returned_byte_for_byte_without_a_report() -> None:
     result = repair("--from", "openai-chat", stdin=CLEAN)
     assert (result.exit_code, result.stdout, result.stderr) == (0, CLEAN + "\n", "")
 
@@ -189,7 +189,7 @@ def test_a_write_that_fails_leaves_the_file_as_it_was(
     assert inside(tmp_path) == ["a.json", "a.json.bak"]
 
 
-def test_a_file_that_somebody_else_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_that_another_program_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     file.write_text("newer")
     with pytest.raises(UsageError, match="changed while it was being repaired"):

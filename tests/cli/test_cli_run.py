@@ -301,7 +301,7 @@ def test_after_kill_9_in_the_middle_of_a_tool_nothing_rings_twice(there: ToolSer
     assert there.rings == ["1", "2", "3", "4"]
 
 
-def test_after_control_c_it_says_how_to_go_on_and_does(there: ToolServerAddress) -> None:
+def test_after_control_c_the_printed_command_continues_the_run(there: ToolServerAddress) -> None:
     kept = str(there.counts.with_name("talk.json"))
     question = '[[call Door_Ring {"n": 1, "seconds": 30}]]'
     line = [*PROGRAM, "run", "--model", "demo:", "--tools", there.file, "--save", kept, question]
@@ -413,13 +413,13 @@ def test_misuse_is_one_line(line: str, says: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("model", ["nope:x", "demo:nope"])
-def test_an_unknown_model_is_told_what_there_is(model: str) -> None:
+def test_an_unknown_model_gets_the_list_of_models(model: str) -> None:
     done = run("hi", model=model)
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert "known names: openai, " in done.stderr
 
 
-def test_a_conversation_that_is_none_is_said_in_one_line(tmp_path: Path) -> None:
+def test_an_invalid_conversation_is_reported_in_one_line(tmp_path: Path) -> None:
     file = tmp_path / "there.json"
     file.write_text("not json")
     done = run("hi", "--resume", str(file))
@@ -427,7 +427,7 @@ def test_a_conversation_that_is_none_is_said_in_one_line(tmp_path: Path) -> None
     assert done.stderr.startswith(f"toolwire: {file}: ")
 
 
-def test_a_database_that_is_away_is_said_in_one_line_without_its_password() -> None:
+def test_a_database_that_is_away_is_reported_in_one_line_without_its_password() -> None:
     done = run("hi", "--ledger", "postgresql://me:hunter2@127.0.0.1:1/db")
     assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert (

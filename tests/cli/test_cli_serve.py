@@ -89,7 +89,7 @@ def server(rung: ToolServerAddress) -> Iterator[ServerProcess]:
         yield found
 
 
-def test_it_says_where_it_is_and_what_it_speaks(
+def test_the_server_prints_its_address_and_its_protocols(
     server: ServerProcess, rung: ToolServerAddress
 ) -> None:
     url = server.url
@@ -394,7 +394,7 @@ def test_the_line_is_that_of_a_file_beside_it_if_that_is_where_it_broke(tmp_path
         ),
     ],
 )
-def test_what_is_no_file_and_no_package_is_said_so(name: str, says: str) -> None:
+def test_what_is_no_file_and_no_package_is_reported(name: str, says: str) -> None:
     assert refusal(serve(name)) == says
 
 
@@ -474,7 +474,7 @@ def test_keys_that_must_not_be_used_are_refused_and_not_shown(keys: str, says: s
     assert refusal(serve(EXAMPLES, "--auth", "key", env={"TOOLWIRE_API_KEYS": keys})) == says
 
 
-def test_a_port_that_is_taken_is_said_in_one_line() -> None:
+def test_a_port_that_is_taken_is_reported_in_one_line() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -485,7 +485,7 @@ def test_a_port_that_is_taken_is_said_in_one_line() -> None:
         )
 
 
-def test_a_database_that_is_away_is_said_in_one_line_without_its_password() -> None:
+def test_a_database_that_is_away_is_reported_in_one_line_without_its_password() -> None:
     done = run_with_pipes(
         "serve",
         EXAMPLES,
@@ -502,7 +502,7 @@ def test_a_database_that_is_away_is_said_in_one_line_without_its_password() -> N
     assert "hunter2" not in line
 
 
-def test_a_file_that_is_no_ledger_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_file_that_is_no_ledger_is_reported_in_one_line(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("no database\n" * 100)
     done = run_with_pipes("serve", EXAMPLES, "--port", "0", "--ledger", f"sqlite:///{file}")
@@ -511,7 +511,7 @@ def test_a_file_that_is_no_ledger_is_said_in_one_line(tmp_path: Path) -> None:
     assert line.startswith(f"toolwire: {file}: ")
 
 
-def test_a_tool_that_this_ledger_cannot_serve_is_said_in_one_line(tmp_path: Path) -> None:
+def test_a_tool_that_this_ledger_cannot_serve_is_reported_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "from toolwire.tools import ToolContext, tool\n\n@tool(id='A.B@1.0.0',"
         " on_crash='transactional')\nasync def f(context: ToolContext) -> None:\n    'Do it.'\n"
@@ -524,7 +524,7 @@ def test_a_tool_that_this_ledger_cannot_serve_is_said_in_one_line(tmp_path: Path
         assert refusal(serve(str(tmp_path / "mine.py"), *more)) == says
 
 
-def test_a_server_whose_words_nobody_reads_ends_as_any_verb_does() -> None:
+def test_a_server_whose_output_is_closed_ends_as_any_command_does() -> None:
     ours, theirs = os.pipe()
     os.close(ours)
     done = subprocess.run(

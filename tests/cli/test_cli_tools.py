@@ -104,7 +104,7 @@ def test_files_and_a_program_that_speaks_mcp_are_listed_together(tmp_path: Path)
         ("nowhere.py", "nowhere.py: no such file"),
     ],
 )
-def test_a_place_without_tools_is_said_in_one_line(source: str, says: str) -> None:
+def test_a_place_without_tools_is_reported_in_one_line(source: str, says: str) -> None:
     done = tools(source)
     assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"toolwire: {says}\n")
 
@@ -119,7 +119,7 @@ def test_a_place_without_tools_is_said_in_one_line(source: str, says: str) -> No
         ("mcp+http://127.0.0.1:1/mcp", "All connection attempts failed"),
     ],
 )
-def test_a_server_that_is_none_is_said_in_one_line(source: str, says: str) -> None:
+def test_an_address_without_a_tool_server_is_reported_in_one_line(source: str, says: str) -> None:
     done = run_with_pipes("tools", source)
     assert (done.returncode, done.stdout, done.stderr.decode()) == (
         2,

@@ -71,7 +71,7 @@ def test_a_lossy_translation_writes_the_body_reports_each_loss_on_a_line_and_exi
     )
 
 
-def test_a_translation_without_loss_exits_with_nought_and_says_nothing_else() -> None:
+def test_a_translation_without_loss_exits_with_zero_and_no_report() -> None:
     result = translate("--from", "gemini", "--to", "openai-chat", stdin=GEMINI)
     assert output_of(result) == (0, '{"messages":[{"role":"user","content":"hi"}]}\n', "")
 
@@ -322,7 +322,7 @@ def test_an_id_map_that_is_not_json_is_refused_by_name(tmp_path: Path) -> None:
     assert result.stderr.startswith(f"toolwire: {ids}: broken JSON: ")
 
 
-def test_a_file_nobody_may_read_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path) -> bytes:
         raise PermissionError(13, "Permission denied")
 

@@ -40,7 +40,7 @@ def test_types_list_the_whole_catalogue() -> None:
     ]
 
 
-def test_a_type_says_how_it_is_told_who_runs_it_and_what_its_id_is() -> None:
+def test_a_type_lists_its_form_who_runs_it_and_what_its_id_is() -> None:
     assert list_wires("--types", "openai-chat")[0] == {
         "wire": "openai-chat",
         "type": "function",

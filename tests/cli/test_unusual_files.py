@@ -92,14 +92,16 @@ LINES = {
 
 @pytest.mark.parametrize("content", CONTENTS)
 @pytest.mark.parametrize("line", LINES)
-def test_a_command_reports_an_odd_file_in_words(line: str, content: str, tmp_path: Path) -> None:
+def test_a_command_reports_an_unusual_file_without_a_traceback(
+    line: str, content: str, tmp_path: Path
+) -> None:
     file = tmp_path / "odd.json"
     file.write_bytes(CONTENTS[content])
     check_run(LINES[line], file)
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_a_command_reports_a_folder_a_loop_of_links_and_a_missing_file_in_words(
+def test_a_command_reports_a_folder_a_loop_of_links_and_a_missing_file_in_one_line(
     line: str, tmp_path: Path
 ) -> None:
     folder, loop = tmp_path / "folder.json", tmp_path / "loop.json"

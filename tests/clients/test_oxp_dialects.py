@@ -275,7 +275,7 @@ def test_what_cannot_get_better_is_not_tried_again(
     run(act())
 
 
-def test_wrong_arguments_are_told_by_parameter_also_as_web_frameworks_tell_them() -> None:
+def test_wrong_arguments_are_reported_by_parameter_also_as_web_frameworks_report_them() -> None:
     detail: JSON = [
         {
             "loc": ["body", "request", "input", "b"],
@@ -533,7 +533,7 @@ def test_a_tool_is_sent_what_it_declares_and_nothing_else() -> None:
     run(act())
 
 
-def test_nobody_is_followed_to_another_host() -> None:
+def test_redirects_to_another_host_are_not_followed() -> None:
     async def act() -> None:
         with speaking(lambda asked: success_response(asked, "stolen")) as thief:
             for status in (301, 302, 303, 307, 308):

@@ -62,7 +62,7 @@ def deaf() -> Iterator[int]:
 
 @contextmanager
 def took(least: float) -> Iterator[None]:
-    """At least so many seconds, and less than the timeouts that must not count here."""
+    """The block takes at least this many seconds, and less than the longer timeouts."""
     begin = time.monotonic()
     yield
     assert 0.8 * least <= time.monotonic() - begin < LONG  # clocks are not that exact

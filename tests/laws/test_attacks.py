@@ -192,7 +192,7 @@ NEXT_TURN = [{"role": "assistant", "content": "Done."}, {"role": "user", "conten
     [(name, NEXT_TURN) for name in REJECTS_ORPHANS]
     + [(name, SAME_TURN) for name in ACCEPTS_DUPLICATES],
 )
-def test_a_late_result_under_an_id_that_was_answered_is_found_and_told_in_words(
+def test_a_late_result_under_an_answered_id_is_found_and_becomes_text(
     target: str, between: list[JSON]
 ) -> None:
     call: JSON = {

@@ -31,7 +31,7 @@ def test_a_clock_that_is_ahead_is_believed_after_a_week_of_running_and_not_befor
     assert trusted.advance(20_000 * HOUR, HOUR) == TrustedTime(20_000 * HOUR)
 
 
-def test_a_clock_that_was_ahead_for_days_starts_anew_when_it_is_right_again() -> None:
+def test_a_clock_that_was_ahead_for_days_starts_again_when_it_is_right() -> None:
     ahead = TrustedTime(0).advance(900 * HOUR, BELIEF - 1)
     assert ahead.advance(BELIEF, 1) == TrustedTime(BELIEF)
 

@@ -800,7 +800,7 @@ def test_an_unknown_error_has_no_explanation() -> None:
     assert explain("the moon is full", chat(USER), "openai-chat") == []
 
 
-def test_an_error_that_is_not_about_tool_calls_is_said_to_be_none() -> None:
+def test_an_error_that_is_not_about_tool_calls_is_reported_as_such() -> None:
     (only,) = explain("Rate limit reached for requests")
     assert (only.code, only.name, only.likely, only.command) == ("TW000", "rate-limit", False, "")
     assert only.message.startswith("This error is not about tool calls: ")
@@ -899,7 +899,7 @@ def test_an_error_about_a_rule_leads_to_its_place_in_the_body(rule: Rule) -> Non
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.name)
-def test_an_unrelated_error_with_a_body_is_said_to_be_none_before_the_findings(rule: Rule) -> None:
+def test_an_unrelated_error_with_a_body_is_reported_as_such_before_the_findings(rule: Rule) -> None:
     for example in rule.bad[:1]:
         if example.kind == "request":
             first, *others = explain("429 Too Many Requests", example.body, example.target)

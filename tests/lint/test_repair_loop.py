@@ -100,7 +100,7 @@ def test_what_no_fix_solves_is_a_finding_of_a_translation(monkeypatch: pytest.Mo
     assert [finding.name for finding in encoded.findings] == ["no-fix"]
 
 
-def test_a_translation_with_an_id_map_repairs_nothing_unless_it_is_told_to() -> None:
+def test_a_translation_with_an_id_map_repairs_nothing_by_default() -> None:
     orphan: JSON = {"role": "tool", "tool_call_id": "a", "content": "r"}
     body: JSON = {"messages": [{"role": "user", "content": "hi"}, orphan]}
     assert translate(body, "openai-chat", "anthropic").changes

@@ -221,7 +221,7 @@ def test_progress_and_logs_reach_the_client_from_the_level_it_chose(over: str) -
         run(act())
 
 
-def test_a_tool_without_a_client_reports_to_nobody_and_cannot_ask() -> None:
+def test_a_tool_without_a_client_drops_reports_and_cannot_ask() -> None:
     async def act() -> None:
         async with ToolExecutor(tools=TOOLS) as executor:
             assert (await executor.run("Say_All", {})).value == "said"

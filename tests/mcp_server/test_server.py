@@ -212,7 +212,7 @@ def test_a_record_outlives_the_process_that_made_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("over", ["stdio", "http"])
-def test_a_call_that_takes_longer_than_the_wait_is_said_to_be_running_and_its_id_gets_the_result(
+def test_a_call_that_takes_longer_than_the_wait_is_reported_as_running_and_its_id_gets_the_result(
     tmp_path: Path, over: str
 ) -> None:
     async def act() -> None:

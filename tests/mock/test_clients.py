@@ -44,7 +44,7 @@ def test_a_client_calls_one_tool_twice_at_once_and_another_with_the_results_and_
 
 
 @pytest.mark.parametrize("name", TALKS)
-def test_a_client_gets_an_answer_in_words_when_no_tool_fits(name: str) -> None:
+def test_a_client_gets_a_text_answer_when_no_tool_matches(name: str) -> None:
     profile, talk = TALKS[name]
     with serve_mock(profile) as server:
         turns, text = talk(server.url, "hello there", False)

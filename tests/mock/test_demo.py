@@ -238,7 +238,7 @@ def test_what_looks_like_a_directive_and_is_none_is_words() -> None:
     )
 
 
-def test_calls_repeat_one_id_if_told_so_and_their_arguments_break_off_if_told_so() -> None:
+def test_calls_repeat_one_id_on_request_and_their_arguments_break_off_on_request() -> None:
     talk = conversation("[[repeat-id]] square 2 and 3")
     message = answer(talk)
     ids = {part.id for part in message.parts if isinstance(part, Call)}
@@ -262,7 +262,7 @@ def test_calls_repeat_one_id_if_told_so_and_their_arguments_break_off_if_told_so
     assert [call.args.broken for call in broken] == [True]
 
 
-def test_it_calls_again_and_again_if_told_never_to_stop() -> None:
+def test_the_model_calls_again_and_again_with_the_directive_never_stop() -> None:
     talk = conversation("[[never-stop]] square 2")
     ids: set[str] = set()
     for _ in range(5):
@@ -273,7 +273,7 @@ def test_it_calls_again_and_again_if_told_never_to_stop() -> None:
     assert len(ids) == 5
 
 
-def test_a_tool_that_nobody_offers_is_called_if_told_so_and_only_once() -> None:
+def test_an_undefined_tool_is_called_on_request_and_only_once() -> None:
     talk = conversation("[[unknown-tool]]")
     message = answer(talk)
     assert calls(message) == [("no_such_tool", {})]
@@ -282,7 +282,7 @@ def test_a_tool_that_nobody_offers_is_called_if_told_so_and_only_once() -> None:
     )
 
 
-def test_how_an_answer_is_given_is_said_beside_it() -> None:
+def test_the_delivery_of_an_answer_is_a_field_beside_it() -> None:
     given = demo_answer(conversation("[[error 429 2]] [[slow 0.5]] [[cut]] hello"))
     assert (given.status, given.times, given.pause, given.cut) == (429, 2, 0.5, True)
     assert len(words(answer(conversation("[[size 5000]] [[text hello]]")))) == 5000
@@ -313,7 +313,7 @@ def test_every_directive_changes_the_answer(word: str) -> None:
 # --- text instead of calls ------------------------------------------------------------------------
 
 
-def test_calls_are_said_as_text_and_results_in_text_are_read_again() -> None:
+def test_calls_are_written_as_text_and_results_in_text_are_read_again() -> None:
     talk = conversation("[[say-as-text]] add 1 and 2, then square the result")
     message = answer(talk)
     assert calls(message) == [] and '"name":"Calculator_Add"' in words(message)

@@ -216,7 +216,7 @@ LACKS: dict[str, tuple[str, Object, int, str]] = {
 
 
 @pytest.mark.parametrize("name", LACKS)
-def test_a_request_that_lacks_what_every_request_has_is_refused_in_the_providers_words(
+def test_a_request_that_lacks_what_every_request_has_is_refused_in_the_providers_error_text(
     name: str,
 ) -> None:
     profile, body, status, words = LACKS[name]

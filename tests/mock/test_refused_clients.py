@@ -31,7 +31,7 @@ UNANSWERED: list[JSON] = [
 ]
 
 
-def test_openai_raises_a_bad_request_with_the_providers_words() -> None:
+def test_openai_raises_a_bad_request_with_the_providers_error_text() -> None:
     with (
         serve_mock("openai-chat") as server,
         openai.OpenAI(base_url=f"{server.url}/v1", api_key="any") as client,
@@ -97,7 +97,7 @@ def test_openai_notices_an_answer_that_is_cut() -> None:
             list(stream)
 
 
-def test_anthropic_raises_a_bad_request_with_the_providers_words() -> None:
+def test_anthropic_raises_a_bad_request_with_the_providers_error_text() -> None:
     said: list[JSON] = [
         {"role": "user", "content": "hi"},
         {
@@ -129,7 +129,7 @@ def test_anthropic_raises_a_bad_request_with_the_providers_words() -> None:
     assert explain(str(raised.value), {"messages": said}, "anthropic")[0].name == "id-bad-charset"
 
 
-def test_genai_raises_a_client_error_with_the_providers_words() -> None:
+def test_genai_raises_a_client_error_with_the_providers_error_text() -> None:
     call = types.Part(function_call=types.FunctionCall(name="f", args={}))
     contents = [
         types.Content(role="user", parts=[types.Part(text="hi")]),
@@ -151,7 +151,7 @@ def test_genai_raises_a_client_error_with_the_providers_words() -> None:
     assert (raised.value.code, raised.value.status) == (400, "INVALID_ARGUMENT")
 
 
-def test_boto3_raises_a_validation_exception_with_the_providers_words() -> None:
+def test_boto3_raises_a_validation_exception_with_the_providers_error_text() -> None:
     use = {"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}
     messages = [
         {"role": "user", "content": [{"text": "hi"}]},
@@ -179,7 +179,7 @@ def test_boto3_raises_a_validation_exception_with_the_providers_words() -> None:
     assert isinstance(raised.value, ClientError)
 
 
-def test_mistralai_raises_its_error_with_the_providers_words() -> None:
+def test_mistralai_raises_its_error_with_the_providers_error_text() -> None:
     messages = [*UNANSWERED[:2], {"role": "tool", "tool_call_id": "call_1", "content": "1"}]
     with serve_mock("mistral") as server, Mistral(api_key="any", server_url=server.url) as client:
         with pytest.raises(

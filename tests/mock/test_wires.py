@@ -93,7 +93,7 @@ def test_an_answer_says_how_many_tokens_it_took(wire: str) -> None:
     assert isinstance(usage, Usage) and usage.input and usage.output
 
 
-def test_a_chat_tells_its_usage_in_a_stream_only_if_asked_to() -> None:
+def test_a_chat_stream_has_usage_only_on_request() -> None:
     body = request("openai-chat", "hello")
     assert b'"usage"' not in ask(MockProvider("openai-chat"), "openai-chat", body, stream=True).body
     told = ask(
@@ -106,7 +106,7 @@ def test_a_chat_tells_its_usage_in_a_stream_only_if_asked_to() -> None:
 
 
 @pytest.mark.parametrize("wire", MODELS)
-def test_an_error_that_was_asked_for_comes_as_often_as_was_said(wire: str) -> None:
+def test_a_requested_error_is_sent_as_often_as_requested(wire: str) -> None:
     mock = MockProvider(wire)
     body = request(wire, "[[error 429 2]] hello")
     assert [ask(mock, wire, body).status for _ in range(4)] == [429, 429, 200, 200]
@@ -193,7 +193,7 @@ async def _disconnect_during(question: str) -> None:
 
 
 @pytest.mark.parametrize("wire", ["openai-chat", "anthropic", "gemini", "bedrock", "ollama"])
-def test_calls_said_as_text_are_text_on_the_wire(wire: str) -> None:
+def test_calls_written_as_text_are_text_on_the_wire(wire: str) -> None:
     told = decode(
         ask(MockProvider(wire), wire, request(wire, "[[say-as-text]] weather in Oslo")).json,
         wire,

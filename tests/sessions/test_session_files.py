@@ -404,7 +404,7 @@ NEW_GEMINI_SESSION: list[JSON] = [
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_a_session_of_gemini_cli_in_which_nothing_was_said_is_an_empty_history(count: int) -> None:
+def test_a_session_of_gemini_cli_without_messages_is_an_empty_history(count: int) -> None:
     found = session(NEW_GEMINI_SESSION[:count])
     assert (found.format, found.wire, found.body) == ("gemini-cli", "gemini", [])
 

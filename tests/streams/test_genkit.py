@@ -347,7 +347,7 @@ def test_nulls_that_python_writes_do_not_keep_a_text_from_growing() -> None:
     assert [event for event in events if isinstance(event, PartStart)] == [PartStart(0, Text(""))]
 
 
-def test_fields_of_a_chunk_that_nobody_knows_are_reported_once() -> None:
+def test_unknown_fields_of_a_chunk_are_reported_once() -> None:
     events = read_events(
         *message_events(
             chunk({"text": "a"}, custom={"n": 1}), chunk({"text": "b"}, custom={"n": 2})

@@ -694,7 +694,7 @@ def test_a_server_tool_call_and_its_result_are_read_from_one_item() -> None:
     assert (result.call_id, result.output, result.name) == ("mcp_1", "found", "look")
 
 
-def test_code_is_told_as_json_while_it_is_written() -> None:
+def test_code_is_streamed_as_json_while_it_is_written() -> None:
     item: Object = {
         "id": "ci_1",
         "type": "code_interpreter_call",

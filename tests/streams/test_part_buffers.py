@@ -180,7 +180,7 @@ def test_the_reason_of_another_candidate_does_not_count_where_there_is_one() -> 
     assert finish_reason(Finish("stop"), Finish("length", 1)) == "stop"
 
 
-def test_arguments_that_are_no_object_come_home_after_a_stream() -> None:
+def test_arguments_that_are_not_an_object_are_restored_after_a_stream() -> None:
     stream: EventTranslator[Chunk] = EventTranslator("anthropic", dict)
     stream.emit([PartStart(0, Call("c", "f")), PartDelta(0, "[1]"), PartEnd(0), Finish("tool")])
     stream.close()

@@ -18,7 +18,7 @@ RANG = ("done", '{"attempt":1,"rang":"c"}')
 
 @pytest.mark.parametrize("book", BOOKS)
 @pytest.mark.parametrize("step", STEPS)
-def test_a_call_whose_replica_was_killed_is_resumed_by_whoever_asks_with_one_effect_and_its_true_result(
+def test_a_call_whose_replica_was_killed_is_resumed_by_the_next_request_with_one_effect_and_its_true_result(
     tmp_path: Path, book: Book, step: str
 ) -> None:
     with open_stage(tmp_path, book) as stage:
@@ -54,7 +54,7 @@ def test_a_call_that_ended_on_the_engine_while_no_replica_lived_gets_its_result(
         assert stage.effects == {"c": 1}
 
 
-def test_a_replica_that_slept_past_its_lease_tells_what_was_recorded_meanwhile(
+def test_a_replica_that_slept_past_its_lease_returns_what_was_recorded_meanwhile(
     tmp_path: Path,
 ) -> None:
     with open_stage(tmp_path, "postgres") as stage:
@@ -69,7 +69,7 @@ def test_a_replica_that_slept_past_its_lease_tells_what_was_recorded_meanwhile(
 
 
 @pytest.mark.parametrize("book", BOOKS)
-def test_nobody_knows_what_became_of_a_call_whose_worker_was_killed(
+def test_the_outcome_of_a_call_whose_worker_was_killed_is_unknown(
     tmp_path: Path, book: Book
 ) -> None:
     with open_stage(tmp_path, book) as stage:
@@ -83,7 +83,7 @@ def test_nobody_knows_what_became_of_a_call_whose_worker_was_killed(
         assert stage.effects == {"c": 1}
 
 
-def test_a_worker_that_was_killed_together_with_its_replica_is_noticed_by_whoever_asks(
+def test_the_next_request_notices_a_worker_that_was_killed_together_with_its_replica(
     tmp_path: Path,
 ) -> None:
     with open_stage(tmp_path, "sqlite") as stage:

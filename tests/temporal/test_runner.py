@@ -354,7 +354,7 @@ def test_a_tool_that_blocks_its_event_loop_does_not_look_dead(tmp_path: Path) ->
     house(tmp_path, act)
 
 
-def test_nobody_knows_what_became_of_a_call_whose_worker_was_shut_down_in_the_middle_of_it(
+def test_the_outcome_of_a_call_whose_worker_was_shut_down_in_the_middle_of_it_is_unknown(
     tmp_path: Path,
 ) -> None:
     began = asyncio.Event()
@@ -491,7 +491,7 @@ def test_a_call_that_was_lost_before_the_engine_was_used_is_not_begun_on_it(tmp_
     house(tmp_path, act)
 
 
-def test_another_ledger_in_the_same_namespace_is_not_told_the_result_of_a_different_call(
+def test_another_ledger_in_the_same_namespace_does_not_get_the_result_of_a_different_call(
     tmp_path: Path,
 ) -> None:
     counted = CountingBody(lambda arguments, context: arguments["n"])

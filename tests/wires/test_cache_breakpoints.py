@@ -196,7 +196,7 @@ def test_chat_clients_may_mark_blocks_and_messages_as_other_apis_do(field: str) 
 
 @pytest.mark.parametrize("target", [name for name in MODELS if name != "bedrock"])
 def test_a_field_beside_a_mark_is_a_loss(target: str) -> None:
-    """The mark is a hint that may be left out; of another field nobody knows that."""
+    """The mark is a hint that may be left out; of another field that is unknown."""
     body = request("bedrock")
     body["system"] = [{"text": "Be brief."}, {**mark("bedrock"), "region": ""}]
     losses = [loss.pointer for loss in translate(body, "bedrock", target).losses]

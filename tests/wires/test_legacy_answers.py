@@ -107,7 +107,7 @@ def test_a_second_call_is_reported_because_the_form_holds_one(
     ]
 
 
-def test_the_id_of_the_call_comes_home_with_the_id_map() -> None:
+def test_the_id_of_the_call_returns_with_the_id_map() -> None:
     encoded = translate(
         answer("anthropic", OSLO), "anthropic", CHAT, "response", request=RequestInfo(LEGACY)
     )

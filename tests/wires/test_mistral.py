@@ -283,7 +283,7 @@ def test_a_prefix_in_mid_history_is_reported_and_its_absence_is_not() -> None:
 
 
 @pytest.mark.parametrize("wire", [wire for wire in MODELS if wire != "mistral"])
-def test_a_prefix_at_the_end_is_the_last_message_elsewhere_and_comes_home(wire: str) -> None:
+def test_a_prefix_at_the_end_is_the_last_message_elsewhere_and_is_restored(wire: str) -> None:
     body: JSON = {"model": "m", "messages": [ASKED, PREFIX]}
     there = translate(body, "mistral", wire)
     assert not there.losses

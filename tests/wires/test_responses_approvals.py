@@ -31,9 +31,7 @@ def request(*items: JSON) -> JSON:
 
 @pytest.mark.parametrize("target", OTHERS)
 @pytest.mark.parametrize("approve, words", [(True, "[approved]"), (False, "[not approved]")])
-def test_an_approval_and_its_decision_are_told_in_words(
-    target: str, approve: bool, words: str
-) -> None:
+def test_an_approval_and_its_decision_become_text(target: str, approve: bool, words: str) -> None:
     encoded = translate(request(REQUEST, decision(approve)), NAME, target)
     conversation = decode(encoded.body, target)
     assert (conversation.calls(), conversation.results()) == ([], [])
