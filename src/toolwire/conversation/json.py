@@ -154,6 +154,8 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
     if isinstance(body, (bytearray, memoryview)):
         body = bytes(body)
     if isinstance(body, bytes):
+        if isinstance(body, ParsedBytes):
+            return body.value, body
         body = body.removeprefix(b"\xef\xbb\xbf")
         try:
             return parse(body), body
@@ -171,6 +173,15 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
         f"expected bytes, text, a dict, a list or an SDK object, got {type(body).__name__}",
         wire=wire,
     )
+
+
+class ParsedBytes(bytes):
+    """The bytes of a body with the value that they stand for, so that no stage parses them again.
+
+    The value must not be changed.
+    """
+
+    value: JSON
 
 
 class SurrogateBytes(bytes):

@@ -168,15 +168,13 @@ async def _post(request: GatewayRequest, data: bytes, url: str | None = None) ->
 
 
 def _headers_to_forward(request: GatewayRequest) -> dict[str, str]:
-    headers = dict(request.record.trace_headers)
-    names = request.target.config.headers
+    headers, names = request.record.trace_headers, request.target.forwarded_headers
     if request.translator.same_wire:
-        names = (*names, *request.api.forwarded_headers)
-    for name in names:
-        value = request.headers.get(name.lower().encode())
-        if value is not None:
-            headers[name.lower()] = value.decode("latin-1")
-    return headers
+        names += request.api.forwarded_headers
+    found = [(name, request.headers[key]) for key, name in names if key in request.headers]
+    if not found:
+        return headers
+    return {**headers, **{name: value.decode("latin-1") for name, value in found}}
 
 
 def connection_failure(error: BaseException, what: str) -> UpstreamFailed:

@@ -36,26 +36,22 @@ class Translators:
     """The translators that were used last."""
 
     def __init__(self) -> None:
-        self._translators: dict[tuple[str, ...], Translator] = {}
+        self._translators: dict[tuple[str, tuple[str, ...]], Translator] = {}
 
     def find(self, api: ClientApi, target: ModelTarget) -> Translator:
         """The translator between an API and a model."""
-        endpoint = target.endpoint
-        settings = repr(target.settings) if target.settings else ""
-        breakpoints = target.config.cache_breakpoints
-        provider = endpoint.provider
-        sampling = " ".join(provider.sampling_fields)
-        key = (api.wire, provider.profile, endpoint.model, settings, breakpoints, sampling)
+        key = (api.wire, target.translation_key)
         translator = self._translators.get(key)
         if translator is None:
             if len(self._translators) >= _MAX_TRANSLATORS:
                 self._translators.clear()
+            provider = target.endpoint.provider
             translator = self._translators[key] = Translator(
                 api,
                 provider.profile,
-                model=endpoint.model,
+                model=target.endpoint.model,
                 settings=target.settings,
-                cache_breakpoints=breakpoints,
+                cache_breakpoints=target.config.cache_breakpoints,
                 sampling_fields=provider.sampling_fields,
             )
         return translator

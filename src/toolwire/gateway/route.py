@@ -8,7 +8,8 @@ from toolwire.gateway.client_apis.api import OF_STORED_RESPONSES
 from toolwire.gateway.config.model_table import MAX_MODEL_NAME, ModelTarget
 from toolwire.gateway.errors import RequestRejected
 from toolwire.gateway.request import GatewayRequest
-from toolwire.gateway.translation.same_wire import read_routing_fields
+from toolwire.gateway.threads import MIN_BYTES
+from toolwire.gateway.translation.same_wire import parse_request, read_routing_fields
 from toolwire.server.asgi import BodyError
 
 _MAX_LISTED_MODELS = 20
@@ -41,15 +42,24 @@ async def route(request: GatewayRequest) -> None:
         raise ClientDisconnected
     if not isinstance(body, bytes):
         raise RequestRejected(*_BODY_ERRORS[body])
-    request.raw = body
     request.record.capture_request(body)
     try:
-        fields = read_routing_fields(body, request.api.wire)
+        request.raw, fields = _read_fields(body, request.api.wire)
     except DecodeError as error:
         raise RequestRejected(error.why) from None
     model = request.route.model or fields.get("model")
     request.targets = _find_targets(request, model if isinstance(model, str) else None)
     request.record.stream = _wants_stream(request, fields)
+
+
+def _read_fields(body: bytes, wire: str) -> tuple[bytes, Object]:
+    """The body, parsed unless it is large, and at least the fields that decide where it goes.
+
+    A large body is parsed by a thread (stage 3). Raises DecodeError.
+    """
+    if len(body) < MIN_BYTES:
+        return parse_request(body, wire)
+    return body, read_routing_fields(body, wire)
 
 
 def _wants_stream(request: GatewayRequest, fields: Object) -> bool:

@@ -50,7 +50,10 @@ API = ClientApi(
     shift_block=_shift_block,
     token_may_come_last=False,
     signs_reasoning=True,
-    forwarded_headers=("anthropic-beta", "anthropic-version"),
+    forwarded_headers=(
+        (b"anthropic-beta", "anthropic-beta"),
+        (b"anthropic-version", "anthropic-version"),
+    ),
     counted_chunk="content_block_start",
     paths=(
         ApiPath("POST", r"(?:/anthropic)?/v1/messages", "generate"),

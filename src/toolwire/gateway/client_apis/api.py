@@ -116,8 +116,9 @@ class ClientApi(Struct, frozen=True, kw_only=True):
     """Where the calls of a response, or of a chunk, are, if a call may lack its `id`."""
     call_marks: tuple[bytes, ...] = ()
     """One of these texts is in the bytes of every response that has such calls."""
-    forwarded_headers: tuple[str, ...] = ()
-    """Request headers that belong to the body, and go with it to a model of the same wire."""
+    forwarded_headers: tuple[tuple[bytes, str], ...] = ()
+    """Request headers that belong to the body, and go with it to a model of the same wire: their
+    names as received and as sent."""
     websocket: bool = False
     """True if clients may send requests as messages of a WebSocket."""
     state: ResponseState | None = None

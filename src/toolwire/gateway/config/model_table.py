@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from toolwire.conversation.model import Setting
 from toolwire.errors import ConfigError, UsageError
@@ -42,6 +42,27 @@ class ModelTarget(Struct, frozen=True, kw_only=True):
     settings: dict[str, Setting] = {}
     shares_load: bool = False
     """True for the models among which a request for a balanced model chooses."""
+    translation_key: tuple[str, ...] = ()
+    """Equal for targets whose requests are translated in the same way."""
+    forwarded_headers: tuple[tuple[bytes, str], ...] = ()
+    """The header fields of clients that the model gets: their names as received and as sent."""
+
+    def __post_init__(self) -> None:
+        provider = self.endpoint.provider
+        key = (
+            provider.profile,
+            self.endpoint.model,
+            repr(self.settings) if self.settings else "",
+            self.config.cache_breakpoints,
+            " ".join(provider.sampling_fields),
+        )
+        force_setattr(self, "translation_key", key)
+        force_setattr(self, "forwarded_headers", _header_names(self.config.headers))
+
+
+def _header_names(names: Sequence[str]) -> tuple[tuple[bytes, str], ...]:
+    """Names of header fields as a server receives and as a client sends them."""
+    return tuple([(name.lower().encode(), name.lower()) for name in names])
 
 
 def _no_files(name: str) -> str:

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from toolwire.codec import decode_in_full
-from toolwire.conversation.json import Object, dump, load, put
+from toolwire.conversation.json import Object, ParsedBytes, SurrogateBytes, dump, load, put
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.observations import Observations
 from toolwire.errors import DecodeError
@@ -42,6 +42,22 @@ def read_routing_fields(raw: bytes, wire: str) -> Object:
     if not isinstance(value, dict):
         raise DecodeError("a request is a JSON object", wire=wire)
     return value
+
+
+def parse_request(raw: bytes, wire: str) -> tuple[bytes, Object]:
+    """A request that carries its value, and the value.
+
+    Raises:
+        DecodeError: the request is not a JSON object.
+    """
+    value, text = load(raw, wire)
+    if not isinstance(value, dict):
+        raise DecodeError("a request is a JSON object", wire=wire)
+    if text is None or isinstance(text, SurrogateBytes):
+        return raw, value
+    parsed = ParsedBytes(text)
+    parsed.value = value
+    return parsed, value
 
 
 def forward_unchanged(
@@ -121,9 +137,7 @@ def rename_request(raw: bytes, wire: str, model: str) -> UpstreamRequest:
     Raises:
         DecodeError: the request is not a JSON object.
     """
-    body, _ = load(raw, wire)
-    if not isinstance(body, dict):
-        raise DecodeError("a request is a JSON object", wire=wire)
+    raw, body = parse_request(raw, wire)
     if body.get("model") == model:
         return UpstreamRequest(body=body, raw=raw, client_body=body, passthrough=True)
     data = _replace_model(raw, wire, model) if raw.count(b'"model"') == 1 else None
