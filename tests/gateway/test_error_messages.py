@@ -41,7 +41,7 @@ def test_the_message_of_an_error_is_found_in_every_known_field(body: JSON, messa
 
 @pytest.mark.parametrize(
     "raw",
-    [json.dumps(nest_error(900)), '{"why": "no"}', "{}", "<h1>Bad Gateway</h1>"],
+    [json.dumps(nest_error(900)), '{"why": "no"}', "{}", "Bad Gateway"],
     ids=lambda raw: raw[:20],
 )
 def test_an_error_of_unknown_format_is_returned_verbatim(raw: str) -> None:
@@ -55,3 +55,8 @@ def test_an_error_that_is_not_text_is_still_reported() -> None:
 def test_a_model_and_a_gateway_find_them_in_one_way() -> None:
     name = "read_error_message"
     assert vars(model)[name] is vars(exchange)[name] is read_error_message
+
+
+def test_a_page_of_another_server_is_not_quoted() -> None:
+    message = read_error_message(b"\n<!DOCTYPE html><html><h1>502 Bad Gateway</h1></html>")
+    assert message.startswith("HTML instead of JSON") and "base URL" in message

@@ -166,10 +166,20 @@ def test_garbage_is_an_error_of_the_gateway_and_nothing_worse(body: bytes, statu
 def test_an_upstream_that_cannot_be_reached_is_a_502() -> None:
     with serving(gateway(row("anthropic", f"http://127.0.0.1:{free_port()}"))) as url:
         response = httpx.post(url + CHAT_PATH, json=CHAT_BODY)
-        assert (
-            response.status_code == 502
-            and "could not be reached" in response.json()["error"]["message"]
+        assert response.status_code == 502
+        assert response.json()["error"]["message"] == (
+            "anthropic could not be reached: nothing is listening there; start its server, or"
+            ' correct base_url in [models."*"]'
         )
+
+
+def test_the_error_of_an_upstream_that_does_not_exist_shows_no_address() -> None:
+    with serving(gateway(row("vllm", "http://secret-host.invalid/v1", name="my/model"))) as url:
+        response = httpx.post(url + CHAT_PATH, json={**CHAT_BODY, "model": "my/model"})
+        message = response.json()["error"]["message"]
+    assert message.startswith("vllm could not be reached: there is no host of this name; ")
+    assert message.endswith('correct base_url in [models."my/model"]')
+    assert "secret-host" not in message
 
 
 async def _silent() -> AsyncIterator[bytes]:
@@ -183,6 +193,7 @@ def test_a_silent_upstream_is_a_504(stream: bool) -> None:
     with scripted_gateway("anthropic", quiet, more={"idle_timeout": 0.2}) as gw:
         response = httpx.post(gw.url + CHAT_PATH, json={**CHAT_BODY, "stream": stream}, timeout=25)
         assert response.status_code == 504
+        assert "the server sent nothing for 0.2 s; send the request again" in response.text
         until(lambda: gw.up.left == 1)
 
 

@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import dump
 from toolwire.errors import DecodeError
+from toolwire.gateway.config.mistakes import table_name
+from toolwire.gateway.config.model_table import ModelTarget
 from toolwire.gateway.errors import RequestRejected, UpstreamFailed, header_value, report_headers
 from toolwire.gateway.redaction import redactor
 from toolwire.gateway.request import GatewayRequest
@@ -19,11 +21,13 @@ from toolwire.gateway.translation.upstream_request import UpstreamRequest
 from toolwire.lint.explain import Explanation, explain
 from toolwire.lint.refused_reasoning import refuses_reasoning, repair_refused
 from toolwire.providers.api_errors import read_error_message
+from toolwire.providers.http.errors import ConnectError, ProtocolError
 from toolwire.providers.http.response import Response
 from toolwire.providers.http.upstream import CONNECTION_ERRORS
 
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 """Statuses below 500 after which another model is tried."""
+SEND_AGAIN = "send the request again"
 _MAX_EXPLANATIONS = 5
 _EXPLAINED_STATUS = frozenset({400, 413, 422})
 """Statuses of a request that the provider understood and refused."""
@@ -161,8 +165,12 @@ async def _post(request: GatewayRequest, data: bytes, url: str | None = None) ->
             url=url,
             timeouts=target.timeouts,
         )
+    except ConnectError as error:
+        message = f"{provider} could not be reached: {error.reason}; {_remedy(target, error)}"
+        raise UpstreamFailed(message, _status(error)) from None
     except CONNECTION_ERRORS as error:
-        raise connection_failure(error, f"{provider} could not be reached") from None
+        failure = connection_failure(error, f"{provider} did not answer")
+        raise UpstreamFailed(f"{failure.message}; {SEND_AGAIN}", failure.status) from None
     except ValueError as error:  # the address or a header is invalid; the message shows neither
         raise UpstreamFailed(f"the request to {provider} could not be sent: {error}", 502) from None
 
@@ -178,9 +186,27 @@ def _headers_to_forward(request: GatewayRequest) -> dict[str, str]:
 
 
 def connection_failure(error: BaseException, what: str) -> UpstreamFailed:
-    """A lost connection, named by the type of the error only: its text may hold secrets."""
-    status = 504 if isinstance(error, TimeoutError) else 502
-    return UpstreamFailed(f"{what}: {type(error).__name__}", status)
+    """A lost connection. An error of another package is named by its type only: its text may hold
+    secrets."""
+    own = isinstance(error, ProtocolError | TimeoutError)
+    reason = (str(error) if own else "") or type(error).__name__
+    return UpstreamFailed(f"{what}: {reason}", _status(error))
+
+
+def _status(error: BaseException) -> int:
+    return 504 if isinstance(error, TimeoutError) else 502
+
+
+def _remedy(target: ModelTarget, error: ConnectError) -> str:
+    """Advice for a server that cannot be reached. Its address is for those who operate the gateway:
+    the configuration has it."""
+    endpoint, steps = target.endpoint, list[str]()
+    if error.refused:
+        command = endpoint.provider.start_command.replace("MODEL", endpoint.model)
+        steps.append(f"start its server with `{command}`" if command else "start its server")
+    if target.config.base_url is not None:
+        steps.append(f"correct base_url in [{table_name('models', target.table)}]")
+    return ", or ".join(steps) or "check the network of the gateway"
 
 
 async def _failure(
@@ -207,7 +233,7 @@ async def _failure(
     text = redact(read_error_message(data)) or f"{provider} answered {status} without a message"
     start = data.lstrip()[:1]
     if start == b"<":
-        advice = "send the request again" if status >= 500 else "check the base_url of the model"
+        advice = SEND_AGAIN if status >= 500 else "check the base_url of the model"
         text = f"{provider} answered {status} with HTML; {advice}"
     if status >= 600:
         return UpstreamFailed(f"{provider} answered with status {status}: {text}", 502)

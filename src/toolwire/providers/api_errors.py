@@ -154,11 +154,17 @@ def write_error(wire: str, error: ApiError) -> tuple[bytes, str]:
     return dump(shape(error)), "application/json"
 
 
+_HTML = "HTML instead of JSON, as from a proxy or another server; check the base URL"
+
+
 def read_error_message(body: bytes) -> str:
-    """Return the message of a server's error; the whole body if it has no known form."""
+    """Return the message of a server's error; the whole body if it has no known form, unless it
+    is an HTML page."""
     try:
         value, _ = load(body, "")
     except InputError:
+        if body.lstrip()[:1] == b"<":
+            return _HTML
         return body[:MAX_MESSAGE].decode("utf-8", "replace").strip()
     message = _find_message(value, _MAX_DEPTH) or body[:MAX_MESSAGE].decode("utf-8", "replace")
     return message[:MAX_MESSAGE]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolwire.errors import InputError
 from toolwire.gateway.errors import UpstreamFailed
-from toolwire.gateway.forward import connection_failure
+from toolwire.gateway.forward import SEND_AGAIN, connection_failure
 from toolwire.providers.http.upstream import CONNECTION_ERRORS
 from toolwire.streaming.events import StreamError
 from toolwire.wires.engine.stream import STREAM_CUT
@@ -29,13 +29,12 @@ _STATUS_BY_CODE = {
 
 
 _CHECK_ADDRESS = "check the base_url of the model"
-_SEND_AGAIN = "send the request again"
 
 
 def broken_response(error: BaseException, provider: str) -> UpstreamFailed:
     """A response that breaks off."""
     failure = connection_failure(error, f"the response of {provider} broke off")
-    return UpstreamFailed(f"{failure.message}; {_SEND_AGAIN}", failure.status)
+    return UpstreamFailed(f"{failure.message}; {SEND_AGAIN}", failure.status)
 
 
 def unreadable_response(error: Exception, provider: str) -> UpstreamFailed:
@@ -57,7 +56,7 @@ def wrong_content(data: bytes, provider: str, *, expected: str) -> UpstreamFaile
     if is_page(data):
         found, advice = "HTML", _CHECK_ADDRESS
     elif not data.strip():
-        found, advice = "an empty body", f"{_SEND_AGAIN}, or {_CHECK_ADDRESS}"
+        found, advice = "an empty body", f"{SEND_AGAIN}, or {_CHECK_ADDRESS}"
     else:
         found, advice = "something else", _CHECK_ADDRESS
     return UpstreamFailed(
@@ -67,7 +66,7 @@ def wrong_content(data: bytes, provider: str, *, expected: str) -> UpstreamFaile
 
 def cut_message(provider: str) -> str:
     """The error of a stream that ends before its last event."""
-    return f"{provider}: {STREAM_CUT}; {_SEND_AGAIN}"
+    return f"{provider}: {STREAM_CUT}; {SEND_AGAIN}"
 
 
 def stream_failure(fault: StreamError, provider: str) -> UpstreamFailed:

@@ -20,12 +20,21 @@ class ConnectError(ProtocolError):
     """No connection to a server. The request was not sent.
 
     Attributes:
+        reason: Why, without the address of the server.
         refused: True if the host answered that nothing listens on this port.
         permanent: True if another try will fail in the same way.
     """
 
-    def __init__(self, message: str, *, refused: bool = False, permanent: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        reason: str = "there is no connection",
+        refused: bool = False,
+        permanent: bool = False,
+    ) -> None:
         super().__init__(message)
+        self.reason = reason
         self.refused = refused
         self.permanent = permanent
 
@@ -39,15 +48,26 @@ def connect_error(error: BaseException, origin: str) -> ConnectError:
     if isinstance(error, ConnectError):
         return error
     if isinstance(error, TimeoutError):
-        return ConnectTimeout(f"{origin} did not accept a connection in time")
+        reason = "no connection was accepted in time"
+        return ConnectTimeout(f"{origin} did not accept a connection in time", reason=reason)
     if isinstance(error, ConnectionRefusedError):
-        return ConnectError(f"nothing is listening at {origin}", refused=True)
+        reason = "nothing is listening there"
+        return ConnectError(f"nothing is listening at {origin}", reason=reason, refused=True)
     if isinstance(error, gaierror):
-        return ConnectError(f"{origin}: there is no host of this name")
+        reason = "there is no host of this name"
+        return ConnectError(f"{origin}: {reason}", reason=reason)
     if isinstance(error, ssl.SSLCertVerificationError):
         why = error.verify_message
-        return ConnectError(f"the certificate of {origin} is not trusted: {why}", permanent=True)
+        return ConnectError(
+            f"the certificate of {origin} is not trusted: {why}",
+            reason=f"its certificate is not trusted: {why}",
+            permanent=True,
+        )
     if isinstance(error, ssl.SSLError):
-        return ConnectError(f"{origin} does not speak TLS: {error.reason}", permanent=True)
-    reason = error.strerror if isinstance(error, OSError) else None
-    return ConnectError(f"no connection to {origin}: {reason or type(error).__name__}")
+        reason = f"it does not speak TLS: {error.reason}"
+        return ConnectError(
+            f"{origin} does not speak TLS: {error.reason}", reason=reason, permanent=True
+        )
+    name = error.strerror if isinstance(error, OSError) else None
+    reason = f"no connection: {name or type(error).__name__}"
+    return ConnectError(f"no connection to {origin}: {name or type(error).__name__}", reason=reason)
