@@ -214,7 +214,14 @@ def test_an_error_says_what_is_wrong_and_nothing_more(
     run(act())
 
 
-@pytest.mark.parametrize("uri", ["notes://a", "notes://a/b/c", "notes://a/x", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "uri",
+    [
+        *("notes://a", "notes://a/b/c", "notes://a/x", "file:///etc/passwd"),
+        *("notes://../1", "notes://%2e%2E/1", "notes://..%2fetc/1", "notes://a%5cb/1"),
+        "notes://a%00/1",
+    ],
+)
 def test_a_uri_of_no_resource_is_refused(uri: str) -> None:
     async def act() -> None:
         async with connect("http", "auto") as client:
@@ -235,6 +242,23 @@ def test_a_server_of_tools_alone_declares_neither() -> None:
     run(act())
 
 
+def test_a_hostile_uri_takes_no_longer_than_a_long_one() -> None:
+    @resource("dates://{year}-{month}-{day}.{kind}")
+    def on(year: str, month: str, day: str, kind: str) -> str:
+        return f"{year}{month}{day}{kind}"
+
+    assert on.match("dates://2027-01-31.a.txt") == {
+        "year": "2027",
+        "month": "01",
+        "day": "31",
+        "kind": "a.txt",
+    }
+    assert on.match("dates://2027-01-31") is None
+    assert on.match("dates://" + "-" * 200_000 + "/") is None
+    assert on.match("dates://" + "1-" * 200_000 + "/") is None
+    assert on.match("dates://1-1-" + "1." * 200_000 + "/") is None
+
+
 def _takes_nothing() -> str:
     return ""
 
@@ -250,6 +274,7 @@ def _takes_day(day: str) -> str:
         (lambda: resource("notes://{day")(_takes_nothing), "is no URI"),
         (lambda: resource("notes://{day}")(_takes_nothing), "must be the same"),
         (lambda: resource("notes://{day}/{day}")(_takes_day), "must be the same"),
+        (lambda: resource("notes://{day}{week}")(_takes_day), "a text between"),
         (lambda: prompt(complete={"week": []})(_takes_day), "week"),
         (lambda: Tools(prompt(_takes_nothing), prompt(_takes_nothing)), "twice"),
         (lambda: Tools(resource("a:b")(_takes_nothing), resource("a:b")(_takes_nothing)), "twice"),

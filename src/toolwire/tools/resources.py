@@ -26,6 +26,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 _PARAMETER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_FOLDER_MARKS = frozenset("/\\\0")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s{}]*")
 
 
@@ -61,12 +62,15 @@ class Resource(Content[P, R_co]):
         found = self._pattern.fullmatch(uri)
         if found is None:
             return None
-        return {name: unquote(text) for name, text in found.groupdict().items()}
+        arguments = {name: unquote(text) for name, text in found.groupdict().items()}
+        return None if any(map(_may_leave_folder, arguments.values())) else arguments
 
     def _check(self) -> None:
         label, names = str(self.runnable.id), _PARAMETER.findall(self.uri)
         if _URI.fullmatch(_PARAMETER.sub("x", self.uri)) is None:
             raise ToolDefinitionError(label, f"{self.uri!r} is no URI: write notes://{{day}}")
+        if "}{" in self.uri:
+            raise ToolDefinitionError(label, "two parameters of a URI need a text between them")
         if sorted(names) != sorted(self.parameters):
             raise ToolDefinitionError(
                 label,
@@ -122,10 +126,23 @@ def resource(
     )
 
 
+def _may_leave_folder(text: str) -> bool:
+    """True for a parameter that leads to another folder if a function takes it for a file name."""
+    return text in (".", "..") or not _FOLDER_MARKS.isdisjoint(text)
+
+
 def _pattern(uri: str) -> str:
-    """A regular expression for the URIs of a template. A parameter holds no slash."""
-    parts = _PARAMETER.split(uri)
-    return "".join(
-        f"(?P<{part}>[^/?#]+)" if number % 2 else re.escape(part)
-        for number, part in enumerate(parts)
-    )
+    """A regular expression for the URIs of a template. A parameter holds no slash.
+
+    A parameter ends where the text after it begins, and is not tried again (`(?>…)`): with several
+    parameters, that could take hours for a hostile URI. Only the last one is as long as possible.
+    """
+    first, *rest = _PARAMETER.split(uri)
+    pattern, last = re.escape(first), len(rest) - 2
+    for at in range(0, len(rest), 2):
+        name, text = rest[at], re.escape(rest[at + 1])
+        if at == last:
+            pattern += f"(?P<{name}>[^/?#]+){text}"
+        else:
+            pattern += f"(?>(?P<{name}>[^/?#]+?){text})"
+    return pattern
