@@ -268,7 +268,7 @@ class ToolServer:
         try:
             response = await self._dispatch(request, send)
         except Exception:
-            _log.exception("an error while handling %s %s", request.method, request.path)
+            _log.exception("an error while handling %s %r", request.method, request.path)
             response = oxp.reject("internal-error")
         if response is None:  # a mounted application responded, or the client disconnected
             return

@@ -210,6 +210,7 @@ def _describe_refusal(failure: Failure) -> str:
 async def _call(
     options: CallOptions, tools: Tools, *, sources: tuple[str, ...], ledger: str | None
 ) -> ToolCallResult:
+    from toolwire.cli.output.log_format import format_logs
     from toolwire.execution.errors import MissingRequirements
     from toolwire.execution.executor import ToolExecutor
     from toolwire.execution.log_redaction import redact_all_logs
@@ -231,6 +232,7 @@ async def _call(
             secrets=options.secrets,
         )
         redact_all_logs()
+        format_logs()
         executor = ToolExecutor(open_ledger(ledger))
         try:
             executor.check_tools([tool])

@@ -214,6 +214,7 @@ async def _run(tools: Tools, options: RunOptions, question: str | None) -> RunRe
     from toolwire.agent.events import Limits, RunResult
     from toolwire.agent.session_store import FileStore
     from toolwire.cli.input.approval import ApprovalPrompt
+    from toolwire.cli.output.log_format import format_logs
     from toolwire.execution.executor import ToolExecutor
     from toolwire.execution.log_redaction import redact_all_logs
 
@@ -222,6 +223,7 @@ async def _run(tools: Tools, options: RunOptions, question: str | None) -> RunRe
         await add_server_tools(tools, options.sources, stack)
         model = await _open_model(options, stack)
         redact_all_logs()
+        format_logs()
         executor = await stack.enter_async_context(ToolExecutor(open_ledger(options.ledger)))
         agent = Agent(
             model,

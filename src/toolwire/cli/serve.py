@@ -108,6 +108,7 @@ def command(
     Ctrl-C waits for the calls in progress; a second Ctrl-C does not.
     """
     require_extra("server")
+    from toolwire.cli.output.log_format import format_logs
     from toolwire.execution.executor import ToolExecutor
     from toolwire.execution.log_redaction import redact_all_logs
     from toolwire.tool_server import ToolServer
@@ -115,6 +116,7 @@ def command(
 
     registry = _load_tools_for_stdio(ctx, tools) if stdio else load_tools(tools)
     redact_all_logs()
+    format_logs()
     executor = ToolExecutor(open_ledger(ledger))
     try:
         with report_ledger_errors(ledger):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from toolwire.cli.output.log_format import PrintableFormatter, format_logs
 from toolwire.cli.services.ledger_url import open_ledger
 from toolwire.cli.services.tool_sources import ServerCredentials, load_all_tools
 
@@ -143,11 +144,12 @@ def _environment_values(names: tuple[str, ...]) -> dict[str, str]:
 
 def configure_logs(options: GatewayOptions, config: Config) -> None:
     """Send the logs of the gateway to stderr, as text or JSON."""
+    format_logs()
     handler = logging.StreamHandler(sys.stderr)
     if (options.log or config.server.log) == "json":
         handler.setFormatter(_JsonFormatter())
     else:
-        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        handler.setFormatter(PrintableFormatter("%(asctime)s %(message)s"))
     for name in ("toolwire.gateway", "toolwire.calls"):
         logger = logging.getLogger(name)
         logger.addHandler(handler)
