@@ -109,8 +109,21 @@ def test_pages_get_no_access_by_default(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "origin", ["tauri://localhost", "app://obsidian.md", "chrome-extension://abcdefgh", "file://"]
+)
+def test_a_desktop_application_can_be_named(tmp_path: Path, origin: str) -> None:
+    with serve_gateway(Gateway.from_config(config(tmp_path, f'"{origin}"'))) as url:
+        response = post(f"{url}/v1/chat/completions", ASK, {"origin": origin})
+        assert response.status == 200 and response.headers["access-control-allow-origin"] == origin
+        other = {"origin": "tauri://other"}
+        assert post(f"{url}/v1/chat/completions", ASK, other).status == 403
+
+
+@pytest.mark.parametrize(
     ("origin", "reason"),
     [
+        ("null", "write it as https://app.example"),
+        ("tauri:localhost", "write it as https://app.example"),
         ("*", "write it as https://app.example"),
         ("http://[", "write it as https://app.example"),
         ("app.example", "write it as https://app.example"),

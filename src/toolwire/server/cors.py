@@ -22,6 +22,9 @@ _EXPOSED = (
     b" x-toolwire-paired-by-order, x-toolwire-repairs, x-toolwire-restored"
 )
 _NO_ORIGIN = "is not an origin; write it as https://app.example or http://localhost:3000"
+_LOCAL_FILES = "file://"
+"""The origin of desktop applications whose pages are files. Websites cannot have it, nor the
+schemes of applications, such as tauri://localhost."""
 _MAX_HEADER = 4096
 _VARY = (b"vary", b"origin")
 _SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
@@ -35,7 +38,7 @@ def check_origin(origin: str) -> str | None:
         parts = urlsplit(origin)
     except ValueError:  # an address in brackets that is none
         return _NO_ORIGIN
-    if parts.scheme not in ("http", "https") or not parts.netloc:
+    if not parts.scheme or not (parts.netloc or origin == _LOCAL_FILES):
         return _NO_ORIGIN
     if origin != f"{parts.scheme}://{parts.netloc}".lower():
         return f"is not an origin; write {parts.scheme}://{parts.netloc.lower()}"
