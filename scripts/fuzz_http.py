@@ -97,6 +97,14 @@ HEADERS: tuple[bytes, ...] = (
 )
 
 
+MCP_METHODS = (
+    *("prompts/list", "prompts/get", "resources/list", "resources/templates/list"),
+    *("resources/read", "completion/complete", "resources/subscribe"),
+)
+TEXTS = ("", "x", "1", "%2e%2e", "%ff%00", "\ud800", "9" * 5000, "[" * 5000, "{}", "é" * 1000)
+"""Arguments of prompts and resources."""
+
+
 class RequestMaker:
     """Makes requests to one server."""
 
@@ -128,6 +136,27 @@ class RequestMaker:
         head += chance.sample(HEADERS, chance.choice((0, 0, 1, 1, 2, 4)))
         return self._frame(head, self._body(wire))
 
+    def _mcp_request(self) -> dict[str, object]:
+        """A request about prompts or resources, or what a call has beside its parameters."""
+        chance = self._chance
+        if chance.random() < 0.7:
+            return {"method": "tools/call"}
+        text = chance.choice(TEXTS)
+        argument = {"name": chance.choice(("text", "times", text)), "value": text}
+        references = (
+            {"type": "ref/prompt", "name": "quote"},
+            {"type": "ref/resource", "uri": "echo://{text}/{number}"},
+            {"type": text},
+        )
+        params: dict[str, object] = {
+            "name": chance.choice(("quote", text)),
+            "arguments": chance.choice(({"text": text}, {"text": "x", "times": text}, text)),
+            "uri": chance.choice((f"echo://{text}/1", f"echo://x/{text}", text)),
+            "ref": chance.choice(references),
+            "argument": argument,
+        }
+        return {"method": chance.choice(MCP_METHODS), "params": params}
+
     def _body(self, wire: str) -> bytes:
         chance = self._chance
         body = self._mutators[wire].draw()[0].body
@@ -137,7 +166,7 @@ class RequestMaker:
             if chance.random() < 0.4:
                 body["stream"] = chance.choice((True, True, False, None, "yes"))
             if wire == "mcp":
-                body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", **body}
+                body = {"jsonrpc": "2.0", "id": 1, **self._mcp_request(), **body}
         raw = json.dumps(body).encode()
         match chance.randrange(30):
             case 0:

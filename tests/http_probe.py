@@ -20,6 +20,8 @@ from toolwire.server.asgi import App
 from toolwire.server.limited_protocol import ConnectionLimits
 from toolwire.tool_server import ToolServer
 from toolwire.tools.function import tool
+from toolwire.tools.prompts import prompt
+from toolwire.tools.resources import resource
 
 SERVERS = ("gateway", "tools", "mock-openai-chat", "mock-anthropic", "mock-gemini")
 LIMITS = ConnectionLimits(connections=64, seconds=5.0, grace=1)
@@ -35,6 +37,18 @@ LOGGERS = ("toolwire", "uvicorn.error", "asyncio", "mcp")
 def echo(value: Annotated[JSON, "Anything."]) -> JSON:
     """Return the value."""
     return value
+
+
+@prompt(complete={"text": lambda typed: [typed]})
+def quote(text: str, times: int = 1) -> str:
+    """Repeat a text."""
+    return text * min(times, 3)
+
+
+@resource("echo://{text}/{number}")
+def echo_text(text: str, number: int) -> JSON:
+    """Return the parameters."""
+    return [text, number]
 
 
 class ErrorLog(logging.Handler):
@@ -107,5 +121,5 @@ def _app(name: str, folder: Path) -> App:
         file.write_text('[models.demo]\nupstream = "demo"\n')
         return Gateway.from_config(file)
     if name == "tools":
-        return ToolServer([echo])
+        return ToolServer([echo, quote, echo_text])
     return MockProvider(name.removeprefix("mock-"))
