@@ -136,7 +136,7 @@ class DeltaCache:
         ambiguous.
 
         Args:
-            piece: the source event.
+            piece: the source event; as in `translate`, it may have an end that all events have.
             text: the text of its delta.
             output: the output that the event became; None if the writer keeps its text for later.
             on_read: updates the reader with the text of a later delta.

@@ -23,6 +23,10 @@ from toolwire.wires.engine.encode_context import NO_REQUEST, RequestInfo
 from toolwire.wires.engine.server_tools import ServerToolPolicy
 from toolwire.wires.engine.stream import StreamReader
 
+_EVENT_END = b"\n\n"
+"""What ends an event of most streams. The cache gets each event with this end, so that an item that
+is one whole event need not be cut."""
+
 
 class StreamTranslator(EventTranslator[Out]):
     """Takes the items of a source stream and returns the events of the target stream."""
@@ -88,8 +92,8 @@ class StreamTranslator(EventTranslator[Out]):
         A source that sends something else causes an error event in the target, not an exception.
         """
         cache = self._delta_cache
-        if self._at_event_start and item.__class__ is bytes and item[-2:] == b"\n\n":
-            output = cache.translate(item[:-2])
+        if self._at_event_start and item.__class__ is bytes:
+            output = cache.translate(item)
             if output is not None:
                 self._reader.count += 1
                 return [output] if output else []  # type: ignore[list-item]
@@ -149,7 +153,7 @@ class StreamTranslator(EventTranslator[Out]):
     def _translate_pieces(self, pieces: list[bytes], cache: DeltaCache) -> list[Out]:
         out: list[Out] = []
         for piece in pieces:
-            output = cache.translate(piece)
+            output = cache.translate(piece + _EVENT_END)
             if output is not None:
                 self._reader.count += 1
                 if output:
@@ -187,7 +191,8 @@ class StreamTranslator(EventTranslator[Out]):
         if cache.full or (part is not None and part.mode is not Mode.PASS):
             return
         if on_read is not None and on_write is not None and isinstance(output, bytes | None):
-            cache.add(piece, events[0].text, output, on_read=on_read, on_write=on_write)
+            source = piece + _EVENT_END
+            cache.add(source, events[0].text, output, on_read=on_read, on_write=on_write)
 
     def _translate_source(self, event: Chunk | StreamError) -> list[Chunk]:
         """Translate one event of the source, or an error in its place."""
