@@ -10,9 +10,11 @@ import pytest
 from toolwire import Conversation, codec
 from toolwire.codec import encode_in_full, read_body, resolve
 from toolwire.conversation.json import JSON
+from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import Part, Result
 from toolwire.lint import all_rules, foreign_content, registry, repair, repair_loop
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.transforms import remove_parts
 from toolwire.lint.rule import Example
 from toolwire.wires.engine.specs import Block
 
@@ -105,6 +107,21 @@ def test_items_after_a_changed_one_are_read_as_in_the_whole_body(
     body: JSON = {**before.source.body, "input": edited}
     after = codec.read_edited(body, before)
     assert sources(after) == sources(read_body(body, "openai-responses", "request"))
+
+
+@pytest.mark.parametrize("removed", [2, 5, 6])
+@pytest.mark.parametrize("first", [[], [TOOLS_ITEM]])
+def test_items_that_no_edit_touches_are_written_as_they_were(
+    first: list[JSON], removed: int
+) -> None:
+    items = [*first, *ITEMS]
+    before = read_body({"instructions": "i", "input": items}, "openai-responses", "request")
+    parts = PartSet(part for part in before.parts() if part.raw is ITEMS[removed])
+    edited = encode_in_full(remove_parts(before, parts), "openai-responses").body
+    assert isinstance(edited, dict)
+    left = [item for item in items if item is not ITEMS[removed]]
+    assert edited["instructions"] == "i"
+    assert edited["input"] == left
 
 
 def test_turns_before_a_changed_item_stay_the_same_objects() -> None:

@@ -84,6 +84,10 @@ class PartSet(Generic[P]):
     def __iter__(self) -> Iterator[P]:
         return iter(self._parts.values())
 
+    def isdisjoint(self, parts: Iterable[P]) -> bool:
+        """True if none of some parts is here."""
+        return self._parts.keys().isdisjoint(map(id, parts))
+
     def add(self, part: P) -> None:
         """Add a part."""
         self._parts[id(part)] = part

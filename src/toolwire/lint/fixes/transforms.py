@@ -87,8 +87,9 @@ def without_parts(message: Message, parts: PartSet[Part]) -> Message:
 
     Its JSON stays, for fields that no part holds.
     """
-    rest = tuple([part for part in message.parts if part not in parts])
-    return message if len(rest) == len(message.parts) else replace(message, parts=rest)
+    if parts.isdisjoint(message.parts):
+        return message
+    return replace(message, parts=tuple([part for part in message.parts if part not in parts]))
 
 
 # --- text that a fix adds -------------------------------------------------------------------------

@@ -5,12 +5,14 @@ Several wires have this shape; an `ItemBodies` holds the block specs of one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire.conversation.id_rules import NAMESPACE_SEPARATOR
 from toolwire.conversation.ids import assign_ids
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import BodySource, Choice, Conversation, Kind, Tool
 from toolwire.conversation.parts import Call, Message, Part, Role, Source, Text
 from toolwire.wires.engine.answers import complete_answer, seed_from
@@ -123,10 +125,9 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
             changed: The position of the first item that `before` does not have there.
             before: The request as it was read before the edit.
         """
-        turns = _turns_before(changed, before)
-        if turns is None or any(path[0] == "input" for path in before.source.unknown_fields):
+        kept, start = _turns_before(changed, before.messages)
+        if not start or any(path[0] == "input" for path in before.source.unknown_fields):
             return None
-        kept, start = turns
         calls = [part for message in kept for part in message.parts if isinstance(part, Call)]
         if any(NAMESPACE_SEPARATOR in call.name or call.family != "function" for call in calls):
             return None
@@ -179,7 +180,9 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
             messages = messages[1:]
         elif isinstance(body.get("instructions"), str) and body["instructions"]:
             del body["instructions"]
-        items = ItemWriter(self, context).write_items(messages)
+        kept, items = _unedited_items(conversation) if native else (0, [])
+        rest = messages[-(len(conversation.messages) - kept) :]
+        items += ItemWriter(self, context, first_index=len(items)).write_items(rest)
         if native and len(messages) == 1 and messages[0].path == ("input",) and len(items) == 1:
             item = items[0]
             body["input"] = item["content"] if isinstance(item, dict) else item
@@ -261,19 +264,34 @@ def items_of(body: JSON) -> list[Object]:
     return [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
 
 
-def _turns_before(changed: int, before: Conversation) -> tuple[tuple[Message, ...], int] | None:
-    """The messages of the turns before that of an item, and the position of the first item after
-    them; None if an item defines tools, because its message may stand elsewhere than the item."""
+def _turns_before(changed: int, messages: Sequence[Message]) -> tuple[Sequence[Message], int]:
+    """The messages of the turns before that of a changed item, and the position of the first item
+    after them; 0 if no turns can be told from those after them.
+    """
     kept, start = 0, 0
-    for n, message in enumerate(before.messages):
-        position = message.path[-1]
-        if isinstance(message.spec, ToolsItem):
-            return None
-        if not isinstance(position, int):
-            kept = n + 1  # the instructions
-        elif isinstance(message.raw, dict) and position < changed:
+    for n, message in enumerate(messages):
+        source = message.source
+        position = source.path[-1]
+        if isinstance(source.spec, ToolsItem):
+            return (), 0  # its message may stand elsewhere than the item
+        if isinstance(source.raw, dict) and isinstance(position, int) and position < changed:
             kept, start = n, position
-    return before.messages[:kept], start
+    return messages[:kept], start
+
+
+def _unedited_items(conversation: Conversation) -> tuple[int, list[JSON]]:
+    """The number of messages in the turns before the first edit, and the items of these turns."""
+    before, messages = conversation.source.messages or (), conversation.messages
+    items = get(conversation.source.body, ("input",))
+    pairs = enumerate(zip(before, messages, strict=False))
+    edited = next((n for n, (old, new) in pairs if old is not new), 0)
+    changed = before[edited].path[-1] if edited else 0
+    if not isinstance(items, list) or not isinstance(changed, int):
+        return 0, []
+    kept, start = _turns_before(changed, before[:edited])
+    if any(isinstance(part, Call) and part.origin != "wire" for m in kept for part in m.parts):
+        return 0, []  # how its result is written depends on the item of the call
+    return (len(kept), items[:start]) if start else (0, [])
 
 
 def _body_source(body: Object, settings: SettingsRead, index: CallIndex) -> BodySource:
