@@ -53,14 +53,24 @@ SENTENCES = {
         "The tool name foo/bar is not allowed",
     ),
     "name-too-long": ("tool name length exceeds 64",),
-    "args-invalid-json": ("Could not decode tool call arguments",),
+    "args-invalid-json": (
+        "Could not decode tool call arguments",
+        "ValueError: Invalid JSON input for ToolAction",
+    ),
+    "id-not-string": (
+        "ToolCall::__construct(): Argument #1 ($id) must be of type string, null given",
+    ),
+    "server-tool-unpaired": ("messages.19.content.2.server_tool_use.name: Input sh",),
     "args-wrong-type": (
         "arguments of function call is not an object",
         "function.arguments should be a JSON string, received object",
         "tool input must be an object",
     ),
     "same-role-twice": ("Two user messages in succession are not allowed",),
-    "history-starts-with-call": ("conversation must begin with a user turn",),
+    "history-starts-with-call": (
+        "conversation must begin with a user turn",
+        "Conversation must start with a user message or system message, got tool",
+    ),
     "trailing-assistant": ("The final message has to be from the user",),
     "late-system-message": ("system message must come first",),
     "wrong-vocabulary": ('unknown message role "tool"',),
@@ -88,7 +98,10 @@ SENTENCES = {
         "Region not supported",
     ),
     "connection": ("Upstream timed out",),
-    "context-length": ("Prompt exceeds the model's window",),
+    "context-length": (
+        "Prompt exceeds the model's window",
+        "InternalError.Algo.InvalidParameter: Range of input length should be [1, 202745]",
+    ),
     "overload": ("The server is currently overloaded, try again",),
     "setting": ("Invalid value for temperature",),
     "billing": ("quota used up for today",),

@@ -22,6 +22,7 @@ from toolwire.lint.provider_errors import (
     match_error,
     read_references,
 )
+from toolwire.lint.provider_errors.completion import KnownMessages
 from toolwire.lint.rule import Rule
 from toolwire.profiles.table import PROFILES, Profile
 
@@ -929,6 +930,33 @@ def test_the_frames_of_a_traceback_and_the_source_of_a_template_are_not_read() -
     (only,) = explain(f"Traceback:\n{frame}\nValueError: the moon is full")
     assert only.name == "other"
     assert explain("oh {%- if tool_call_id is missing %} dear") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("400 messages with role 'tool' must be a response to a prece", "orphan-result"),
+        ("API Error: 400 due to tool use", "missing-result"),
+        ("messages.4.content: Conversation blocks and tool result blo", "result-with-extra"),
+    ],
+)
+def test_a_clipped_error_is_completed_by_a_message_that_is_known(text: str, rule: str) -> None:
+    assert explain(text)[0].name == rule
+
+
+def test_a_message_is_completed_by_the_one_that_has_most_words_in_common() -> None:
+    known = KnownMessages(
+        ("a call of a tool must be alone", "every call of a tool must have an id, please")
+    )
+    assert known.complete("x call of a tool mus") == "x call of a tool mus"
+    assert (
+        known.complete("every call of a tool mus") == "every call of a tool must have an id, please"
+    )
+    assert known.complete("tool must have an id") == "tool must have an id"  # a comma may end it
+    assert known.complete("tool must have an id.") == "tool must have an id."
+    assert known.complete("call of a tool must be alone") == "call of a tool must be alone"
+    assert known.complete("a tool") == "a tool"
+    assert known.complete("") == ""
 
 
 def test_an_unreadable_body_raises_even_for_an_unknown_error() -> None:

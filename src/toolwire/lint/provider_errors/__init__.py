@@ -16,6 +16,8 @@ is wrong, add a phrase to the table of its class.
 
 from __future__ import annotations
 
+from functools import cache
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -25,6 +27,7 @@ from toolwire.lint.provider_errors.arguments import (
     BROKEN_CALL_READINGS,
 )
 from toolwire.lint.provider_errors.complaints import COMPLAINTS
+from toolwire.lint.provider_errors.completion import KnownMessages
 from toolwire.lint.provider_errors.concepts import read_concepts
 from toolwire.lint.provider_errors.content import (
     CONTENT_PHRASES,
@@ -161,8 +164,9 @@ def _match_message(message: str) -> ErrorMatch | None:
     kind = match_first(forms)
     if kind is not None:
         return ErrorMatch(kind=kind)
-    tables = (PHRASES, READINGS, *(() if match_certain(forms) else (WEAK_READINGS,)))
-    patterns = _match(forms, concepts, *tables)
+    patterns = _match_strong(message, forms, concepts)
+    if not patterns and match_certain(forms) is None:
+        patterns = _match(forms, concepts, WEAK_READINGS)
     return ErrorMatch(patterns) if patterns else None
 
 
@@ -171,7 +175,7 @@ def _match_text(text: str) -> ErrorMatch:
     kind = match_first(forms)
     if kind is not None:
         return ErrorMatch(kind=kind)
-    patterns = _match(forms, concepts, PHRASES, READINGS)
+    patterns = _match_strong(text, forms, concepts)
     if not patterns and match_certain(forms) is None:
         patterns = _match(forms, concepts, WEAK_READINGS, SUBJECT_READINGS)
     kind = None if patterns else match_kind(forms)
@@ -180,9 +184,32 @@ def _match_text(text: str) -> ErrorMatch:
     return ErrorMatch(patterns, kind)
 
 
+def _match_strong(text: str, forms: tuple[str, ...], concepts: str) -> tuple[ErrorPattern, ...]:
+    """The rows that no other kind of error matches; a clipped text is completed."""
+    patterns = _match(forms, concepts, PHRASES, READINGS)
+    complete = _known_messages().complete
+    completed = forms if patterns else tuple(complete(form) for form in forms)
+    if completed == forms:
+        return patterns
+    concepts = read_concepts(complete(_read_words(text)))
+    return _match(completed, concepts, PHRASES, READINGS, WEAK_READINGS)
+
+
+@cache  # on first use: reading all examples takes longer than importing the package
+def _known_messages() -> KnownMessages:
+    rows = (*PHRASES, *READINGS, *WEAK_READINGS)
+    forms = (searchable_forms(text)[0] for pattern in rows for text in pattern.examples)
+    return KnownMessages(dict.fromkeys(forms))
+
+
 def _read(text: str) -> tuple[tuple[str, ...], str]:
     """The searchable forms of a text, and its concepts."""
-    return searchable_forms(text), read_concepts(searchable_forms(split_compounds(text))[0])
+    return searchable_forms(text), read_concepts(_read_words(text))
+
+
+def _read_words(text: str) -> str:
+    """The searchable form from which concepts are read."""
+    return searchable_forms(split_compounds(text))[0]
 
 
 def _match(

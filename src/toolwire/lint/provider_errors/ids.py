@@ -255,7 +255,7 @@ MISSING_ID_READINGS = (
         ),
     ),
     ErrorPattern(
-        concepts=("CALL_ID & TYPE",),
+        concepts=("CALL_ID & TYPE", "CALL ID TYPE"),
         rules=("id-not-string", "id-missing"),
         meaning="an id seems not to be a string",
         implies={"requires_ids": True},

@@ -178,6 +178,13 @@ ORDER_READINGS = (
         examples=("messages.3: `tool_result` blocks can only be in `user` messages",),
     ),
     ErrorPattern(
+        concepts=("FIRST USER SYSTEM", "FIRST SYSTEM USER"),
+        rules=("history-starts-with-call", "history-starts-with-result", "late-system-message"),
+        meaning="the history seems to start with neither a system nor a user message",
+        implies={"must_start_with_user": True, "call_needs_preceding_user": True},
+        examples=("Conversation must start with a user message or system message, got tool",),
+    ),
+    ErrorPattern(
         concepts=("SYSTEM & (FIRST|UNSUPPORTED|DUPLICATE)", "SYSTEM AFTER", "PLACE ~ SYSTEM"),
         rules=("late-system-message",),
         meaning="a system message seems to follow other messages",

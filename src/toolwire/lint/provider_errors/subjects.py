@@ -52,12 +52,6 @@ SUBJECT_READINGS = (
         examples=("Invalid 'input[6].id': 'item_1'.",),
     ),
     ErrorPattern(
-        concepts=("REASONING HAVE", "ITEM REASONING"),
-        rules=("reasoning-dangling", "reasoning-missing", "item-id-stale"),
-        meaning="the error names a reasoning item, and does not say what is wrong with it",
-        examples=("Item 'rs_1' of type 'reasoning' was provided",),
-    ),
-    ErrorPattern(
         concepts=("ROLE",),
         rules=("wrong-vocabulary", "wrong-role", "same-role-twice"),
         meaning="the error names a role, and does not say what is wrong with it",

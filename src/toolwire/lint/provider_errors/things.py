@@ -39,7 +39,8 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|conversation summary|path: \[ ?message ?\]|param: (?:tools|messages|input|model),"
         r"|stop ?reason:? ?\w+"
         r"|finish[ _]?reason:? ?(?:stop|length|tool ?use|tool_calls)"
-        r"|none ?type object has no attribute \w+|\(reading \w+\)|args: ?\{\}",
+        r"|\w+ object has no attribute \w+|\(reading \w+\)|args: ?\{\}"
+        r"|name \w+ is not defined|(?:database|db|sql|graphql|xml) schemas?",
     ),
     (
         "",

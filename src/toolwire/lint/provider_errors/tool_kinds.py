@@ -28,7 +28,7 @@ TOOL_KINDS = (
             rf"(?:tools|functions) {_NOT_SUPPORTED} (?:by|for|on|with|in) (?:the |this |your )?"
             r"(?:\w+ ){0,3}(?:model|server|endpoint|provider|deployment|backend|engine|api)"
             r"|tools?\b.{0,30}not yet implemented"
-            r"|--enable-auto-tool-ch|--tool-call-parser|--jinja"
+            r"|requires? --(?:enable-auto-tool|tool-call-parser|jinja)|--jinja flag"
             r"|no endpoints found that support (?:tool|function)"
             r"|(?:does not support|unsupported|unrecognized|unknown|not supported) .{0,40}"
             r"(?:param\w*|arguments?)\b[a-z ]{0,20}[:({ ]{1,4}(?:tools|functions)\b(?!\[)"

@@ -1,0 +1,69 @@
+"""Complete a clipped text: its end is the start of a message that is known.
+
+Terminals, titles of issues and logs cut errors off, often before the words that say what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+
+_KEY = 3
+"""Whole words before the last one, by which a known message is found."""
+_MAX_WORDS = 40
+_PUNCTUATION = ".,:;!?()[]{}<>\"'`"
+
+
+class KnownMessages:
+    """Messages of providers by the words in them."""
+
+    def __init__(self, messages: Iterable[str]) -> None:
+        self._words = [message.split() for message in messages]
+        self._places: dict[tuple[str, ...], list[tuple[int, int]]] = {}
+        for number, words in enumerate(self._words):
+            keys = [_key(word) for word in words]
+            for end in range(_KEY, len(keys)):
+                self._places.setdefault(tuple(keys[end - _KEY : end]), []).append((number, end))
+
+    def complete(self, form: str) -> str:
+        """A searchable form with the rest of the known message that its end belongs to.
+
+        The form is unchanged if no message fits, or several that end differently.
+        """
+        if not form[-1:].isalnum():
+            return form
+        words = form[-_MAX_WORDS * 20 :].split()[-_MAX_WORDS:]
+        keys = [_key(word) for word in words]
+        if len(keys) <= _KEY:
+            return form
+        last = keys[-1]
+        found: dict[str, int] = {}
+        for number, end in self._places.get(tuple(keys[-_KEY - 1 : -1]), ()):
+            rest = self._words[number][end:]
+            if _key(rest[0]).startswith(last) and not _may_end(rest, last):
+                length = self._count_equal(number, end, keys)
+                found[" ".join(rest)] = max(length, found.get(" ".join(rest), 0))
+        best = [rest for rest, length in found.items() if length == max(found.values())]
+        return f"{form[: len(form) - len(words[-1])]}{best[0]}" if len(best) == 1 else form
+
+    def _count_equal(self, number: int, end: int, keys: list[str]) -> int:
+        """The number of words before a place that a text has before its last word, too."""
+        words = self._words[number]
+        count = 0
+        for at, key in zip(range(end - 1, -1, -1), reversed(keys[:-1]), strict=False):
+            if _key(words[at]) != key:
+                break
+            count += 1
+        return count
+
+
+def _may_end(rest: list[str], last: str) -> bool:
+    """True if a sentence may end with the last word of a text: then the text is not clipped."""
+    return _key(rest[0]) == last and (len(rest) == 1 or rest[0][-1] in _PUNCTUATION)
+
+
+@cache
+def _key(word: str) -> str:
+    """A word as it is compared: without punctuation; ids and numbers are all the same."""
+    bare = word.strip(_PUNCTUATION)
+    return "#" if any(character.isdigit() for character in bare) else bare
