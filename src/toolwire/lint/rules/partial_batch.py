@@ -58,8 +58,8 @@ def _calls_without_result(facts: Facts) -> list[tuple[CallBatch, Call]]:
 def _check(facts: Facts) -> Iterable[Problem]:
     for batch, call in _calls_without_result(facts):
         message = (
-            f"the call {call.id} ({call.name}) has no result; {len(batch.results)} of the"
-            f" {len(batch.calls)} calls of its batch have one"
+            f"the call {call.id} ({call.name}) has no result; its batch has results for"
+            f" {len(batch.results)} of {len(batch.calls)} calls"
         )
         yield call.path, message, "safe"
 
