@@ -370,6 +370,6 @@ def test_a_response_arrives_although_it_cannot_be_stored(
 
 def test_a_store_that_cannot_be_reached_is_named_without_its_password() -> None:
     store = DatabaseStore("postgresql://me:s3cret@127.0.0.1:9/x", LIMITS)
-    with pytest.raises(StoreUnavailable, match="PostgreSQL: OperationalError") as error:
+    with pytest.raises(StoreUnavailable, match="PostgreSQL: OperationalError; check") as error:
         asyncio.run(store.open())
     assert "s3cret" not in str(error.value)

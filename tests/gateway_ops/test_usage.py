@@ -228,6 +228,20 @@ def test_a_store_in_sqlite(tmp_path: Path) -> None:
     check_store(f"sqlite:///{tmp_path / 'usage.db'}")
 
 
+async def _open_without_psycopg(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    await UsageMeter(UsageStore("postgresql://127.0.0.1/x"), dict).open()
+
+
+def test_a_store_without_its_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError) as caught:
+        asyncio.run(_open_without_psycopg(monkeypatch))
+    assert str(caught.value) == (
+        "[usage] store: a store in PostgreSQL needs the package psycopg: run pip install"
+        " 'toolwire[postgres]'"
+    )
+
+
 def test_a_store_in_postgresql() -> None:
     check_store(database_url())
 

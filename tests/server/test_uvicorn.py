@@ -7,6 +7,7 @@ pass with the new release.
 from __future__ import annotations
 
 import inspect
+import sys
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
@@ -17,8 +18,9 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from toolwire.server.asgi import Receive, Scope, Send
 from toolwire.server.limited_protocol import LimitedProtocol
-from toolwire.server.run import Server
+from toolwire.server.run import ConnectionLimits, Server, config
 
 ROOT = Path(__file__).resolve().parents[2]
 OVERRIDES: dict[type, tuple[type, tuple[str, ...]]] = {
@@ -74,3 +76,15 @@ def test_the_installed_uvicorn_is_inside_the_bounds_of_pyproject() -> None:
     lowest, below = line.removeprefix("uvicorn>=").split(",<")
     installed = tuple(map(int, version("uvicorn").split(".")[:2]))
     assert tuple(map(int, lowest.split("."))) <= installed < tuple(map(int, below.split(".")))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no uvloop")
+def test_a_missing_event_loop_is_noticed_before_anything_starts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        """Never called."""
+
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    with pytest.raises(ModuleNotFoundError, match="uvloop"):
+        config(app, ConnectionLimits())

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Protocol
 
 from toolwire.errors import ConfigError
+from toolwire.extras import explain_missing_module
 
 FORMS = "expected sqlite:///FILE or postgresql://HOST/DATABASE"
+_POSTGRES = "a store in PostgreSQL"
 _SECONDS = 10
 """Seconds to wait for a connection, or for a lock of SQLite."""
 _CREATE_LOCK = 0x746F6F6C67617465
@@ -65,6 +67,7 @@ class Database:
 
         Raises:
             FileNotFoundError: the file is missing and `create` is False.
+            ModuleNotFoundError: the package for PostgreSQL is missing.
         """
         if self.file is not None:
             if create:
@@ -73,10 +76,12 @@ class Database:
                 raise FileNotFoundError(2, "no such file")
             self._connection = sqlite3.connect(self.file, timeout=_SECONDS, check_same_thread=False)
         else:
-            import psycopg
+            try:
+                import psycopg
 
-            from toolwire.execution.ledger.postgres.connection import INVALID_ADDRESS
-
+                from toolwire.execution.ledger.postgres.connection import INVALID_ADDRESS
+            except ModuleNotFoundError as error:
+                raise explain_missing_module(error, name=_POSTGRES, home=__name__) from None
             self.errors = (OSError, psycopg.Error)
             try:
                 self._connection = psycopg.connect(self._url, connect_timeout=_SECONDS)

@@ -14,10 +14,11 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from time import monotonic
 from types import FrameType
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import uvicorn
 
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 PORT = 8765
+_LOOP: Literal["asyncio", "uvloop"] = "asyncio" if sys.platform == "win32" else "uvloop"
 POLL = 0.1
 """Seconds between two checks for a second signal."""
 WEBSOCKETS = "toolwire.server.websocket_protocol:WebSocketProtocol"
@@ -110,6 +112,7 @@ def serve(
 
     Raises:
         ConfigError: The server would listen beyond loopback without authentication.
+        ModuleNotFoundError: The event loop is not installed.
         OSError: The address is in use, or cannot be used.
         Exception: What the application raised while it started.
     """
@@ -138,12 +141,17 @@ def serve(
 
 
 def config(app: App, limits: ConnectionLimits) -> uvicorn.Config:
-    """Return the settings of uvicorn for these limits."""
+    """Return the settings of uvicorn for these limits.
+
+    Raises:
+        ModuleNotFoundError: The event loop is not installed. uvicorn would only notice it later.
+    """
+    import_module(_LOOP)
     message_bytes = app.max_message_bytes if isinstance(app, SocketApp) else 0
     return uvicorn.Config(
         app,
         http=protocol(limits),
-        loop="asyncio" if sys.platform == "win32" else "uvloop",
+        loop=_LOOP,
         ws=WEBSOCKETS if message_bytes else "none",
         ws_max_size=message_bytes,
         ws_per_message_deflate=False,

@@ -35,6 +35,7 @@ _TRIM_EVERY = 64
 """Saves after which the table is trimmed in any case: each trim reads the sizes of all rows."""
 _TRIM_SHARE = 16
 """The table is also trimmed when this fraction of its size was written."""
+_CHECK = "check that the database is running, and the address in the configuration"
 _T = TypeVar("_T")
 
 
@@ -53,7 +54,10 @@ class DatabaseStore:
         self._bytes = 0
 
     async def open(self) -> None:
-        await self._in_thread(self._connect)
+        try:
+            await self._in_thread(self._connect)
+        except StoreUnavailable as error:
+            raise StoreUnavailable(f"[responses] store: {error}; {_CHECK}") from None
 
     async def close(self) -> None:
         async with self._lock:

@@ -88,6 +88,8 @@ class UsageMeter:
         try:
             await asyncio.to_thread(self._store.open)
             await self._sync()
+        except ModuleNotFoundError as error:
+            raise ConfigError(f"[usage] store: {error}") from None
         except Exception as error:  # whatever the driver of the database raises
             raise ConfigError(f"[usage] store: {type(error).__name__}: {error}") from None
         self._stop = asyncio.Event()
