@@ -23,7 +23,6 @@ from toolwire.streaming.events import (
 from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, EncodeContext
 from toolwire.wires.engine.sequential_writer import QueuedPart
 from toolwire.wires.engine.settings import read_settings
-from toolwire.wires.engine.specs import count_at
 from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, data_sse
 from toolwire.wires.families.contents.parts import text_block
 from toolwire.wires.families.contents.settings import USAGE, read_finish_reason
@@ -39,6 +38,7 @@ from toolwire.wires.gemini.settings import RESPONSE
 _NOT_SETTINGS = spellings("candidates", "usageMetadata")
 _RECOGNIZED_BY = spellings("candidates", "promptFeedback", "usageMetadata")
 _REPEATED_LISTS = spellings("safetyRatings")
+_CANDIDATES = spellings("candidates")
 _CONSTANT_FIELDS = spellings("responseId", "modelVersion")
 _USAGE_FIELDS = spellings("usageMetadata")
 _FEEDBACK_FIELDS = spellings("promptFeedback")
@@ -75,6 +75,8 @@ class GeminiReader(ContentReader):
         self.usage_key = "usageMetadata"
         self.blocked = False
         """True if the prompt was blocked."""
+        self._skipped = _CANDIDATES if keep else _CANDIDATES | _CONSTANT_FIELDS
+        """Fields that are read elsewhere, or are the same in every event and not kept."""
 
     def read(self, event: Chunk) -> list[Event]:
         if self.error is not None:
@@ -100,7 +102,7 @@ class GeminiReader(ContentReader):
                 else:
                     out.append(Unsupported(path, "not a candidate"))
         for key, value in event.items():
-            if key != "candidates" and value is not None:
+            if key not in self._skipped and value is not None:
                 self._read_field(key, value, out)
         return out
 
@@ -125,8 +127,8 @@ class GeminiReader(ContentReader):
     def _read_candidate(
         self, raw: Object, path: JsonPath, *, position: int, out: list[Event]
     ) -> None:
-        index = count_at(raw, "index")
-        if index is None or isinstance(index, bool):
+        index = raw.get("index")
+        if type(index) is not int:
             index = position
         candidate = self.candidates.get(index)
         if candidate is None:
