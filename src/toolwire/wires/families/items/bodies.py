@@ -266,17 +266,17 @@ def items_of(body: JSON) -> list[Object]:
 
 def _turns_before(changed: int, messages: Sequence[Message]) -> tuple[Sequence[Message], int]:
     """The messages of the turns before that of a changed item, and the position of the first item
-    after them; 0 if no turns can be told from those after them.
+    after them; 0 if there are none, or if an item after them defines tools: its message may stand
+    elsewhere.
     """
-    kept, start = 0, 0
-    for n, message in enumerate(messages):
-        source = message.source
+    for n in range(len(messages) - 1, -1, -1):
+        source = messages[n].source
         position = source.path[-1]
         if isinstance(source.spec, ToolsItem):
-            return (), 0  # its message may stand elsewhere than the item
+            break
         if isinstance(source.raw, dict) and isinstance(position, int) and position < changed:
-            kept, start = n, position
-    return messages[:kept], start
+            return messages[:n], position
+    return (), 0
 
 
 def _unedited_items(conversation: Conversation) -> tuple[int, list[JSON]]:
