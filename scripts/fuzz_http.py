@@ -136,7 +136,7 @@ class RequestMaker:
         head += chance.sample(HEADERS, chance.choice((0, 0, 1, 1, 2, 4)))
         return self._frame(head, self._body(wire))
 
-    def _mcp_request(self) -> dict[str, object]:
+    def _mcp_request(self) -> Object:
         """A request about prompts or resources, or what a call has beside its parameters."""
         chance = self._chance
         if chance.random() < 0.7:
@@ -148,7 +148,7 @@ class RequestMaker:
             {"type": "ref/resource", "uri": "echo://{text}/{number}"},
             {"type": text},
         )
-        params: dict[str, object] = {
+        params: Object = {
             "name": chance.choice(("quote", text)),
             "arguments": chance.choice(({"text": text}, {"text": "x", "times": text}, text)),
             "uri": chance.choice((f"echo://{text}/1", f"echo://x/{text}", text)),

@@ -143,7 +143,7 @@ def test_an_opaque_part_is_removed_and_reported() -> None:
     ],
 )
 def test_reasoning_goes_where_the_target_holds_it(
-    kind: str, holds: dict[str, bool], kept: bool
+    kind: Kind, holds: dict[str, bool], kept: bool
 ) -> None:
     source = conversation(
         message("assistant", with_path(Reasoning("hm"), *PLACE), Text("so")), kind=kind
@@ -365,7 +365,7 @@ def test_a_tool_with_a_strict_flag_loses_it_where_there_is_none(
 
 
 @pytest.mark.parametrize("kind", ["request", "response"])
-def test_tool_definitions_are_reported_where_there_is_no_place_for_them(kind: str) -> None:
+def test_tool_definitions_are_reported_where_there_is_no_place_for_them(kind: Kind) -> None:
     source = conversation(kind=kind, tools=(tool(None),))
     lowered = lower_for(source, kind, tool_definitions=False)
     assert (lowered.conversation.tools, pointers(lowered)) == ((), ["/tools/0"])
