@@ -29,6 +29,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from http_probe import LIMITS, SERVERS, Probe, probing  # after the path
 
+from toolwire.conversation.json import Object
+
 HTTP_FINDS = FINDS / "http"
 MAX_GROWTH = 300 * 1024 * 1024
 """Bytes by which this process, which runs the servers, may grow."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolwire import Call, Conversation, Message, decode, encode, fold, restream, translate
-from toolwire.conversation.json import JSON, get, text_of
+from toolwire.conversation.json import JSON, dump, get, text_of
 from toolwire.conversation.parts import Opaque, Output, Source, readable_text
 
 TARGETS = ["openai-chat", "openai-responses", "gemini", "bedrock", "mistral", "ollama", "cohere"]
@@ -55,6 +55,67 @@ def test_a_tool_reference_keeps_the_name_of_its_tool(target: str) -> None:
     reference: JSON = {"type": "tool_reference", "tool_name": "send_mail"}
     body = translate(anthropic_history(tool_result(reference)), "anthropic", target).body
     assert "send_mail" in result_text(body, target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_document_keeps_its_title(target: str) -> None:
+    source: JSON = {"type": "text", "media_type": "text/plain", "data": "Seven degrees"}
+    document: JSON = {"type": "document", "source": source, "title": "Weather in Oslo"}
+    translated = translate(anthropic_history(tool_result(document)), "anthropic", target)
+    written = dump(translated.body).decode()
+    assert "Seven degrees" in written and "Weather in Oslo" in written
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_block_that_the_target_does_not_have_is_told_in_words(target: str, role: str) -> None:
+    new: JSON = {"type": "hologram", "title": "A cat"}
+    text: JSON = {"type": "text", "text": "Look."}
+    body: JSON = {
+        "model": "any-model",
+        "max_tokens": 100,
+        "messages": [
+            {"role": "user", "content": [text, SEARCH_RESULT] if role == "user" else "Hello."},
+            {"role": "assistant", "content": [text, new] if role == "assistant" else "Fine."},
+            {"role": "user", "content": "And?"},
+        ],
+    }
+    translated = translate(body, "anthropic", target)
+    words = ("A cat",) if role == "assistant" else ("Seven degrees", "https://example.org/oslo")
+    for word in words:
+        assert word in dump(translated.body).decode()
+    assert any("no such block" in loss.reason for loss in translated.losses)
+
+
+def test_the_reason_of_a_denial_is_told() -> None:
+    denial: JSON = {
+        "type": "mcp_approval_response",
+        "approval_request_id": "mcpr_1",
+        "approve": False,
+        "reason": "too late",
+    }
+    body: JSON = {"model": "any-model", "input": [{"role": "user", "content": "Hi."}, denial]}
+    assert (
+        "[not approved: too late]"
+        in dump(translate(body, "openai-responses", "openai-chat").body).decode()
+    )
+
+
+def test_markup_of_a_search_is_left_out_of_the_words() -> None:
+    response: JSON = {"search_suggestions": "<style>.chip {}</style>", "answer": "Seven degrees"}
+    parts: list[JSON] = [
+        {"toolCall": {"id": "s1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"queries": ["Oslo"]}}},
+        {"toolResponse": {"id": "s1", "toolType": "GOOGLE_SEARCH_WEB", "response": response}},
+    ]
+    body: JSON = {
+        "contents": [
+            {"role": "user", "parts": [{"text": "Look it up."}]},
+            {"role": "model", "parts": parts},
+            {"role": "user", "parts": [{"text": "And?"}]},
+        ]
+    }
+    written = dump(translate(body, "gemini", "openai-chat").body).decode()
+    assert "Seven degrees" in written and "<style>" not in written
 
 
 @pytest.mark.parametrize("data", ['{"degrees": 7}', "seven degrees"])

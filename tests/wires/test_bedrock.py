@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import pytest
 import validators
 from msgspec.structs import replace
 
 from toolwire.codec import decode, encode
-from toolwire.conversation.json import JSON, Object, get
+from toolwire.conversation.json import JSON, Object, dump, get
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind, Usage
 from toolwire.conversation.parts import Media, Message, Opaque, Reasoning, Text
@@ -464,20 +465,28 @@ def test_the_validator_accepts_the_cases_and_refuses_a_call_without_its_id() -> 
     assert "toolUseId" in complaints(case("ids-missing"))
 
 
-def test_an_edited_search_result_keeps_its_other_fields() -> None:
-    search: Object = {
-        "source": "https://example.com",
-        "title": "Hit",
-        "content": [{"text": "found"}],
-        "citations": {"enabled": True},
+@pytest.mark.parametrize("target", ["anthropic", "openai-chat", "gemini"])
+def test_the_words_of_a_search_result_reach_other_providers(target: str) -> None:
+    search: JSON = {
+        "searchResult": {
+            "source": "https://example.com",
+            "title": "Hit",
+            "content": [{"text": "found"}],
+            "citations": {"enabled": True},
+        }
     }
-    body: JSON = {"messages": [{"role": "user", "content": [{"searchResult": search}]}]}
-    conversation = decode(body, "bedrock")
-    (part,) = conversation.parts()
-    assert isinstance(part, Media)
-    written_body = encode(conversation.replace(part, replace(part, text="lost")), "bedrock").body
-    block = get(written_body, ("messages", 0, "content", 0))
-    assert block == {"searchResult": {**search, "content": [{"text": "lost"}]}}
+    use: JSON = {"toolUse": {"toolUseId": "t1", "name": "f", "input": {}}}
+    result: JSON = {"toolResult": {"toolUseId": "t1", "content": [search]}}
+    body: JSON = {
+        "messages": [
+            {"role": "user", "content": [search]},
+            {"role": "assistant", "content": [use]},
+            {"role": "user", "content": [result]},
+        ]
+    }
+    written = dump(translate(body, "bedrock", target).body).decode()
+    for words in ("https://example.com", "Hit", "found"):
+        assert written.count(words) == 2
 
 
 def test_a_result_in_an_assistant_message_is_the_clients_unless_a_server_tool_made_it() -> None:

@@ -120,8 +120,8 @@ def test_a_bare_document_is_a_json_result_and_several_are_documents() -> None:
     outputs = [result.output for result in decode_case("documents-are-results").results()]
     assert outputs[0] == {"celsius": 18, "wind": {"kmh": 12.5}}
     assert outputs[1] == (
-        Media("file", "application/json", text='{"title":"Oslo","snippet":"9 C"}', name="b:0"),
-        Media("file", "text/plain", text="It rains.", name="b:1"),
+        Media("file", "application/json", text='{"title":"Oslo","snippet":"9 C"}'),
+        Media("file", "text/plain", text="It rains."),
     )
     assert outputs[5] == (Media("file", "text/plain", text="A text alone."),)
 
@@ -282,7 +282,7 @@ def test_a_text_document_in_a_result_loses_its_type() -> None:
     page = Media("file", "text/html", text="<p>", name="page")
     messages = [Message("assistant", call), Message("tool", call.result((page,)))]
     encoded = encode(Conversation(messages), "cohere")
-    document: JSON = {"data": {"text": "<p>"}, "id": "page"}
+    document: JSON = {"data": {"title": "page", "text": "<p>"}}
     assert get(encoded.body, ("messages", 1, "content", 0, "document")) == document
     assert [loss.reason for loss in encoded.losses] == [
         "a document has no MIME type here: text/html"

@@ -354,7 +354,7 @@ def describe(part: Part) -> str:
             return text
         case Media():
             if part.text is not None:
-                return part.text
+                return f"title: {part.name}\n{part.text}" if part.name else part.text
             words = (part.kind, part.name, part.mime, part.url or part.file)
             return f"[{' '.join(word for word in words if word)}]"
         case Call():

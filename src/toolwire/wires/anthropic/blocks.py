@@ -35,6 +35,7 @@ from toolwire.wires.engine.specs import (
     Id,
     blocks,
     keys,
+    opaque,
     read_block,
     read_id,
     read_name,
@@ -63,9 +64,8 @@ def _read_text(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def _write_text(part: Text, context: EncodeContext) -> JSON:
-    if context.kind == "response":
-        return {"type": "text", "text": part.text, **_TEXT_IN_RESPONSE}
-    return {"type": "text", "text": part.text}
+    more = _TEXT_IN_RESPONSE if context.kind == "response" else {}
+    return {"type": "text", "text": part.text, **more}
 
 
 _SOURCES = {
@@ -334,6 +334,10 @@ BLOCKS = blocks(
         ),
         write=lambda part, context: {"type": "container_upload", "file_id": part.file},
         keys=keys("type", "file_id"),
+    ),
+    *(
+        Block(name, part=Opaque, read=lambda block, path, spec: opaque(spec.name, block, path))
+        for name in ("search_result", "tool_reference")
     ),
     Block(
         "compaction",

@@ -27,6 +27,7 @@ from toolwire.wires.bedrock.media import (
     RESULT_MEDIA,
     SEARCH_RESULT,
     join_texts,
+    keeps_name,
     write_media,
 )
 from toolwire.wires.bedrock.settings import CACHE_BREAKPOINTS, CACHE_POINT, NAME
@@ -196,7 +197,7 @@ def _write_tool_result(result: Result, context: EncodeContext) -> JSON:
 
 
 def _write_result_part(part: Part, context: EncodeContext) -> JSON:
-    if isinstance(part, Media):
+    if isinstance(part, Media) and (part.text is None or keeps_name(part)):
         return write_media(part, context)
     if isinstance(part, Opaque):
         return part.value

@@ -8,7 +8,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.conversation.parts import Media, Part, Source, describe
+from toolwire.conversation.parts import Media, Opaque, Part, Source, describe
 from toolwire.wires.engine.capabilities import MediaForm, MediaSupport
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import audio_type, mime_of
@@ -149,6 +149,18 @@ def _is_native(media: Media) -> bool:
     return media.spec is MEDIA[block_type] or media.spec is DETAILED[block_type]
 
 
+def keeps_name(document: Media) -> bool:
+    """True if a document has a name, and keeps it here."""
+    return bool(document.name) and (
+        _is_native(document) or document.name == _fit_name(document.name or "")
+    )
+
+
+def _fit_name(name: str) -> str:
+    allowed = re.sub(r"[^\w\s()\[\]-]|_", "-", name, flags=re.ASCII)
+    return re.sub(r"\s+", " ", allowed).strip()[:200] or "document"
+
+
 def _document_name(media: Media, context: EncodeContext) -> str:
     """A name of allowed characters. A generated name contains its position, because names must
     differ."""
@@ -156,27 +168,10 @@ def _document_name(media: Media, context: EncodeContext) -> str:
     name = media.name or "-".join(["document", *indexes])
     if _is_native(media):
         return name
-    allowed = re.sub(r"[^\w\s()\[\]-]|_", "-", name, flags=re.ASCII)
-    fitted = re.sub(r"\s+", " ", allowed).strip()[:200] or "document"
+    fitted = _fit_name(name)
     if fitted != media.name:
         context.report_loss(media, f"the document is named `{fitted}` here")
     return fitted
-
-
-def _read_search_result(block: Object, path: JsonPath, spec: Block) -> Part:
-    content = require_object(block["searchResult"])
-    return Media(
-        "file",
-        "text/plain",
-        text=join_texts(content["content"]),
-        name=text_or_none(content.get("title")),
-        source=Source(block, path, spec),
-    )
-
-
-def _write_search_result(media: Media, context: EncodeContext) -> JSON:
-    """The fields that can be edited; the others stay as they were read."""
-    return {"searchResult": {"title": media.name, "content": [{"text": media.text}]}}
 
 
 _IMAGE_DELTAS = {
@@ -204,12 +199,12 @@ DETAILED = {
 """Specs of media whose source has fields that are not read: the source is a loss elsewhere."""
 SEARCH_RESULT = Block(
     "searchResult",
-    part=Media,
-    read=_read_search_result,
-    write=_write_search_result,
+    part=Opaque,
+    read=lambda block, path, spec: Opaque("searchResult", block, source=Source(block, path, spec)),
+    write=lambda part, context: part.value,
     keys=keys("searchResult"),
-    inner=(("searchResult", keys("title", "content")),),
 )
+"""A text with its title and source. No other wire has such a block, so its words are sent."""
 
 _BYTES_OR_S3: frozenset[MediaForm] = frozenset({"data", "url"})
 _DOCUMENT: frozenset[MediaForm] = frozenset({"data", "url", "text"})

@@ -54,35 +54,42 @@ def _read_document(block: Object, path: JsonPath, spec: Block) -> Part:
     document = require_object(block["document"])
     data = document["data"]
     text = data if isinstance(data, str) else _only_text(data)
+    title = data.get("title") if isinstance(data, dict) and text is not None else None
     return Media(
         "file",
         "application/json" if text is None else "text/plain",
         text=text_of(require_object(data)) if text is None else text,
-        name=text_or_none(document.get("id")),
+        name=text_or_none(title),
         source=Source(block, path, spec),
     )
 
 
 def _only_text(data: JSON) -> str | None:
-    """The text of an object that has no other field."""
-    text = data.get("text") if isinstance(data, dict) and len(data) == 1 else None
-    return text if isinstance(text, str) else None
+    """The text of an object that has no other field, or a title."""
+    if not isinstance(data, dict) or not data.keys() <= {"title", "text"}:
+        return None
+    text, title = data.get("text"), data.get("title", "")
+    return text if isinstance(text, str) and isinstance(title, str) else None
 
 
 def _write_document(media: Media, context: EncodeContext) -> JSON:
     text = media.text
     if text is None:
         return name_in_text(media, context)
-    document: Object = {"data": {"text": text}}
-    if media.spec is CONTENT["document"] and media.mime == "application/json":
+    title: Object = {} if media.name is None else {"title": media.name}
+    document: Object = {"data": {**title, "text": text}}
+    is_native = media.spec is CONTENT["document"]
+    if is_native and media.mime == "application/json":
         try:
             document["data"] = require_object(parse(text))
         except (ValueError, TypeError):
             context.report_loss(media, "a document is a JSON object; this one is sent as its text")
     elif media.mime not in (None, "text/plain"):
         context.report_loss(media, f"a document has no MIME type here: {media.mime}")
-    if media.name is not None:
-        document["id"] = media.name
+    raw = media.source.raw
+    original = raw.get("document") if is_native and isinstance(raw, dict) else None
+    if isinstance(original, dict) and "id" in original:
+        document["id"] = original["id"]
     return {"type": "document", "document": document}
 
 
@@ -103,7 +110,7 @@ CONTENT = blocks(
         read=_read_document,
         write=_write_document,
         keys=keys("type", "document"),
-        inner=(("document", keys("data", "id")),),
+        inner=(("document", keys("data")),),
     ),
 )
 STREAMED_PLAN = Block(
@@ -131,7 +138,7 @@ def _read_document_output(content: list[JSON]) -> Object | None:
 def _is_document(output: Output) -> bool:
     """True if an output is written as a document.
 
-    An object that has only a text is not: it would be read as a text document.
+    An object with only a text, and perhaps a title, is not: it would be read as a text document.
     """
     return isinstance(output, dict) and _only_text(output) is None
 

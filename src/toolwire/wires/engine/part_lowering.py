@@ -27,6 +27,7 @@ from toolwire.conversation.parts import (
     Traceable,
     describe,
     output_text,
+    readable_text,
     with_error_mark,
 )
 from toolwire.wires.engine.capabilities import EVERYTHING, NO_MEDIA, Capabilities, Place, media_form
@@ -34,6 +35,7 @@ from toolwire.wires.engine.media import mime_of, type_shows
 from toolwire.wires.engine.specs import Block
 
 ONE_CANDIDATE = "a response is one message here; the other candidates are left out"
+NO_SUCH_BLOCK = "no such block on this wire"
 ONE_CALL = "the client can read only one call per response"
 REASONING_JOINED = "a message has one reasoning text here; several are joined"
 REASONING_MOVED = "reasoning is moved before all other content here"
@@ -69,9 +71,29 @@ def lower_part(
         case Opaque(source=Source(spec=Block(marks_cache=True))):
             return ()
         case Opaque():
-            losses.append(Loss(part.path, f"no such block on this wire: {_quote(part)}"))
-            return ()
+            return _lower_unknown(part, place, kind=kind, losses=losses)
     return (part,)
+
+
+_TEXT_PLACES: tuple[Place, ...] = ("user", "assistant")
+"""The messages in which a block of an unknown type becomes text; in a system message it configures
+tools."""
+
+
+def _lower_unknown(
+    part: Opaque, place: Place, *, kind: str, losses: list[Loss]
+) -> tuple[Part, ...]:
+    """The text of a block of an unknown type in a request, if it has any.
+
+    An item, or an entry of the calls, may be about anything, so it is left out.
+    """
+    losses.append(Loss(part.path, f"{NO_SUCH_BLOCK}: {_quote(part)}"))
+    is_content = len(part.path) > 2 and "tool_calls" not in part.path
+    if kind != "request" or place not in _TEXT_PLACES or not is_content:
+        return ()
+    if not isinstance(part.value, dict) or not readable_text(part.value):
+        return ()
+    return (Text(describe(part), source=Source(path=part.path)),)
 
 
 def _holds_refusal(capabilities: Capabilities, kind: str) -> bool:
@@ -105,17 +127,18 @@ def lower_opening(part: Part, capabilities: Capabilities, *, losses: list[Loss])
 def _lower_media(
     media: Media, capabilities: Capabilities, place: Place, losses: list[Loss]
 ) -> Part:
-    support = capabilities.media
-    if support is not None and not support.get(place, NO_MEDIA).holds(media):
-        if media.text is not None:
-            losses.append(Loss(media.path, "a text document is sent as text"))
-        else:
-            form = {"file": " by file id", "url": " by URL"}.get(media_form(media), "")
-            reason = f"this wire accepts no {media.kind}{form} here; replaced by a text description"
-            losses.append(Loss(media.path, reason))
+    support, names = capabilities.media, capabilities.media_names
+    is_held = support is None or support.get(place, NO_MEDIA).holds(media)
+    loses_name = media.name is not None and names is not None and media.kind not in names
+    if media.text is not None and (not is_held or (loses_name and place == "result")):
+        losses.append(Loss(media.path, "a text document is sent as text"))
         return Text(describe(media), source=Source(path=media.path))
-    names = capabilities.media_names
-    if media.name is not None and names is not None and media.kind not in names:
+    if not is_held:
+        form = {"file": " by file id", "url": " by URL"}.get(media_form(media), "")
+        reason = f"this wire accepts no {media.kind}{form} here; replaced by a text description"
+        losses.append(Loss(media.path, reason))
+        return Text(describe(media), source=Source(path=media.path))
+    if loses_name:
         losses.append(Loss(media.path, f"the name of this {media.kind} is not kept here"))
         media = replace(media, name=None, mime=mime_of(media))  # only the name may show the type
     if media.url is not None:

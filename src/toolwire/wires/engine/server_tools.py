@@ -33,6 +33,8 @@ model reads what happened, and nothing in a response, whose text is for the user
 POLICIES: tuple[str, ...] = get_args(ServerToolPolicy)
 Form: TypeAlias = Literal["text", "call", "drop"]
 _SCHEMAS = frozenset({"input_schema", "parameters"})
+_MARKUP = frozenset({"search_suggestions", "searchSuggestions", "rendered_content"})
+"""Fields with HTML that a client has to show; it says nothing to a model."""
 
 
 def form_of(policy: ServerToolPolicy, *, kind: str) -> Form:
@@ -110,7 +112,9 @@ def _approval_as_text(part: Call | Result, losses: list[Loss]) -> Part:
         text = f"[approval of {part.name} with {part.arguments or '{}'} is requested]"
     else:
         decision = part.output.get("approve") if isinstance(part.output, dict) else None
-        text = "[approved]" if decision is True else "[not approved]"
+        reason = part.output.get("reason") if isinstance(part.output, dict) else None
+        text = "approved" if decision is True else "not approved"
+        text = f"[{text}: {reason}]" if isinstance(reason, str) and reason else f"[{text}]"
     return Text(text, source=Source(part.raw, part.path, part.spec))
 
 
@@ -135,9 +139,9 @@ def lower_server_tool(part: Part, form: Form, losses: list[Loss]) -> Part | None
 
 
 def _readable(output: object) -> JSON:
-    """Return the output of a provider without encrypted fields and the schemas of tools."""
+    """Return the output of a provider without encrypted fields, markup and the schemas of tools."""
     if isinstance(output, dict):
-        hidden = _SCHEMAS if "name" in output else frozenset()
+        hidden = _MARKUP | _SCHEMAS if "name" in output else _MARKUP
         return {
             key: _readable(value)
             for key, value in output.items()
