@@ -395,3 +395,83 @@ def test_servers_that_ignore_unknown_fields_get_them(wire: str) -> None:
     if wire == "ollama":
         body = put(body, ("messages", 1, "tool_calls", 0, "function", "arguments"), {})
     assert repair(body, "openai-chat" if wire == "deepseek" else wire, target=wire).changes == []
+
+
+def test_null_instead_of_calls_is_removed() -> None:
+    reply: JSON = {"role": "assistant", "content": "so", "tool_calls": None}
+    user: JSON = {"role": "user", "content": "hi"}
+    body: JSON = {"model": "m", "messages": [user, reply, user]}
+    assert _errors(body, "openai-chat") == ["empty-tool-calls"]
+    assert get(repair(body, "openai-chat").body, ("messages", 1)) == {
+        "role": "assistant",
+        "content": "so",
+    }
+
+
+@pytest.mark.parametrize("lost", [{}, {"type": None}], ids=["missing", "null"])
+def test_a_call_without_a_type_gets_it(lost: dict[str, JSON]) -> None:
+    body = _chat("1")
+    call: JSON = {"id": ID, "function": {"name": "f", "arguments": "{}"}, **lost}
+    broken = put(body, ("messages", 1, "tool_calls", 0), call)
+    assert _errors(broken, "openai-chat") == ["wrong-vocabulary"]
+    assert repair(broken, "openai-chat").body == body
+
+
+@pytest.mark.parametrize("lost", [{}, {"type": None}], ids=["missing", "null"])
+@pytest.mark.parametrize("half", [("messages", 1, "content", 0), ("messages", 2, "content", 0)])
+def test_a_block_without_a_type_is_read_by_its_fields(
+    half: JsonPath, lost: dict[str, JSON]
+) -> None:
+    body, _ = _EXTRA["anthropic"]
+    block = get(body, half)
+    assert isinstance(block, dict)
+    broken = put(body, half, {**{key: block[key] for key in block if key != "type"}, **lost})
+    assert "wrong-vocabulary" in _errors(broken, "anthropic")
+    assert repair(broken, "anthropic").body == body
+
+
+@pytest.mark.parametrize("content", [None, {"a": 1}, 7], ids=repr)
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_the_content_of_an_item_becomes_text(role: str, content: JSON) -> None:
+    item: JSON = {"type": "message", "role": role, "content": content}
+    body: JSON = {"input": [item, {"role": "user", "content": "hi"}]}
+    assert _errors(body, "openai-responses") == ["item-shape"]
+    repaired = repair(body, "openai-responses").body
+    assert isinstance(get(repaired, ("input", 0, "content")), str)
+    assert _errors(repaired, "openai-responses") == []
+
+
+@pytest.mark.parametrize("role", ["user", "system"])
+def test_null_content_becomes_an_empty_text_for_mistral(role: str) -> None:
+    body: JSON = {"messages": [{"role": role, "content": None}, {"role": "user", "content": "x"}]}
+    assert _errors(body, "mistral") == ["content-shape"]
+    assert get(repair(body, "mistral").body, ("messages", 0, "content")) == ""
+
+
+_STRIPPED: dict[str, tuple[str, JSON]] = {
+    "anthropic": ("messages", {"type": "image", "source": {"type": "base64"}}),
+    "openai-chat": ("messages", {"type": "image_url", "image_url": None}),
+    "mistral": ("messages", {"type": "image_url"}),
+    "bedrock": ("messages", {"image": {"format": "png", "source": {}}}),
+}
+"""Images without their data, as stores keep them that save space."""
+
+
+@pytest.mark.parametrize("wire", _STRIPPED)
+def test_a_block_without_its_content_is_described(wire: str) -> None:
+    field, image = _STRIPPED[wire]
+    text: JSON = {"text": "look"} if wire == "bedrock" else {"type": "text", "text": "look"}
+    body: JSON = {"max_tokens": 9, field: [{"role": "user", "content": [text, image]}]}
+    if wire != "anthropic":
+        body = {field: [{"role": "user", "content": [text, image]}]}
+    assert _errors(body, wire) == ["wrong-vocabulary"]
+    repaired = repair(body, wire)
+    assert _errors(repaired.body, wire) == []
+    written = json.dumps(repaired.body)
+    assert "look" in written and "[toolwire] [image" in written
+
+
+def test_a_block_of_a_type_that_is_only_new_stays() -> None:
+    new: JSON = {"type": "hologram", "depth": 3}
+    body: JSON = {"max_tokens": 9, "messages": [{"role": "user", "content": [new]}]}
+    assert repair(body, "anthropic").body == body

@@ -56,6 +56,17 @@ _BY_TYPE = {
     "tool-result": _CallForm(("toolCallId",), ("toolName",), ("output", "result"), is_result=True),
 }
 """The forms that the type of a block names."""
+_BY_FIELDS = {
+    ("tool_use_id",): "tool_result",
+    ("id", "name", "input"): "tool_use",
+    ("call_id", "output"): "function_call_output",
+    ("call_id", "name", "arguments"): "function_call",
+    ("toolCallId", "toolName", "output"): "tool-result",
+    ("toolCallId", "toolName", "result"): "tool-result",
+    ("toolCallId", "toolName", "input"): "tool-call",
+    ("toolCallId", "toolName", "args"): "tool-call",
+}
+"""The types of blocks that have lost theirs, by their fields."""
 _BY_FIELD = {
     "functionCall": _CallForm(("id",), ("name",), ("args",)),
     "functionResponse": _CallForm(("id",), ("name",), ("response",), is_result=True),
@@ -133,6 +144,8 @@ def _read_with(spec: Block, block: Object, path: JsonPath) -> Text | Media | Rea
 def _read_usual_form(block: Object, path: JsonPath) -> Part | None:
     """A text, an image, a call or a result in a form that several wires write; else None."""
     kind, text = block.get("type"), block.get("text")
+    if kind is None:
+        kind = _lost_type(block)
     if kind in _TEXT_TYPES and isinstance(text, str):
         if kind is not None or len(block) == 1:
             return Text(text)
@@ -145,6 +158,15 @@ def _read_usual_form(block: Object, path: JsonPath) -> Part | None:
         if isinstance(fields, dict):
             return _read_half(form, fields, path)
     return None
+
+
+def _lost_type(block: Object) -> str | None:
+    """The type of a call or a result that has none, by its fields; null counts as none."""
+    found = (kind for fields, kind in _BY_FIELDS.items() if all(name in block for name in fields))
+    kind = next(found, None)
+    if kind is None and isinstance(block.get("text"), str) and "type" in block:
+        return "text"
+    return kind
 
 
 def _read_half(form: _CallForm, fields: Object, path: JsonPath) -> Call | Result | None:

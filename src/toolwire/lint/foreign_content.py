@@ -6,7 +6,7 @@ This module knows no rule and no wire.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import cache
 from operator import is_
 from typing import TypeGuard
@@ -31,14 +31,16 @@ from toolwire.conversation.parts import (
     Text,
     describe,
     output_text,
+    readable_text,
 )
 from toolwire.errors import DecodeError
+from toolwire.lint.call_types import calls_without_type
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import MARK
 from toolwire.lint.foreign_blocks import read_foreign_block
 from toolwire.lint.items import input_items
 from toolwire.lint.memo import once_per_history
-from toolwire.lint.unknown_fields import unknown_fields
+from toolwire.lint.unknown_fields import broken_blocks, unknown_fields
 from toolwire.wires import wire
 from toolwire.wires.engine.capabilities import NO_MEDIA, Place
 from toolwire.wires.engine.roles import meant_role
@@ -48,6 +50,8 @@ _CALL_FIELDS = frozenset({"tool_calls", "toolCalls"})
 """Fields with the calls of a message, in a chat and where its names are in camel case."""
 _ID_FIELDS = ("toolCallId", "tool_use_id", "toolUseId", "call_id")
 """Fields with the id of a call in messages of other APIs, which a chat does not read."""
+_WITHOUT_TYPE = ("", "untyped")
+"""What a block without a type is called."""
 _ROLES_WITHOUT_ID = ("user", "function")
 """Roles of messages that name no call."""
 
@@ -68,6 +72,8 @@ def has_own_format(facts: Facts) -> bool:
     """True if a quick look shows that nothing has the format of another wire."""
     seen, profile = facts.observations, facts.profile
     if not seen.holds(Observation.PLAIN) or not has_known_types(facts):
+        return False
+    if profile.requires_call_type and calls_without_type(facts):
         return False
     for spec, fields in seen.fields.items():
         if spec is None or not spec.keys.issuperset(fields):
@@ -158,7 +164,8 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
         parts: list[Part] = []
         for part in message.parts:
             is_item = len(part.path) == len(message.path)
-            parts += vocabulary.meaning(part, place, is_item=is_item)
+            broken = broken_blocks(facts)
+            parts += vocabulary.meaning(part, place, is_item=is_item, broken=broken)
         if not message.parts:
             parts = _content_field(message)
         is_same = len(parts) == len(message.parts) and all(map(is_, parts, message.parts))
@@ -350,6 +357,7 @@ class _Vocabulary:
     def __init__(self, own: Wire) -> None:
         self._capabilities = own.capabilities
         self._known = frozenset(spec.name for spec in own.blocks)
+        self._part_of = {spec.name: spec.part for spec in own.blocks}
         self.has_types = any("type" in spec.keys for spec in own.blocks)
         """True if the field `type` names the type of a block."""
 
@@ -357,9 +365,11 @@ class _Vocabulary:
         """The place of the parts of a message."""
         return "user" if message.role == "tool" else message.role
 
-    def meaning(self, part: Part, place: Place, *, is_item: bool = False) -> tuple[Part, ...]:
-        """The part that a block of an unknown type stands for, also in a result; the same part if
-        no wire knows it. An item may be of a type that is only new."""
+    def meaning(
+        self, part: Part, place: Place, *, is_item: bool = False, broken: Container[JsonPath] = ()
+    ) -> tuple[Part, ...]:
+        """What a block of an unknown type means, also in a result; the same part if that is not
+        known. An item may be of a type that is only new. A `broken` block is described."""
         if _is_plain_text(part) and place != "result":
             return (Text(part.text, source=Source(path=part.path)),)
         if isinstance(part, Opaque):
@@ -369,6 +379,9 @@ class _Vocabulary:
             meant = read_foreign_block(part.value, part.path, known=known)
             if meant is None and part.path[-1:] == ("content",):  # an object instead of blocks
                 meant = (Text(text_of(part.value)),)
+            is_known = part.type in self._known or part.type in _WITHOUT_TYPE
+            if meant is None and is_known and part.value and part.path in broken:
+                meant = self._description(part)
             if meant is None:
                 return (part,)
             return tuple([fitted for each in meant for fitted in self._fit(each, place)])
@@ -376,12 +389,22 @@ class _Vocabulary:
             meant = read_foreign_block(block, part.path) or (part,)
             return tuple([fitted for each in meant for fitted in self._fit(each, place)])
         if isinstance(part, Result) and isinstance(part.output, tuple):
-            output = [meant for each in part.output for meant in self.meaning(each, "result")]
+            output = [
+                meant
+                for each in part.output
+                for meant in self.meaning(each, "result", broken=broken)
+            ]
             if len(output) != len(part.output) or not all(map(is_, output, part.output)):
                 return (replace(part, output=tuple(output)),)
         if place == "result" and isinstance(part, Call | Result):
             return self._fit(part, place)
         return (part,)
+
+    def _description(self, part: Opaque) -> tuple[Part, ...]:
+        """A block that breaks its type, in words; nothing if it says nothing."""
+        is_media = self._part_of.get(part.type) is Media
+        says_something = is_media or readable_text(part.value)
+        return (Text(f"{MARK} {describe(part)}"),) if says_something else ()
 
     def _is_refused(self, part: Opaque) -> bool:
         """True if the wire is one that models read, and does not know the type of a block."""

@@ -1,4 +1,5 @@
-"""Fields of messages, blocks and items that the API of the target does not have.
+"""Fields of messages, blocks and items that the API of the target does not have, and blocks that
+do not have the fields of their type.
 
 A field that the types do not have anywhere may be newer than they are, so it stays. Reported are
 fields that the API has only in other places, and fields that streams and stores are known to add.
@@ -7,10 +8,10 @@ This module knows no rule and no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from toolwire.conversation.json import JSON, JsonPath, get, put
-from toolwire.conversation.parts import Result, Source
+from toolwire.conversation.parts import Opaque, Result, Source
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.json_remove import remove_paths
 from toolwire.lint.memo import once_per_history
@@ -55,6 +56,42 @@ def unknown_fields(facts: Facts) -> list[JsonPath]:
         if _is_refused(facts, violation, path, known):
             found.append(path)
     return found
+
+
+@once_per_history
+def broken_blocks(facts: Facts) -> set[JsonPath]:
+    """The paths of the blocks that the wire could not read, and that break their type."""
+    field = wire(facts.profile.wire).messages_field
+    schema = full_schema(facts.profile.name)
+    elements = facts.body.get(field) if isinstance(facts.body, dict) else None
+    if schema is None or facts.conversation.kind != "request" or not isinstance(elements, list):
+        return set()
+    unread = {part.path for part in _unread_blocks(facts)}
+    indexes = sorted({n for path in unread if (n := _index_of(path, field)) is not None})
+    broken: set[JsonPath] = set()
+    for violation in schema.violations({field: [elements[n] for n in indexes]}):
+        path = violation.path
+        if (
+            violation.fault == "unknown"
+            or path[0] != field
+            or is_accepted(violation, facts.profile)
+        ):
+            continue
+        index = path[1] if len(path) > 1 else None
+        if isinstance(index, int):
+            path = (field, indexes[index], *path[2:])
+            broken.update(path[:n] for n in range(_MESSAGE_DEPTH, len(path) + 1))
+    return broken & unread
+
+
+def _unread_blocks(facts: Facts) -> Iterator[Opaque]:
+    """The blocks that became parts of an unknown type, in messages and results."""
+    for message in facts.messages:
+        for part in message.parts:
+            inner = part.output if isinstance(part, Result) else (part,)
+            for each in inner if isinstance(inner, tuple) else ():
+                if isinstance(each, Opaque) and len(each.path) > _MESSAGE_DEPTH:
+                    yield each
 
 
 def _index_of(path: JsonPath, field: str) -> int | None:

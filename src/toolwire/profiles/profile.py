@@ -107,13 +107,18 @@ class Profile(Struct, frozen=True):
     """True if a tool choice that names an undefined tool is rejected."""
     rejects_empty_tool_calls: bool = False
     """True if an empty list of tool calls is rejected."""
+    rejects_null_tool_calls: bool = False
+    """True if null instead of a list of tool calls is rejected."""
+    requires_call_type: bool = False
+    """True if a call without its type is rejected, on a wire where calls have one."""
     accepts_function_call: bool = True
     """True if the deprecated `function_call` and the role `function` are accepted."""
     rejects_blank_text: bool = False
     """True if blank texts and blank error results are rejected."""
     empty_content: Literal["", "null", "reply", "message", "part", "text"] = ""
     """What is rejected without `rejects_blank_text`: `null` as the content of a message without
-    calls; a `reply`, an assistant message with neither content nor calls; a `message` of any role
+    calls; a `reply`, an assistant message with neither content nor calls, and null as the content
+    of another; a `message` of any role
     without content; a `part` without any field, and a message without parts; with these an empty
     `text`."""
     rejects_lone_surrogates: bool = True

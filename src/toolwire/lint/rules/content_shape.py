@@ -225,6 +225,11 @@ def _empty_content(facts: Facts, message: Message) -> Iterator[_Fault]:
         if message.role != "system":
             yield from _blank_text(message, is_refused, own_wire=facts.own_wire)
         return
+    raw = message.source.raw
+    if refused == "reply" and message.role in ("user", "system") and isinstance(raw, dict):
+        if facts.own_wire and raw.get("content") is None:
+            yield from _null_content(message, raw)
+        return
     concerned = message.role == "assistant" or (refused == "message" and message.role != "tool")
     if concerned and all(map(_is_empty, message.parts)):
         yield from _blank_text(message, _is_empty, own_wire=facts.own_wire)
@@ -402,6 +407,7 @@ RULE = Rule(
         chat_example(USER, {"role": "assistant", "content": ""}, USER, target="kimi"),
         chat_example({"role": "system", "content": ""}, USER, target="kimi"),
         Example("mistral", "mistral", {"messages": [USER, {"role": "assistant"}, USER]}),
+        Example("mistral", "mistral", {"messages": [{"role": "user", "content": None}]}),
         contents_example(HI, model_parts(), HI),
         contents_example(HI, model_parts({}, call_part("f")), user_parts(_RESPONSE)),
         contents_example(HI, model_parts({"text": ""}), HI, target="vertex-gemini"),

@@ -4,19 +4,22 @@ Programs send the items of a response back as the next input, and change them on
 SDK object adds null for fields that the server never sent ("Unknown parameter: 'input[1].status'");
 some dumps leave out empty fields that are required ("missing required field `summary`"). The type
 of a text also depends on the role: it is `output_text` in assistant messages and `input_text` in
-all others ("Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.").
+all others ("Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'."). The
+content of a message is text or a list ("Invalid type for 'input[0].content': expected one of an
+array of objects or string, but got null instead.").
 
-The fix removes the null, adds the empty list, and corrects the type. Nothing is lost.
+The fix removes the null, adds the empty list or text, and corrects the type. Nothing is lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.lint.examples.chat import USER
 from toolwire.lint.examples.items import function_call, items_example, reasoning_item
 from toolwire.lint.facts import Facts
+from toolwire.lint.foreign_content import is_chat_message
 from toolwire.lint.items import as_input_message, input_items, with_items
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
@@ -40,6 +43,13 @@ def _corrected(kind: str, item: Object) -> tuple[Object, list[str]]:
         corrected = {**corrected, "summary": []}
         texts = texts or ["summary is missing"]
     content = item.get("content")
+    is_own = kind == "message" and not is_chat_message(item)
+    if is_own and not isinstance(content, list | str):
+        text = "" if content is None else text_of(content)
+        if item.get("role") == "assistant":  # an output, which has an id, has a list
+            corrected = {k: v for k, v in corrected.items() if k not in ("id", "status")}
+        corrected = {**corrected, "content": text}
+        texts.append(f"the content is {'missing' if content is None else 'no text'}")
     if kind == "message" and isinstance(content, list):
         expected = "output_text" if item.get("role") == "assistant" else "input_text"
         blocks = [_with_type(block, expected) for block in content]
@@ -109,6 +119,7 @@ RULE = Rule(
         items_example(_reply("input_text"), USER),
         items_example(_reply("output_text", "user")),
         items_example(_reply("text", "user")),
+        items_example({"role": "user", "content": None}, USER),
     ),
     good=(
         items_example(_OUTPUT, _reply("input_text", "user")),

@@ -54,8 +54,10 @@ def _as_text_or_items(value: JSON | UnsetType) -> JSON | UnsetType:
 
 def _as_text_or_blocks(value: JSON | UnsetType) -> JSON | UnsetType:
     """Text, a list of blocks with a `type`, or nothing."""
-    if value is None or isinstance(value, str | UnsetType):
+    if isinstance(value, str | UnsetType):
         return value
+    if value is None:
+        return ""
     if isinstance(value, list):
         return [_as_block(element) for element in value]
     if isinstance(value, dict) and isinstance(value.get("type"), str):
@@ -95,14 +97,16 @@ def _is_content(value: JSON) -> bool:
 
 
 def _as_keyed_blocks(value: JSON | UnsetType) -> JSON | UnsetType:
-    """A list of blocks whose type is the name of their only field, or nothing."""
+    """A list of blocks whose type is the name of their only field."""
+    if value is None or isinstance(value, UnsetType):
+        return []
     if isinstance(value, str):
         return [{"text": value}]
     if isinstance(value, dict):
         return [{"json": value}]
     if isinstance(value, list):
         return [_as_keyed_block(element) for element in value]
-    return value if value is None or isinstance(value, UnsetType) else [{"text": text_of(value)}]
+    return [{"text": text_of(value)}]
 
 
 def _as_keyed_block(value: JSON) -> JSON:

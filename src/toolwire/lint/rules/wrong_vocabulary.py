@@ -24,6 +24,7 @@ from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Part, Result, Source
+from toolwire.lint.call_types import calls_without_type, with_call_types
 from toolwire.lint.examples.blocks import (
     HI,
     assistant_blocks,
@@ -144,6 +145,8 @@ def _check(facts: Facts) -> Iterable[Problem]:
             if message.role == "tool" and isinstance(part, Result):
                 text = f"the result for {call_id} is in a message with the role `tool`"
             yield part.path, text, "safe"
+    for call in calls_without_type(facts):
+        yield call.path, f"the call {call.id} has no type, as on another wire", "safe"
     for path, role in foreign_roles(facts):
         yield (*path, "role"), f"{facts.profile.name} expects the role `{role}` here", "safe"
     for path, name, call_id in foreign_id_fields(facts):
@@ -222,10 +225,17 @@ def _with_ids(facts: Facts) -> FixedBody | None:
     return FixedBody(with_id_fields(facts.body, fields), tuple(changes)) if changes else None
 
 
+def _with_types(facts: Facts) -> FixedBody | None:
+    """The body with the type of each call."""
+    calls = calls_without_type(facts)
+    changes = tuple((call.path, "added the type of the call") for call in calls)
+    return FixedBody(with_call_types(facts.body, calls), changes) if calls else None
+
+
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | FixedConversation | None:
     # What is rewritten in the conversation comes last: the body does not show it.
     fixed_body = _with_ids(facts) or _with_known_roles(facts) or _with_own_items(facts)
-    return fixed_body or _write_anew(facts)
+    return fixed_body or _with_types(facts) or _write_anew(facts)
 
 
 def _with_own_items(facts: Facts) -> FixedBody | None:
