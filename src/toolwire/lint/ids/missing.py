@@ -7,6 +7,7 @@ the call alone would part the two for good. This module knows no rule.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 
 from toolwire.conversation.fitting import fit
@@ -23,6 +24,7 @@ from toolwire.lint.ids.edits import (
     id_problem,
     id_rule_for,
     new_id,
+    nth_id,
     parts_with_id_problem,
     reassign_ids,
     surplus_results,
@@ -82,10 +84,21 @@ def give_ids(facts: Facts, kind: IdProblem) -> FixedConversation | None:
             continue
         if id_problem(call, facts):  # the call has no id either, so both get the same
             calls[call] = with_id(call, _choose_id(facts, call, adopted, taken))
+        elif call in _calls_sharing_an_id(
+            facts
+        ):  # under that id, the result could belong to the other call
+            calls[call] = with_id(call, new_id(facts, call, nth_id(call.id, 2), taken))
         ties[part] = call
         call_id = shorten(calls.get(call, call).id)
         changes.append((part.path, f"the result has the id of its call now: {call_id}"))
     return FixedConversation(reassign_ids(facts, calls, ties), tuple(changes)) if changes else None
+
+
+@once_per_history
+def _calls_sharing_an_id(facts: Facts) -> PartSet[Call]:
+    """The calls with an id that another call of their turn has."""
+    counts = [(turn, Counter(call.id for call in turn.calls)) for turn in facts.turns]
+    return PartSet(call for turn, count in counts for call in turn.calls if count[call.id] > 1)
 
 
 def _choose_id(facts: Facts, call: Call, adopted: PartMap[Call, str], taken: set[str]) -> str:

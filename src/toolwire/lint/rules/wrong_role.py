@@ -104,9 +104,9 @@ def _split(message: Message, misplaced: list[Call | Result], facts: Facts) -> li
         return [replace(message, role=role)]
 
     is_misplaced = PartSet[Part](misplaced).__contains__
-    if _answers_other_calls(message, misplaced, facts):
-        results = tuple([part for part in message.parts if not is_misplaced(part)])
-        return [replace(message, parts=results), Message("assistant", tuple(misplaced), None, wire)]
+    if _has_no_result_of(message, misplaced, facts):
+        rest = tuple([part for part in message.parts if not is_misplaced(part)])
+        return [replace(message, parts=rest), Message("assistant", tuple(misplaced), None, wire)]
 
     messages: list[Message] = []
     original: Message | None = message
@@ -126,16 +126,17 @@ def _split(message: Message, misplaced: list[Call | Result], facts: Facts) -> li
     return messages
 
 
-def _answers_other_calls(message: Message, misplaced: list[Call | Result], facts: Facts) -> bool:
-    """True if a message has results, and none of them belongs to a call in it.
+def _has_no_result_of(message: Message, misplaced: list[Call | Result], facts: Facts) -> bool:
+    """True if no result in a message belongs to one of the calls in it.
 
-    Such a call is moved behind them: before them, it could take a result under the same id.
+    Such calls are moved together to the end. Before a result under the same id, a call could take
+    it; before a text, it would stand apart from its result, and another call could take that.
     """
     if message.role == "assistant":
         return False
     moved: PartSet[Part] = PartSet(misplaced)
     owners = [facts.call_of.get(part) for part in message.parts if isinstance(part, Result)]
-    return bool(owners) and not any(owner in moved for owner in owners if owner is not None)
+    return not any(owner in moved for owner in owners if owner is not None)
 
 
 RULE = Rule(
