@@ -9,7 +9,7 @@ from cases import facts, nodes, same
 from msgspec import UNSET
 from oracles import BODY_ORACLES, DOCUMENTED, Input, Oracle, arguments_of
 
-from toolwire import DecodeError, Reasoning, Text, decode, translate
+from toolwire import DecodeError, Reasoning, Result, Text, decode, translate
 from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, get
 from toolwire.streaming.restream import fold, restream
@@ -71,12 +71,21 @@ def bytes_may_be_cut_anywhere(given: Input) -> None:
         assert b"".join(restream(pieces, given.wire, given.target)) == expected, size
 
 
+def _may_hold_results(wire: str) -> bool:
+    """True if streams of a wire may have results of the client."""
+    stream = named_wire(wire).stream
+    return stream is not None and stream.reader().may_contain_results
+
+
+def _is_of_client(result: Result) -> bool:
+    return result.executor == "client"
+
+
 def _is_plain_answer(body: JSON, wire: str) -> bool:
     """True if an answer is the assistant's, and its calls have names and readable arguments.
 
-    What broke off is told in other ways by events than by a body. A client's result is no part of
-    an answer: a stream writes it as a turn of its own, a body as a part of the message. A call whose
-    approval is requested twice is one call on wires that keep the request in the call's part.
+    What broke off is told in other ways by events than by a body. Where no stream of a wire has
+    results of the client, its calls are written before a result can come.
     """
     try:
         conversation = decode(body, wire, "response")
@@ -84,10 +93,9 @@ def _is_plain_answer(body: JSON, wire: str) -> bool:
         return False
     if {message.role for message in conversation.messages} != {"assistant"}:
         return False
-    if any(result.executor == "client" for result in conversation.results()):
+    if not _may_hold_results(wire) and any(map(_is_of_client, conversation.results())):
         return False
-    approvals = [call.approval_for for call in conversation.calls() if call.approval_for]
-    return len(set(approvals)) == len(approvals) and all(
+    return all(
         call.name
         and not call.args.broken
         and isinstance(call.input, dict)

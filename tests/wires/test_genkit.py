@@ -544,3 +544,23 @@ def test_a_blocked_response_may_have_no_message() -> None:
 )
 def test_detect_finds_this_wire_for_its_bodies_only(body: JSON) -> None:
     assert detect(body) == NAME
+
+
+def test_an_answer_asks_the_client_for_no_call_that_has_a_result() -> None:
+    """The messages before the last one are those of the request, in a body as in a stream."""
+    parts: JSON = [
+        {"functionCall": {"name": "look", "args": {}}},
+        {"functionResponse": {"name": "look", "response": {"output": "x"}}},
+        {"functionCall": {"name": "open", "args": {}}},
+        {"text": "b"},
+    ]
+    body: JSON = {"candidates": [{"content": {"role": "model", "parts": parts}}]}
+    answer = translate(body, "gemini", "genkit", "response")
+    assert [call.name for call in decode(answer.body, "genkit", "response").calls()] == ["open"]
+    written = answer.body
+    assert isinstance(written, dict)
+    earlier = decode(written["request"], "genkit")
+    assert [(pair.call and pair.call.name, pair.how) for pair in earlier.pairs()] == [
+        ("look", "id")
+    ]
+    assert [loss.path[-1] for loss in answer.losses] == [0, 1]

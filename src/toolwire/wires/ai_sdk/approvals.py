@@ -69,12 +69,18 @@ class CallIndex:
     def _match_requests(self, calls: list[Call]) -> dict[str, Call]:
         """Match requests with the calls they are about, and return the newest call of each id."""
         newest: dict[str, Call] = {}
+        held: dict[str, Call] = {}
+        """The newest request that stands for a call and has no decision, by the id of the call."""
         for call in calls:
             about: Call | None = None
             if call.approval_for:
                 by_id = (other for other in calls if other.id == call.approval_for)
                 later = (other for other in by_id if other.approval_for is None)
                 about = newest.get(call.approval_for) or next(later, None)
+                if about is None and holds_call(call):  # the same approval may be requested again
+                    about = held.get(call.approval_for)
+                    if about is None and call not in self.results:
+                        held[call.approval_for] = call
             if about is not None:
                 self.requests[about] = call
                 self.merged_requests.add(call)

@@ -283,7 +283,7 @@ class UiWriter:
             return None
         if approvals.holds_call(call):
             self.context.report_loss(call, approvals.REQUEST_MERGED)
-            call, request, result = approvals.call_of_request(call), call, None
+            call, request, result = approvals.call_of_request(call), request or call, None
         block = write_tool_part(call, result, self.context)
         if request is None or "input" not in block:
             return block

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Conversation, Kind
-from toolwire.conversation.parts import Call, Message, Role, Source
+from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
 from toolwire.wires.engine.bodies import answer_message, build_conversation, unknown_fields
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
@@ -31,6 +31,7 @@ from toolwire.wires.genkit.settings import (
     read_tool,
 )
 
+EARLIER_TURN = "calls with results are in the messages of the request here"
 ROLE_FROM_WIRE: dict[str, Role] = {
     "system": "system",
     "user": "user",
@@ -148,7 +149,36 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
         ]
         return {**body, "candidates": candidates}
     message = answer_message(conversation)
-    return {**body, **_write_candidate(message, conversation, context)}
+    if context.native or not any(isinstance(part, Result) for part in message.parts):
+        return {**body, **_write_candidate(message, conversation, context)}
+    *earlier, last = _split_turns(message)
+    messages: list[JSON] = []
+    for turn in earlier:
+        for part in turn.parts:
+            context.report_info(part, EARLIER_TURN)
+        messages.append(MESSAGES.create(turn.role, HISTORY.write_parts(turn, context)))
+    body |= _write_candidate(last, conversation, context)
+    return {**body, "request": {"messages": messages}}
+
+
+def _split_turns(message: Message) -> list[Message]:
+    """The messages of an answer with results: the model's parts, the results, and so on. The last
+    one is the model's and has the calls without a result, which clients run."""
+    answered = {part.call_id for part in message.parts if isinstance(part, Result)}
+    last: list[Part] = []
+    turns: list[tuple[Role, list[Part]]] = []
+    for part in message.parts:
+        if isinstance(part, Call) and part.id not in answered:
+            last.append(part)
+            continue
+        role: Role = "tool" if isinstance(part, Result) else "assistant"
+        if not turns or turns[-1][0] != role:
+            turns.append((role, []))
+        turns[-1][1].append(part)
+    if turns[-1][0] != "assistant":
+        turns.append(("assistant", []))
+    turns[-1][1].extend(last)
+    return [replace(message, role=role, parts=tuple(parts)) for role, parts in turns]
 
 
 def _write_candidate(
