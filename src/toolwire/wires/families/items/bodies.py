@@ -6,8 +6,9 @@ Several wires have this shape; an `ItemBodies` holds the block specs of one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.id_rules import NAMESPACE_SEPARATOR
@@ -180,9 +181,11 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
             messages = messages[1:]
         elif isinstance(body.get("instructions"), str) and body["instructions"]:
             del body["instructions"]
-        kept, items = _unedited_items(conversation) if native else (0, [])
-        rest = messages[-(len(conversation.messages) - kept) :]
-        items += ItemWriter(self, context, first_index=len(items)).write_items(rest)
+        head, tail = _unedited_turns(conversation) if native else (_Turns(), _Turns())
+        rest = messages[-(len(conversation.messages) - head.messages) :]
+        writer = ItemWriter(self, context, first_index=len(head.items))
+        edited = writer.write_items(rest[: len(rest) - tail.messages])
+        items = [*head.items, *edited, *tail.items]
         if native and len(messages) == 1 and messages[0].path == ("input",) and len(items) == 1:
             item = items[0]
             body["input"] = item["content"] if isinstance(item, dict) else item
@@ -279,19 +282,40 @@ def _turns_before(changed: int, messages: Sequence[Message]) -> tuple[Sequence[M
     return (), 0
 
 
-def _unedited_items(conversation: Conversation) -> tuple[int, list[JSON]]:
-    """The number of messages in the turns before the first edit, and the items of these turns."""
-    before, messages = conversation.source.messages or (), conversation.messages
+class _Turns(Struct, frozen=True, eq=False):
+    """Turns that are written as they were read."""
+
+    messages: int = 0
+    """The number of their messages."""
+    items: Sequence[JSON] = ()
+
+
+def _unedited_turns(conversation: Conversation) -> tuple[_Turns, _Turns]:
+    """The turns before the first edit of a request, and those after the last one."""
+    before, messages = conversation.source.messages, conversation.messages
     items = get(conversation.source.body, ("input",))
-    pairs = enumerate(zip(before, messages, strict=False))
-    edited = next((n for n, (old, new) in pairs if old is not new), 0)
-    changed = before[edited].path[-1] if edited else 0
-    if not isinstance(items, list) or not isinstance(changed, int):
-        return 0, []
-    kept, start = _turns_before(changed, before[:edited])
+    if before is None or not conversation.same_tools or not isinstance(items, list):
+        return _Turns(), _Turns()
+    first = _count_same(before, messages)
+    last = _count_same(before[first:][::-1], messages[first:][::-1])
+    changed = before[first].path[-1] if first < len(before) else len(items)
+    kept, start = _turns_before(changed if isinstance(changed, int) else 0, before[:first])
     if any(isinstance(part, Call) and part.origin != "wire" for m in kept for part in m.parts):
-        return 0, []  # how its result is written depends on the item of the call
-    return (len(kept), items[:start]) if start else (0, [])
+        start = 0  # how a result is written depends on the item of such a call
+    head = _Turns(len(kept), items[:start]) if start else _Turns()
+    for n, message in enumerate(before[len(before) - last :]):
+        position = message.path[-1]
+        if isinstance(message.raw, dict) and isinstance(position, int):
+            return head, _Turns(last - n, items[position:])
+    return head, _Turns()
+
+
+def _count_same(before: Sequence[Message], messages: Sequence[Message]) -> int:
+    """The number of messages at the start that are the same objects."""
+    same = map(is_, before, messages)
+    return next(
+        (n for n, is_same in enumerate(same) if not is_same), min(len(before), len(messages))
+    )
 
 
 def _body_source(body: Object, settings: SettingsRead, index: CallIndex) -> BodySource:
