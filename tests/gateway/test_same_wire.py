@@ -192,6 +192,16 @@ def test_client_headers_are_forwarded_only_if_configured() -> None:
         assert "x-app" not in sent and "cookie" not in sent
 
 
+def test_every_request_has_its_own_header_fields_however_many_differ() -> None:
+    body, features = ASKED["anthropic"][1], [f"feature-{n}" for n in (*range(20), 0, 19)]
+    with scripted_gateway("anthropic", answers(MESSAGE)) as gw:
+        for feature in features:
+            headers = {"anthropic-beta": feature, "anthropic-version": "2023-06-01"}
+            assert httpx.post(gw.url + "/v1/messages", json=body, headers=headers).is_success
+        httpx.post(gw.url + "/v1/messages", json=body)
+    assert [one.headers.get("anthropic-beta") for one in gw.up.got] == [*features, None]
+
+
 def test_a_refusal_of_the_same_wire_passes_byte_for_byte() -> None:
     body = {
         "error": {

@@ -26,18 +26,39 @@ _HEADERS = {
     "accept-encoding": "identity",
 }
 _MAX_ENDPOINTS = 1000
+_MAX_HEADS, _MAX_HEAD_BYTES = 8, 4096
+"""Heads that are kept for one endpoint, and their size. Its clients send the same few header fields
+again and again: the version of an API, a beta feature."""
+_NO_BODY = b"content-length: 0\r\n\r\n"
 
 
 class _PreparedRequest(Struct):
-    """The parts that all requests to one endpoint share."""
+    """What all requests to one endpoint have in common."""
 
     endpoint: ModelEndpoint
     url: str
     route: Route
-    head: bytes | None = None
-    """The head but for its length, unless every request is signed."""
+    signed: bool
+    """True if every request gets a signature of its own."""
+    heads: dict[tuple[tuple[str, str], ...], bytes] = {}
+    """Heads up to the length of the body, by the further header fields."""
 
-    def headers(self, body: bytes, extra: Mapping[str, str]) -> dict[str, str]:
+    def head(self, body: bytes, extra: Mapping[str, str]) -> bytes:
+        """The head of a request. Raises ValueError if a header field cannot be sent."""
+        if self.signed:
+            return self.route.request_head(self._headers(body, extra), len(body))
+        start = self.heads.get(tuple(extra.items())) or self._prepare_head(extra)
+        return b"%bcontent-length: %d\r\n\r\n" % (start, len(body))
+
+    def _prepare_head(self, extra: Mapping[str, str]) -> bytes:
+        start = self.route.request_head(self._headers(b"", extra), 0).removesuffix(_NO_BODY)
+        if len(start) <= _MAX_HEAD_BYTES:
+            if len(self.heads) >= _MAX_HEADS:  # a trace has another header field in each request
+                self.heads.clear()
+            self.heads[tuple(extra.items())] = start
+        return start
+
+    def _headers(self, body: bytes, extra: Mapping[str, str]) -> dict[str, str]:
         """The header fields of a request."""
         given = {**_HEADERS, **dict(self.endpoint.provider.headers), **extra}
         fields = authorize(self.endpoint, self.url, given, body)
@@ -90,19 +111,13 @@ class Upstream:
         prepared = self._prepared.get((endpoint, stream, url)) or self._prepare(
             endpoint, stream, url
         )
-        if prepared.head is not None and not headers:
-            head = b"%bcontent-length: %d\r\n\r\n" % (prepared.head, len(body))
-        else:
-            fields = prepared.headers(body, headers or {})
-            head = prepared.route.request_head(fields, len(body))
+        head = prepared.head(body, headers or {})
         return self._client.pool.send(prepared.route, head, body, timeouts=timeouts)
 
     def _prepare(self, endpoint: ModelEndpoint, stream: bool, url: str | None) -> _PreparedRequest:
         target = url or endpoint.url(stream=stream)
-        prepared = _PreparedRequest(endpoint, target, find_route(target))
-        if not signs_requests(endpoint):
-            head = prepared.route.request_head(prepared.headers(b"", {}), 0)
-            prepared.head = head.removesuffix(b"content-length: 0\r\n\r\n")
+        route, signed = find_route(target), signs_requests(endpoint)
+        prepared = _PreparedRequest(endpoint, target, route, signed)
         if len(self._prepared) >= _MAX_ENDPOINTS:  # models may be named by clients
             self._prepared.clear()
         self._prepared[endpoint, stream, url] = prepared
