@@ -5,16 +5,16 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help run tour test coverage check fix deep mutants fuzz bench docs site dist clean
 
-help: ## show these targets
+help: ## list all targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 # Many tests wait for a socket, a disk or another process: three at a time on each core.
 WORKERS := $(shell expr 3 \* $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2))
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
-# The first installation takes half a minute and more: it shows what it does.
+# The first installation takes half a minute or more, so it shows its progress.
 VERBOSE_PIP := $(BIN)/python -m pip --disable-pip-version-check install --no-compile --progress-bar off
 SHOW_PROGRESS := $(PYTHON) scripts/pip_progress.py
-# Node brings certificates of its own; where the system has some, they count too.
+# Node has its own certificates; those of the system are trusted as well.
 CERTS := $(wildcard /etc/ssl/certs/ca-certificates.crt)
 NPM := NODE_EXTRA_CA_CERTS="$${NODE_EXTRA_CA_CERTS:-$(CERTS)}" npm install --prefix tests/node --no-package-lock --no-audit --no-fund --loglevel error
 
@@ -34,18 +34,18 @@ tests/node/node_modules: tests/node/package.json
 
 PORT ?= 8080
 TOOLS_PORT ?= 8765
-run: .venv/ready ## start gateway, tool server and an offline model on this machine (PORT=8080 TOOLS_PORT=8765)
+run: .venv/ready ## start the gateway, a tool server and an offline model (PORT=8080 TOOLS_PORT=8765)
 	@$(BIN)/toolwire up examples/tools.py --port $(PORT) --tools-port $(TOOLS_PORT)
 
-tour: .venv/ready ## the guided tour: a broken conversation, and the same conversation on three wires
+tour: .venv/ready ## show a guided tour: a broken conversation, and the same conversation on three wires
 	@$(BIN)/toolwire tour
 
-test: .venv/tests tests/node/node_modules ## every test, with small budgets for the laws (under five minutes on two cores)
+test: .venv/tests tests/node/node_modules ## run every test, with small budgets for the laws (under five minutes on two cores)
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # Programs that tests start are measured too, unless a test kills them.
 SERVICES := */toolwire/execution/*,*/toolwire/gateway/*,*/toolwire/agent/*
-coverage: .venv/tests tests/node/node_modules ## run every test and list the lines that none reaches
+coverage: .venv/tests tests/node/node_modules ## run every test and list the lines that no test reaches
 	@rm -rf .coverage && mkdir .coverage
 	@$(BIN)/python -m coverage run -m pytest -n $(WORKERS) --dist worksteal
 	@$(BIN)/python -m coverage combine --quiet
@@ -53,12 +53,12 @@ coverage: .venv/tests tests/node/node_modules ## run every test and list the lin
 	@$(BIN)/python -m coverage report --include='$(SERVICES)'
 	@echo "all packages:" && $(BIN)/python -m coverage report --format=total
 
-check: .venv/tests ## format, lint and types
+check: .venv/tests ## check format, lint and types
 	@$(BIN)/ruff format --check --quiet . || (echo "run: make fix"; exit 1)
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 
-fix: .venv/tests ## format the code and apply the fixes of the linter
+fix: .venv/tests ## format the code and apply the linter's fixes
 	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format --quiet .
 
 .venv/deep: .venv/tests .venv/release .venv/site
@@ -72,16 +72,16 @@ tests/browser/node_modules: tests/browser/package.json
 tests/mcp_conformance/node_modules: tests/mcp_conformance/package.json
 	@if command -v npm >/dev/null; then $(subst tests/node,tests/mcp_conformance,$(NPM)) && touch $@; else echo "no npm: the conformance suite of MCP will not run"; fi
 
-deep: .venv/deep tests/node/node_modules tests/browser/node_modules tests/mcp_conformance/node_modules ## the laws with large budgets, and every fault that a machine can have (forty minutes)
+deep: .venv/deep tests/node/node_modules tests/browser/node_modules tests/mcp_conformance/node_modules ## run the laws with large budgets, and the fault injection tests (forty minutes)
 	@TOOLWIRE_DEEP=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-mutants: .venv/tests ## change one line of the library at a time; some test has to fail each time (five minutes)
+mutants: .venv/tests ## change one line of the library at a time and check that a test fails (five minutes)
 	@$(BIN)/python scripts/mutants.py
 
-fuzz: .venv/tests ## look for inputs that break a law or a server for ten minutes; finds are saved in tests/finds
+fuzz: .venv/tests ## search ten minutes for inputs that break a law or a server, and save them in tests/finds
 	@$(BIN)/python scripts/fuzz.py --seconds 300; laws=$$?; $(BIN)/python scripts/fuzz_http.py --seconds 300 && exit $$laws
 
-bench: .venv/tests ## speed as ratios to the floor, in one run; also written to docs/reference/bench.md
+bench: .venv/tests ## measure speed, as ratios to the fastest possible code; writes docs/reference/bench.md
 	@$(BIN)/python -m bench
 
 .peers/litellm/ready:
@@ -104,11 +104,11 @@ $(PYTHON_PEERS):
 	  || echo "$(notdir $(@D)) cannot be installed: it will be left out"
 
 .PHONY: bench-peers
-bench-peers: .venv/tests .peers/litellm/ready .peers/portkey/ready $(PYTHON_PEERS) ## compare the gateway with other gateways; written to docs/reference/bench-peers.md
+bench-peers: .venv/tests .peers/litellm/ready .peers/portkey/ready $(PYTHON_PEERS) ## compare the gateway with other gateways; writes docs/reference/bench-peers.md
 	@$(BIN)/python bench/peers.py
 
 .PHONY: clients
-clients: .venv/tests ## agents and frameworks through the gateway, each installed into .clients; written to docs/reference/clients.md
+clients: .venv/tests ## run agents and frameworks, each installed into .clients, through the gateway; writes docs/reference/clients.md
 	@TOOLWIRE_DEEP=1 $(BIN)/python -m pytest -n 2 --dist worksteal -rs tests/clients_real; status=$$?; \
 	  $(BIN)/python scripts/clients_page.py && exit $$status
 

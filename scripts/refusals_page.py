@@ -42,8 +42,8 @@ def heading(text: str) -> str:
 REFUSALS = """\
 # A provider refused a request
 
-For people who have the error of a provider, a coding agent or a gateway on the screen. Each heading is such an error: search this
-page for a few words of yours.
+For people who got an error from a provider, a coding agent or a gateway. Each heading is such an error: search this page for a few
+words of your error.
 
 Or pass the error to `explain`, as you see it: cut off, with line breaks, as JSON inside JSON, or with a traceback around it. `explain`
 names the rule that the history breaks. If you also pass the body or the session file, it shows the position, lists everything else
