@@ -214,7 +214,7 @@ class _Walk:
     def _reopen(self, call: Call, older: _OpenCalls) -> None:
         """Note that open calls of an earlier turn have the id of a new call."""
         if older.first is not None and older.first.executor != call.executor:
-            self.other_side[call.id] = older  # who wrote a result tells whose it is
+            self.other_side[call.id] = older  # the side that wrote a result decides between them
         else:
             self.reopened[call.id] = call
 

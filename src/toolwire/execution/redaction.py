@@ -1,8 +1,8 @@
 """Remove secrets from text by their value, in every form in which they are likely to appear.
 
-A value is searched verbatim, and as URLs, JSON, Python, HTML, base64 and hexadecimal write it. Each
-long line of a multi-line value is searched, too. A value that a tool has split or encrypted is not
-found. Short values are not searched: `none` or `test` are ordinary words as well.
+A value is searched verbatim and in its URL, JSON, Python, HTML, base64 and hexadecimal forms. Each
+long line of a multi-line value is searched as well. A value that a tool has split or encrypted is
+not found. Short values are not searched: `none` or `test` are ordinary words as well.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ Kind: TypeAlias = Literal["invalid", "empty", "double", "type", "merged"]
 
 _TRIAL: Object = {"toolwire": 1}
 _FUNCTION_FAMILIES = ("function", "function-legacy")
-"""Calls with JSON arguments. Others take free text, or have fields of their own."""
+"""Calls with JSON arguments. Others have free text or separate fields."""
 _FREE_TEXT = "custom"
 """Calls with free text, which may look like JSON."""
 _TWO_OBJECTS = re.compile(r"\}\s*\{")
@@ -107,7 +107,7 @@ def _trial_fields(value: JSON, path: JsonPath) -> Iterator[_ArgumentField]:
 
 
 def merged_objects(call: Call) -> tuple[Object, ...]:
-    """The argument objects of several calls that stand one after the other in one call."""
+    """The concatenated argument objects of several calls in one call."""
     text = call.args.content
     if not isinstance(text, str) or _TWO_OBJECTS.search(text) is None:
         return ()
@@ -116,7 +116,7 @@ def merged_objects(call: Call) -> tuple[Object, ...]:
 
 @once_per_history
 def accepted_merges(facts: Facts) -> list[ArgumentFault]:
-    """Calls with concatenated arguments on a wire whose server takes any text as arguments."""
+    """Calls with concatenated arguments on a wire whose server accepts any text as arguments."""
     if facts.profile.arguments_format != "text" or facts.conversation.kind != "request":
         return []
     if not facts.own_wire:
@@ -141,7 +141,8 @@ def faults_of_kind(facts: Facts, kind: Kind) -> list[ArgumentFault]:
 
 
 def has_accepted_arguments(facts: Facts) -> bool:
-    """True if the target accepts the arguments of every call; mostly their types show that."""
+    """True if the target accepts the arguments of every call; usually their types suffice to decide
+    that."""
     wants, seen = facts.profile.arguments_format, facts.observations
     if not wants or not seen.calls:
         return True
@@ -193,7 +194,7 @@ def _faults_in_body(facts: Facts, wants: str) -> Iterator[ArgumentFault]:
 
 
 def _has_expected_type(block: Object, field: _ArgumentField, wants: str) -> bool:
-    """True if a quick look at the type shows that there is no fault."""
+    """True if the type alone shows that there is no fault."""
     value: JSON = block
     for step in field.path:
         value = value.get(step) if value.__class__ is dict else None  # type: ignore[arg-type]

@@ -35,8 +35,8 @@ from toolwire.translate import detect
 
 
 class Explanation(Struct, frozen=True):
-    """One possible cause of an error: the rule, the path if it is known, and a message that says
-    what is wrong and what to do.
+    """One possible cause of an error: the rule, the path if it is known, and a message with the
+    problem and the remedy.
 
     An error that no rule explains has one explanation with the code `TW000`, and its kind as the
     name. It is likely if the error is about tools, and not if it is about something else.
@@ -76,7 +76,7 @@ _VERBS: dict[Fix | None, str] = {"safe": "repair FILE", "unsafe": "repair FILE -
 _RESULT_PLACEMENTS = ("", "after", "next", "alone")
 """From the least strict to the strictest."""
 _DEFAULT_TOKENS = 100_000
-"""The size to cut a history to if the error does not say how long it may be."""
+"""The size to which a history is cut if the error names no limit."""
 _MAX_DISTANCE = 9
 _MAX_NAMES = 50
 """Names and paths of an error that findings are compared with: an error may list every call."""
@@ -132,7 +132,7 @@ def _explain_kind(error: ErrorKind, references: References) -> Explanation:
 def _explain_by_patterns(
     patterns: tuple[ErrorPattern, ...], references: References, advice: str, options: str = ""
 ) -> list[Explanation]:
-    """The rules to suspect, without a look at a body."""
+    """The suspected rules, without a body."""
     rules = {rule.name: rule for rule in all_rules()}
     path = pointer(references.paths[0]) if references.paths else None
     ids = f" It names {', '.join(references.ids[:3])}." if references.ids else ""
@@ -308,7 +308,7 @@ def _names_in_text(references: References, facts: Facts) -> tuple[str, ...]:
 
 
 def _has_word(text: str, word: str) -> bool:
-    """True if a text contains a word that is no part of a longer one."""
+    """True if a text contains a word that is not part of a longer one."""
     return any(
         not _continues_word(before) and not _continues_word(after)
         for before, after in _neighbours(text, word)

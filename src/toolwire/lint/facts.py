@@ -40,7 +40,7 @@ class AmbiguousGroup(Struct, frozen=True, eq=False):
 
 
 class Facts(PairFacts):
-    """A conversation, the profile of its target, and what rules need to know about both."""
+    """A conversation, the profile of its target, and the facts that rules need about both."""
 
     @lazy_property
     def invalid_ids(self) -> set[str]:

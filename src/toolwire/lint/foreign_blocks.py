@@ -125,8 +125,8 @@ def _specs() -> dict[str, list[Block]]:
 
 
 def _read_with(spec: Block, block: Object, path: JsonPath) -> Text | Media | Reasoning | None:
-    """The part that a spec reads, without its source; None if it is none that every wire can hold,
-    or holds nothing."""
+    """The part that a spec reads, without its source; None if not every wire supports it, or if it
+    is empty."""
     try:
         part = spec.read(block, path, spec) if spec.read is not None else None
     except (*UNREADABLE, DecodeError):
@@ -170,7 +170,8 @@ def _lost_type(block: Object) -> str | None:
 
 
 def _read_half(form: _CallForm, fields: Object, path: JsonPath) -> Call | Result | None:
-    """A call or a result; None without an id, which is all that joins the two for certain."""
+    """A call or a result; None without an id, because only an id connects the two with
+    certainty."""
     call_id, name = _first_text(fields, form.ids), _first_text(fields, form.names)
     if not call_id:
         return None

@@ -69,7 +69,7 @@ def has_accepted_fields(facts: Facts) -> bool:
 
 
 def has_own_format(facts: Facts) -> bool:
-    """True if a quick look shows that nothing has the format of another wire."""
+    """True if a quick check shows that nothing has the format of another wire."""
     seen, profile = facts.observations, facts.profile
     if not seen.holds(Observation.PLAIN) or not has_known_types(facts):
         return False
@@ -334,12 +334,12 @@ def _vocabulary(name: str) -> _Vocabulary:
 
 
 def _has_plain_text(content: JSON) -> bool:
-    """True for a list of blocks with a text that is no block."""
+    """True for a list of blocks that contains a plain string."""
     return isinstance(content, list) and any(isinstance(block, str) for block in content)
 
 
 def _is_plain_text(part: Part) -> TypeGuard[Text]:
-    """True for a text that stands in a list of blocks and is no block."""
+    """True for a plain string in a list of blocks."""
     if not isinstance(part, Text) or not isinstance(part.source.raw, str):
         return False
     return bool(part.path) and isinstance(part.path[-1], int)
@@ -411,8 +411,8 @@ class _Vocabulary:
         return self._capabilities.read_by_model and part.type not in self._known
 
     def _fit(self, part: Part, place: Place) -> tuple[Part, ...]:
-        """A part as the wire can hold it at a place: reasoning that it does not accept becomes
-        text, and a medium that it cannot hold is described."""
+        """A part in a form that the wire supports at a place: refused reasoning becomes text, and
+        unsupported media become a description."""
         match part:
             case Media() if not self._holds(part, place):
                 return (Text(f"{MARK} {describe(part)}", source=part.source),)
@@ -428,7 +428,7 @@ class _Vocabulary:
         return (part,)
 
     def _holds(self, media: Media, place: Place) -> bool:
-        """True if the wire can hold a medium at a place."""
+        """True if the wire supports a medium at a place."""
         if place == "result" and self._capabilities.result_media == "after":
             place = "user"
         support = self._capabilities.media

@@ -60,7 +60,7 @@ def without_id(item: Object) -> Object:
 def as_input_message(item: Object) -> Object:
     """A message of the assistant without an id as plain text, if it is nothing but text.
 
-    The form with blocks is that of an output, which the types of the SDK take only with an id.
+    The form with blocks is that of an output, which the types of the SDK accept only with an id.
     """
     content = item.get("content")
     if item.get("role") != "assistant" or "id" in item or not isinstance(content, list):
@@ -76,7 +76,7 @@ def as_input_message(item: Object) -> Object:
 
 
 def is_model_item(kind: str, item: Object) -> bool:
-    """True if the model generated an item: it is no result and no message of another role."""
+    """True if the model generated an item: it is neither a result nor a message of another role."""
     if kind == "message":
         return item.get("role") == "assistant"
     return not kind.endswith("_output") and kind != "mcp_approval_response"

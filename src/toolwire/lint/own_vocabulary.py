@@ -1,7 +1,7 @@
 """Write a conversation in the format of its own wire before it goes to another one.
 
-A wire does not read what clients write in the format of another wire, so a translation would lose
-it. The rule about such messages converts them.
+A wire does not read content in the format of another wire, so a translation would lose it. The rule
+about such messages converts them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def may_have_foreign_content(conversation: Conversation, observations: Observati
 
 
 def write_in_own_vocabulary(conversation: Conversation) -> tuple[Conversation, list[Change]]:
-    """The conversation with all messages in the format of its wire, and what was converted."""
+    """The conversation with all messages in the format of its wire, and the changes."""
     changes: list[Change] = []
     vocabulary = rule(_RULE)
     profile = PROFILES.get(conversation.wire)
@@ -93,7 +93,7 @@ def replace_refused_surrogates(
 
 
 def _read_with_origins(fixed: FixedBody, wire: str) -> Conversation:
-    """Read a body after a fix; its paths lead into the body before it."""
+    """Read a body after a fix; its paths point into the body before the fix."""
     conversation = read_body(fixed.body, wire, "request")
     origins = fixed.origins
     if not origins:
@@ -114,7 +114,7 @@ def _read_with_origins(fixed: FixedBody, wire: str) -> Conversation:
 def _with_ids(conversation: Conversation) -> Conversation:
     """The conversation with an id on every call, and the id of its call on every result.
 
-    Ids that mean that there is none are read as on the wire itself.
+    Placeholder ids count as absent, as on the wire itself.
     """
     messages = tuple(
         replace(message, parts=tuple(map(_without_placeholder, message.parts)))

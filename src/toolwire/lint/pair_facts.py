@@ -26,7 +26,7 @@ _PAIRED_IN_ORDER = (
     Observation.RESULTS_IN_PLACE | Observation.UNIQUE_CALL_IDS | Observation.NO_SERVER_TOOLS
 )
 ITEM_WIRES = ("openai-responses", "azure-foundry", "gemini-interactions")
-"""Wires on which every text, call and result is an item of its own."""
+"""Wires on which every text, call and result is a separate item."""
 
 
 class ToolTurn(Struct, frozen=True):

@@ -32,7 +32,7 @@ def find_position_violations(facts: PairFacts) -> dict[str, list[CallBatch]]:
 def _is_in_place(facts: PairFacts, batch: CallBatch) -> bool:
     """True if the results directly follow their calls in messages that hold nothing else.
 
-    This is the quick test for the usual case; False means that a closer look is needed.
+    This is the quick test for the usual case; False means that the full check is needed.
     """
     messages, index_of = facts.messages, facts.message_index
     results, end = batch.results, batch.caller_indexes[-1]
@@ -87,7 +87,7 @@ def _is_separated(facts: PairFacts, batch: CallBatch, indexes: set[int]) -> bool
     end = batch.caller_indexes[-1]
     if min(indexes) <= end:
         return True  # a client's result inside the message with its call
-    # Another wire gets what stands beside a result as a message of its own.
+    # Another wire gets the content beside a result as a separate message.
     between = (n for n in range(end + 1, max(indexes)) if n not in indexes or not facts.own_wire)
     if not all(facts.holds_only_results(n) for n in between):
         return True

@@ -21,15 +21,15 @@ _SIGNATURE_FIELDS = ("thoughtSignature", "thought_signature")
 
 
 def refuses_reasoning(error_text: str) -> bool:
-    """True if an error says that the provider cannot read reasoning of the request."""
+    """True if an error reports that the provider cannot read the reasoning of the request."""
     return any(pattern.refuses_reasoning for pattern in match_error(error_text).patterns)
 
 
 def repair_refused(body: JSON, target: str, error_text: str) -> Repaired:
     """Repair a request that its provider refused.
 
-    Reasoning is removed if the error says that it cannot be read. Nothing is changed if the request
-    has no mistake that can be seen.
+    Reasoning is removed if the error reports that it cannot be read. Nothing is changed if the
+    request has no visible mistake.
     """
     wire, _ = resolve(target)
     stripped: JSON = body

@@ -47,8 +47,8 @@ def rules_to_check(facts: Facts) -> tuple[Rule, ...]:
 def rules_for_translation(profile: Profile, flags: int) -> tuple[Rule, ...]:
     """The rules that a conversation on its way to another wire may break.
 
-    Rules about the JSON of the target's own wire do not apply, nor do those that a later stage
-    takes care of, nor those that the observations rule out.
+    Without the rules about the JSON of the target's own wire, those that a later stage handles, and
+    those that the observations rule out.
     """
     return _select(profile, flags, "translated")
 
@@ -60,7 +60,7 @@ def fixable_rules(facts: Facts) -> tuple[Rule, ...]:
 
 @once_per_history
 def _own_wire_flags(facts: Facts) -> int:
-    """The observations, with what is known of a history on the wire of its target."""
+    """The observations, with further properties of a history on the wire of its target."""
     flags = facts.observations.flags | _KNOWN_ON_OWN_WIRE
     if facts.invalid_ids:
         flags &= ~Observation.ACCEPTED_IDS

@@ -6,7 +6,7 @@ must see what the fix made of it. Where no id was minted, only the messages that
 moved are written and read.
 
 A repair ends, and repairing its result changes nothing: a fix that does not reduce the violations
-of its rule is taken back, and a rule whose violations return again and again is given up.
+of its rule is undone, and a rule whose violations keep returning is abandoned.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ from toolwire.wires.engine.message_lowering import MessageLowering
 
 T = TypeVar("T")
 _MAX_FIXES_OF_A_RULE = 10
-"""Fixes of one rule before repair gives it up: two rules may undo each other's fixes."""
+"""The maximum number of fixes of one rule: two rules may undo each other's fixes."""
 
 
 class RepairedConversation(Struct, frozen=True):
-    """A repaired conversation, what was done, what is left, and the ids and names before."""
+    """A repaired conversation, its changes and remaining findings, and the previous ids and
+    names."""
 
     conversation: Conversation
     changes: list[Change]

@@ -123,7 +123,7 @@ class _DemoTurn:
         ]
         self.results = [_value(result) for _, result in self.pairs if result is not None]
 
-    # --- what to say ---
+    # --- choose the parts ---
 
     def parts(self) -> tuple[Part, ...]:
         """The parts of the response."""
@@ -213,7 +213,7 @@ class _DemoTurn:
             )
         return "\n".join(_describe_pair(call, result) for call, result in self.pairs)
 
-    # --- how to say it ---
+    # --- write the parts ---
 
     def _make_calls(self, wanted: list[_WantedCall]) -> list[Call]:
         seed = token(12, self.question, len(self.messages))

@@ -331,7 +331,7 @@ class Translator:
         if request.passthrough:
             parsed = parse_response(data, self.wire)
             if parsed is None:
-                load(data, self.wire)  # it reports what is wrong with half a body
+                load(data, self.wire)  # raises an error that describes the incomplete body
             body, _ = self.rename_model(data, request)
             if self.api.call_marks:
                 body = CallIds(self.api, request).add_to_bytes(body)

@@ -41,7 +41,7 @@ class EventWriter(ContentWriter):
     """Writes the Events of one run."""
 
     supports_results = True
-    open_calls_come_last = True  # an Event with calls says which of them are the client's
+    open_calls_come_last = True  # an Event with calls lists those of the client
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)

@@ -61,7 +61,7 @@ def _read_content(content: JSON, path: JsonPath) -> tuple[Part, ...]:
     """The parts of a plain string or a list of blocks."""
     if isinstance(content, str):
         return (Text(content, source=Source(content, path, PLAIN)),) if content else ()
-    if content is None:  # refused by the API, which `check` says
+    if content is None:  # refused by the API, as `check` reports
         return ()
     if not isinstance(content, list):
         raise_unexpected(NAME, path, "a string or a list", content)

@@ -262,7 +262,7 @@ BLOCKS = blocks(
             "citation": ("citation", "citationsContent.citations"),
         },
     ),
-    # Without `keys`: other wires get the text and a loss that says it was to be guarded.
+    # Without `keys`: other wires get the text, and a loss reports the missing guard.
     Block(
         "guardContent",
         part=Text,

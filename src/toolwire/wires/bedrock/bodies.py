@@ -55,7 +55,7 @@ _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "
 def _read_content(
     content: JSON | UnsetType, path: JsonPath, specs: Mapping[str, Block]
 ) -> tuple[Part, ...]:
-    if isinstance(content, str):  # refused by the API, which `check` says
+    if isinstance(content, str):  # refused by the API, as `check` reports
         return (opaque("text", content, path),) if content else ()
     if content is None:
         return ()

@@ -61,7 +61,7 @@ def asks_for_search(conversation: Conversation) -> bool:
 def lower_web_search(
     conversation: Conversation, form: WebSearchForm | None, losses: list[Loss]
 ) -> Conversation:
-    """A request with its web search in the form of the target.
+    """A request with its web search in the format of the target.
 
     If the target has none, that is a loss, and the model gets a note.
     """

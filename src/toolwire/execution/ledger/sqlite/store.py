@@ -121,7 +121,7 @@ class SqliteStore(CallTable):
         if self.unwritten and now >= self._retry_at:
             self.retry_writes()
         if self._elsewhere.is_due(now):
-            with suppress(sqlite3.Error):  # the next look succeeds
+            with suppress(sqlite3.Error):  # the next check succeeds
                 self._elsewhere.look(now, self._version(), self.get)
         if now >= self._sweep_at and not self.broken and not self.unwritten:
             try:

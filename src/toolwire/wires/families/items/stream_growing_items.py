@@ -121,7 +121,7 @@ class _ReasoningItem(StreamItem):
             self.live = True
             out.append(PartStart(self._part.slot, part))
         if field != self._field:
-            return out  # the finished item says which of the two counts
+            return out  # the finished item decides which of the two counts
         if n != self._n:
             self._n = n
             out.append(self._part.append("\n\n"))
