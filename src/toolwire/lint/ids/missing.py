@@ -84,9 +84,8 @@ def give_ids(facts: Facts, kind: IdProblem) -> FixedConversation | None:
             continue
         if id_problem(call, facts):  # the call has no id either, so both get the same
             calls[call] = with_id(call, _choose_id(facts, call, adopted, taken))
-        elif call in _calls_sharing_an_id(
-            facts
-        ):  # under that id, the result could belong to the other call
+        elif call in _calls_sharing_an_id(facts):
+            # Under that id, the result could belong to the other call.
             calls[call] = with_id(call, new_id(facts, call, nth_id(call.id, 2), taken))
         ties[part] = call
         call_id = shorten(calls.get(call, call).id)
