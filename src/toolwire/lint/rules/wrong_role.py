@@ -4,8 +4,9 @@ Calls belong in assistant messages, and results in user or tool messages. A prog
 whole exchange under one role breaks this: "`tool_result` blocks can only be in `user` messages". On
 wires where such a message has no place for a call or a result, one half of the pair would be lost.
 
-The fix moves the call or the result to a separate message with the right role, in the same place.
-Nothing is lost.
+The fix moves the call or the result to a separate message with the right role. It stays in its
+place, but calls of a user message that has none of their results follow its other content, directly
+before the results. Nothing is lost.
 """
 
 from __future__ import annotations
