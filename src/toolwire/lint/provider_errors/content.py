@@ -104,11 +104,7 @@ FOREIGN_READINGS = (
 
 MEDIA_READINGS = (
     ErrorPattern(
-        concepts=(
-            "RESULT ~ MEDIA ~ (UNSUPPORTED|ONLY)",
-            "RESULT ~ (UNSUPPORTED|ONLY) ~ MEDIA",
-            "MEDIA ~ (UNSUPPORTED|ONLY) ~ RESULT",
-        ),
+        concepts=("RESULT & MEDIA & (UNSUPPORTED|ONLY)",),
         rules=("media-in-result", "output-not-string", "content-shape"),
         meaning="a result seems to contain an image or a file, which this model does not accept",
         implies={"text_result_models": ".*"},

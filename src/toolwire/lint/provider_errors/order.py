@@ -178,6 +178,13 @@ ORDER_READINGS = (
         examples=("messages.3: `tool_result` blocks can only be in `user` messages",),
     ),
     ErrorPattern(
+        concepts=("LAST & (ASSISTANT|USER|ROLE)", "ASSISTANT ~ LAST"),
+        rules=("trailing-assistant", "user-after-tool"),
+        meaning="the request seems to end with an assistant message",
+        implies={"must_end_with_user_or_tool": True},
+        examples=("the last message must have the role user, got assistant",),
+    ),
+    ErrorPattern(
         concepts=("FIRST USER SYSTEM", "FIRST SYSTEM USER"),
         rules=("history-starts-with-call", "history-starts-with-result", "late-system-message"),
         meaning="the history seems to start with neither a system nor a user message",
@@ -209,13 +216,6 @@ ORDER_READINGS = (
                 " that starts with a user message."
             ),
         ),
-    ),
-    ErrorPattern(
-        concepts=("LAST & (ASSISTANT|USER|ROLE)", "ASSISTANT ~ LAST"),
-        rules=("trailing-assistant", "user-after-tool"),
-        meaning="the request seems to end with an assistant message",
-        implies={"must_end_with_user_or_tool": True},
-        examples=("the last message must have the role user, got assistant",),
     ),
     ErrorPattern(
         concepts=(

@@ -55,7 +55,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"(?:jwt|webhook|hmac|token|request|commit|package|certificate|code) signatures?"
         r"|signatures? (?:for|of) (?:an? |the )?(?:webhook|token|request|jwt|package|commit)"
         r"|roles? (?:postgres|root|admin\w*|[\w-]{1,40} does not exist)|function \w+\(\w{0,40}\)"
-        r"|argument #\d+"
+        r"|argument (?:#\d+|--[a-z-]{1,40}|after \*\*? must be an? \w+)"
         r"|(?:positional|keyword) arguments?|type ?error: \w+\(\)"
         r"|argument of type \w+ is not assignable"
         r"|roles? \S+ is not permitted to|signature we calculated|signature (?:you provided"
@@ -129,7 +129,7 @@ THINGS: tuple[tuple[str, str], ...] = (
     ("RESULT TYPE", r"tool (?:results?|outputs?|responses?) (?:content )?(?:types?|shape)"),
     (
         "RESULT",
-        r"tool (?:call )?(?:results?|responses?|outputs?|messages?|returns?)"
+        r"tool content(?= part)|tool (?:call )?(?:results?|responses?|outputs?|messages?|returns?)"
         r"(?: (?:parts?|blocks?|events?|items?))?"
         r"|function (?:call )?(?:responses?|results?|outputs?)"
         r"(?: (?:parts?|blocks?|turns?|events?))?"
@@ -148,7 +148,12 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"tool (?:input )?validation failed|arguments? validation (?:error|failed)"
         r"|validation failed for (?:tool|function)|without value for required parameter",
     ),
-    ("UNKNOWN TOOL", r"tool definitions? (?:was |is )?(?:not found|missing|unknown)"),
+    ("CALL INVALID", r"invalid tool parameters?(?! schema)"),
+    (
+        "UNKNOWN TOOL",
+        r"tool definitions? (?:was |is )?(?:not found|missing|unknown)"
+        r"|(?:tool|function) \S{1,80} (?:is |was )?not found in (?:the )?tools?\w*",
+    ),
     ("SCHEMA", r"tool (?:input|output|parameters?) schemas?"),
     (
         "ARGUMENTS",

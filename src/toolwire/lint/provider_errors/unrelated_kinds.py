@@ -87,7 +87,7 @@ UNRELATED_KINDS = (
         "the schema of the answer (`response_format`) is not accepted",
         pattern=(
             r"response_?format|response_?schema|response_mime_type|text\.format|output_config"
-            r"|output_format|structured output"
+            r"|output_format|structured output|no object generated"
         ),
     ),
     ErrorKind(
@@ -122,7 +122,7 @@ UNRELATED_KINDS = (
             r"|\bssl\b|\bnetwork|\bdns\b"
             r"|request was aborted|eai_again|broken pipe|disconnected|failed to fetch"
             r"|other side closed|max retries exceeded|name resolution|failed to establish"
-            r"|unable to connect|invalid response body|expected http/"
+            r"|unable to connect|invalid response body|expected http/|closed connection|超时"
             r"|\bstream (?:closed|ended|interrupted)|error sending request|premature close"
             r"|(?<!access )\bterminated\b(?! early)"
         ),
@@ -131,7 +131,8 @@ UNRELATED_KINDS = (
         "encoding",
         "the body is not valid JSON, often because a text was cut inside a character",
         weak_pattern=(
-            r"body is not valid json|could ?n.?t parse the json body|invalid (?:json body|utf-?8)"
+            r"body is not valid json|could ?n.?t parse the json body"
+            r"|invalid (?:json (?:body|input)|utf-?8)"
             r"|request .{0,60}invalid json\b(?! payload)|in json at position|invalid json payload:"
         ),
     ),
@@ -141,7 +142,7 @@ UNRELATED_KINDS = (
         pattern=(
             r"at least one (?:non-?system )?message(?! has)|thinking may not be enabled"
             r"|cache_control|parameter combination|budget_tokens"
-            r"|anthropic-beta"
+            r"|anthropic-beta|unsupported parameter(?:\(?s\)?)?: (?!messages|input|contents|tools)"
             r"|multipart/form-data"
         ),
         weak_pattern=(
