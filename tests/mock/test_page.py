@@ -22,9 +22,9 @@ def test_the_table_of_directives_is_the_one_in_the_code() -> None:
 def test_the_directives_that_are_part_of_an_answer_come_first_and_are_as_many_as_the_page_says() -> (
     None
 ):
-    says = [one.says for one in DIRECTIVES.values()]
-    assert says == sorted(says, reverse=True)
-    assert "one of the first five" in PAGE and says.count(True) == 5
+    are_content = [one.is_content for one in DIRECTIVES.values()]
+    assert are_content == sorted(are_content, reverse=True)
+    assert "one of the first five" in PAGE and are_content.count(True) == 5
 
 
 def test_every_path_on_the_page_is_one_where_the_mock_listens() -> None:

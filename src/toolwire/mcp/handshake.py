@@ -37,10 +37,10 @@ class _Initialize(Struct, tag_field="method", tag="initialize"):
 
     def result(self, name: str, capabilities: Object) -> Object:
         """What a server with this name and these capabilities answers."""
-        asked = self.params.protocol_version
+        requested = self.params.protocol_version
         return {
             "capabilities": capabilities,
-            "protocolVersion": asked if asked in VERSIONS else VERSIONS[-1],
+            "protocolVersion": requested if requested in VERSIONS else VERSIONS[-1],
             "serverInfo": _server_info(name),
         }
 

@@ -73,14 +73,16 @@ def arguments(clause: Clause, schema: JSON) -> list[tuple[Object, tuple[str, ...
 
 def kind_of(field: Object) -> str:
     """The type of a parameter; a union counts as the first type in it that is not null."""
-    said = field.get("type")
-    options = said if isinstance(said, list) else [said]
+    types = field.get("type")
+    options = types if isinstance(types, list) else [types]
     for name in ("anyOf", "oneOf"):
         union = field.get(name)
-        if said is None and isinstance(union, list):
+        if types is None and isinstance(union, list):
             options = [one.get("type") for one in union if isinstance(one, dict)]
     known = [one.lower() for one in options if isinstance(one, str) and one.lower() != "null"]
-    return known[0] if known else ("object" if "properties" in field else "string")
+    if known:
+        return known[0]
+    return "object" if "properties" in field else "string"
 
 
 class _FoundValue:
@@ -143,12 +145,12 @@ class _FoundValue:
         word = re.match(r"[^\s,;]+", rest)
         if word is None:
             return None, at
-        said = word[0].rstrip(".?!)")
-        if kind in ("integer", "number") and _NUMBER.fullmatch(said):
-            return _number(said, kind), at + len(said)
+        text = word[0].rstrip(".?!)")
+        if kind in ("integer", "number") and _NUMBER.fullmatch(text):
+            return _number(text, kind), at + len(text)
         if kind == "boolean":
-            return said.lower() in ("true", "yes", "on", "1"), at + len(said)
-        return said, at + len(said)
+            return text.lower() in ("true", "yes", "on", "1"), at + len(text)
+        return text, at + len(text)
 
     def _find_enum_values(self) -> None:
         """Values of an enum."""
@@ -178,12 +180,16 @@ class _FoundValue:
             (match.start(), _number(match[0], "number")) for match in _NUMBER.finditer(self.text)
         ]
         counted = [number for one in self.clause.results for number in _numbers_in(one)]
-        spoken = _RESULT.search(self.text) if counted else None
-        if spoken is not None:
+        reference = _RESULT.search(self.text) if counted else None
+        if reference is not None:
             plural = re.search(
-                r"\b(?:results|answers|outputs|sums|products|them|both)\b", spoken[0], re.IGNORECASE
+                r"\b(?:results|answers|outputs|sums|products|them|both)\b",
+                reference[0],
+                re.IGNORECASE,
             )
-            found += [(spoken.start(), number) for number in (counted if plural else counted[-1:])]
+            found += [
+                (reference.start(), number) for number in (counted if plural else counted[-1:])
+            ]
         values = [value for _, value in sorted(found, key=lambda one: one[0])]
         if not scalars:
             if values:

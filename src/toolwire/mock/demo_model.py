@@ -127,17 +127,17 @@ class _DemoTurn:
 
     def parts(self) -> tuple[Part, ...]:
         """The parts of the response."""
-        scripted = any(DIRECTIVES[directive.word].says for directive in self.directives)
-        said, wanted = self._follow_script() if scripted else self._read()
+        scripted = any(DIRECTIVES[directive.word].is_content for directive in self.directives)
+        parts, wanted = self._follow_script() if scripted else self._read()
         if "never-stop" in self.words and not wanted:
             wanted = self._repeat_call()
         if self.settings.get("parallel") is False:
             wanted = wanted[:1]
         calls = self._make_calls(wanted)
-        if not calls and not any(isinstance(part, Text) for part in said):
-            said = (*said, Text(self._closing()))
-        said = tuple(self._pad(part) for part in said)
-        return (*said, *self._as_text(calls)) if self.in_text else (*said, *calls)
+        if not calls and not any(isinstance(part, Text) for part in parts):
+            parts = (*parts, Text(self._closing()))
+        parts = tuple(self._pad(part) for part in parts)
+        return (*parts, *self._as_text(calls)) if self.in_text else (*parts, *calls)
 
     def _follow_script(self) -> tuple[tuple[Part, ...], list[_WantedCall]]:
         """The next response of the script; `then` separates its responses."""
@@ -145,7 +145,7 @@ class _DemoTurn:
         for directive in self.directives:
             if directive.word == "then":
                 answers.append([])
-            elif DIRECTIVES[directive.word].says:
+            elif DIRECTIVES[directive.word].is_content:
                 answers[-1].append(directive)
         done = len(self.pairs)
         for script in answers:
@@ -156,12 +156,12 @@ class _DemoTurn:
                 done -= len(calls)
                 continue
             begun = done > 0
-            said: list[Part] = (
+            parts: list[Part] = (
                 []
                 if begun
                 else [part for directive in script if (part := _part(directive)) is not None]
             )
-            return tuple(said), [
+            return tuple(parts), [
                 _call_of_directive(directive, self.results) for directive in calls[done:]
             ]
         return (), []

@@ -121,23 +121,23 @@ class _KnownTool:
         ]
         if whole:
             return max(whole, key=lambda tool: len(tool.name))
-        said = [
+        spoken_words = [
             stem(_ALIKE.get(word, word))
             for word in [*split(text), *re.findall(r"(?<=\d)\s*([+*×/])\s*(?=\d)", text)]
         ]
         best, most = None, (0, 0)
         for tool in self.tools:
             words = self._names[tool]
-            hits = [n for n, word in enumerate(said) if word in words]
-            score = (len({said[n] for n in hits}), -hits[0]) if hits else (0, 0)
+            hits = [n for n, word in enumerate(spoken_words) if word in words]
+            score = (len({spoken_words[n] for n in hits}), -hits[0]) if hits else (0, 0)
             if hits and (best is None or score > most):
                 best, most = tool, score
         return best
 
     def by_description(self, text: str) -> Tool | None:
         """The tool whose description has the most words of a text, at least two."""
-        said = {stem(word) for word in split(text)}
-        scores = [(len(said & self._about[tool]), -n) for n, tool in enumerate(self.tools)]
+        spoken_words = {stem(word) for word in split(text)}
+        scores = [(len(spoken_words & self._about[tool]), -n) for n, tool in enumerate(self.tools)]
         many, n = max(scores, default=(0, 0))
         return self.tools[-n] if many > 1 else None
 

@@ -20,7 +20,7 @@ class Directive(Struct, frozen=True):
     word: str
     takes: str
     does: str
-    says: bool = False
+    is_content: bool = False
     """True if the directive is part of the response, not a way to deliver it. Then the rest of the
     question is ignored."""
 

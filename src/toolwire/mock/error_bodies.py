@@ -82,86 +82,96 @@ _MISTRAL = {
 AWS_NAMES = frozenset(_AWS.values())
 
 
-def _chat(no: ErrorResponse) -> JSON:
-    code: JSON = no.code or (
-        "rate_limit_exceeded" if no.status == 429 else "server_error" if no.status >= 500 else None
-    )
+def _chat(refusal: ErrorResponse) -> JSON:
+    code: JSON = refusal.code or None
+    if not code and refusal.status == 429:
+        code = "rate_limit_exceeded"
+    elif not code and refusal.status >= 500:
+        code = "server_error"
     return {
         "error": {
-            "message": no.message,
-            "type": _lookup(_OPENAI, no.status),
-            "param": no.param,
+            "message": refusal.message,
+            "type": _lookup(_OPENAI, refusal.status),
+            "param": refusal.param,
             "code": code,
         }
     }
 
 
-def _azure(no: ErrorResponse) -> JSON:
-    code = no.code or str(no.status)
+def _azure(refusal: ErrorResponse) -> JSON:
+    code = refusal.code or str(refusal.status)
     return {
         "error": {
-            "message": no.message,
-            "type": _lookup(_OPENAI, no.status),
-            "param": no.param,
+            "message": refusal.message,
+            "type": _lookup(_OPENAI, refusal.status),
+            "param": refusal.param,
             "code": code,
         }
     }
 
 
-def _anthropic(no: ErrorResponse) -> JSON:
+def _anthropic(refusal: ErrorResponse) -> JSON:
     return {
         "type": "error",
-        "error": {"type": _lookup(_ANTHROPIC, no.status), "message": no.message},
+        "error": {"type": _lookup(_ANTHROPIC, refusal.status), "message": refusal.message},
         "request_id": "req_mock",
     }
 
 
-def _gemini(no: ErrorResponse) -> JSON:
+def _gemini(refusal: ErrorResponse) -> JSON:
     return {
-        "error": {"code": no.status, "message": no.message, "status": _lookup(_GOOGLE, no.status)}
+        "error": {
+            "code": refusal.status,
+            "message": refusal.message,
+            "status": _lookup(_GOOGLE, refusal.status),
+        }
     }
 
 
-def _interactions(no: ErrorResponse) -> JSON:
-    code = no.code or _lookup(_GOOGLE, no.status).lower()
-    return {"error": {"code": code, "message": no.message}}
+def _interactions(refusal: ErrorResponse) -> JSON:
+    code = refusal.code or _lookup(_GOOGLE, refusal.status).lower()
+    return {"error": {"code": code, "message": refusal.message}}
 
 
-def _mistral(no: ErrorResponse) -> JSON:
-    if no.status == 422:
+def _mistral(refusal: ErrorResponse) -> JSON:
+    if refusal.status == 422:
         return {
             "detail": [
                 {
-                    "type": no.code or "missing",
-                    "loc": ["body", *(no.path or (no.param or "",))],
-                    "msg": no.message,
-                    "input": {} if no.value is None else no.value,
+                    "type": refusal.code or "missing",
+                    "loc": ["body", *(refusal.path or (refusal.param or "",))],
+                    "msg": refusal.message,
+                    "input": {} if refusal.value is None else refusal.value,
                 }
             ]
         }
     return {
         "object": "error",
-        "message": no.message,
-        "type": _lookup(_MISTRAL, no.status),
-        "param": no.param,
-        "code": no.code,
+        "message": refusal.message,
+        "type": _lookup(_MISTRAL, refusal.status),
+        "param": refusal.param,
+        "code": refusal.code,
     }
 
 
-def _cerebras(no: ErrorResponse) -> JSON:
-    kind = "wrong_api_format" if no.status == 400 else _lookup(_OPENAI, no.status)
+def _cerebras(refusal: ErrorResponse) -> JSON:
+    kind = "wrong_api_format" if refusal.status == 400 else _lookup(_OPENAI, refusal.status)
     return {
-        "message": no.message,
-        "type": _lookup(_OPENAI, no.status),
-        "param": no.param,
+        "message": refusal.message,
+        "type": _lookup(_OPENAI, refusal.status),
+        "param": refusal.param,
         "code": kind,
     }
 
 
-def _minimax(no: ErrorResponse) -> JSON:
+def _minimax(refusal: ErrorResponse) -> JSON:
     return {
         "type": "error",
-        "error": {"type": "bad_request_error", "message": no.message, "http_code": str(no.status)},
+        "error": {
+            "type": "bad_request_error",
+            "message": refusal.message,
+            "http_code": str(refusal.status),
+        },
     }
 
 
@@ -176,29 +186,29 @@ SHAPES: dict[str, Callable[[ErrorResponse], JSON]] = {
     "anthropic": _anthropic,
     "gemini": _gemini,
     "gemini-interactions": _interactions,
-    "bedrock": lambda no: {"message": no.message},
+    "bedrock": lambda refusal: {"message": refusal.message},
     "mistral": _mistral,
-    "cohere": lambda no: {"id": "mock", "message": no.message},
-    "ollama": lambda no: {"error": no.message},
+    "cohere": lambda refusal: {"id": "mock", "message": refusal.message},
+    "ollama": lambda refusal: {"error": refusal.message},
 }
 """A profile or wire, and the body of its errors."""
 
 
-def write_error(names: tuple[str, ...], no: ErrorResponse) -> tuple[JSON, dict[str, str]]:
+def write_error(names: tuple[str, ...], refusal: ErrorResponse) -> tuple[JSON, dict[str, str]]:
     """The body of a refusal in the format of the first of these names that has one, with its header
     fields."""
     shape = next(SHAPES[one] for one in names if one in SHAPES)
     headers: dict[str, str] = {}
     if "bedrock" in names:
         name = (
-            no.code
-            if no.code in AWS_NAMES or (no.code or "").endswith("Exception")
-            else _lookup(_AWS, no.status)
+            refusal.code
+            if refusal.code in AWS_NAMES or (refusal.code or "").endswith("Exception")
+            else _lookup(_AWS, refusal.status)
         )
         headers["x-amzn-errortype"] = str(name)
-    if no.status in (429, 503, 529):
+    if refusal.status in (429, 503, 529):
         headers["retry-after"] = "0"
-    return shape(no), headers
+    return shape(refusal), headers
 
 
 _EXHAUSTED = "Resource has been exhausted (e.g. check quota)."

@@ -158,12 +158,12 @@ class MockProvider:
             if route.does in ("answer", "stream", "count", "compact"):
                 body = _parse_body(raw, profile, strict=self.strict)
             reply = self._handle(route, named, body, profile, headers, query_text)
-        except _RejectedRequest as no:
-            error, more = write_error(names, no.refusal)
+        except _RejectedRequest as rejected:
+            error, more = write_error(names, rejected.refusal)
             reply = _MockReply(
-                no.refusal.status, dump(error), {"content-type": "application/json", **more}
+                rejected.refusal.status, dump(error), {"content-type": "application/json", **more}
             )
-            self._note(request, body, no.refusal.status, no.refusal.rule)
+            self._note(request, body, rejected.refusal.status, rejected.refusal.rule)
             return reply
         self._note(request, body, reply.status)
         return reply

@@ -148,8 +148,8 @@ class OxpTransport:
                 sent = True
                 if not should_retry(response):
                     return response
-            asked = None if response is None else retry_after(response.headers)
-            delay = self._retry.delay(attempt, asked)
+            requested_delay = None if response is None else retry_after(response.headers)
+            delay = self._retry.delay(attempt, requested_delay)
             if delay is None and response is not None:
                 return response
             if delay is None:

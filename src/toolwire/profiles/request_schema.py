@@ -272,8 +272,8 @@ def _is_plain(value: JSON, one: TypeRef) -> bool:
 
 def _names(types: tuple[TypeRef, ...]) -> tuple[str, ...]:
     """The names of the alternatives; `object` for a named type."""
-    said = {"list": "list", "map": "object", "object": "object", "any": "any"}
-    found = [said.get(one.kind, one.name) for one in types if one.name != "null"]
+    names = {"list": "list", "map": "object", "object": "object", "any": "any"}
+    found = [names.get(one.kind, one.name) for one in types if one.name != "null"]
     return tuple(dict.fromkeys(found))
 
 

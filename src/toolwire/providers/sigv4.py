@@ -46,7 +46,7 @@ def sign(
     if token := env.get("AWS_SESSION_TOKEN"):
         out["x-amz-security-token"] = token
     names = sorted(out.keys() - _UNSIGNED)
-    asked = "\n".join(
+    canonical_request = "\n".join(
         (
             method,
             quote(split.path or "/", safe="/~"),
@@ -58,7 +58,9 @@ def sign(
         )
     )
     scope = f"{day}/{env['region']}/{service}/aws4_request"
-    text = "\n".join(("AWS4-HMAC-SHA256", stamp, scope, sha256(asked.encode()).hexdigest()))
+    text = "\n".join(
+        ("AWS4-HMAC-SHA256", stamp, scope, sha256(canonical_request.encode()).hexdigest())
+    )
     key = f"AWS4{env['AWS_SECRET_ACCESS_KEY']}".encode()
     for word in (day, env["region"], service, "aws4_request"):
         key = hmac(key, word.encode(), sha256).digest()

@@ -44,7 +44,9 @@ def find_in_document(
         if is_gemini_cli_document(value) and line is None:
             return [read_gemini_cli_document(data, value)]
     path, wire = _find_body(value, source)
-    form = "json" if not path else "record" if _recorded_wire(value) else "wrapper"
+    form = "json"
+    if path:
+        form = "record" if _recorded_wire(value) else "wrapper"
     body = _body_at(value, path)
     return [DocumentHistory(data, value, form=form, wire=wire, body=body, path=path, line=line)]
 

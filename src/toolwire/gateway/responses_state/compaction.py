@@ -29,9 +29,9 @@ _INTRODUCTION = "[toolwire] Summary of the conversation so far:\n\n"
 
 def summary_request(body: Object) -> Object:
     """The request that asks a model for the summary of a conversation."""
-    asked = {key: value for key, value in body.items() if key not in ("stream", "store")}
+    fields = {key: value for key, value in body.items() if key not in ("stream", "store")}
     items = [_expand_item(item) for item in input_items(body.get("input"))]
-    return {**asked, "input": [*items, {"role": "user", "content": _PROMPT}]}
+    return {**fields, "input": [*items, {"role": "user", "content": _PROMPT}]}
 
 
 def compacted_response(response: Object, body: Object) -> Object:

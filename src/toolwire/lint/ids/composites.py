@@ -64,7 +64,7 @@ def reduce_ids(
     taken = all_ids(facts)
     call_ids = {call.id for call in (*facts.calls, *facts.server_calls)}
     new: PartMap[Call, Call] = PartMap()
-    ties: PartMap[Result, Call] = PartMap()
+    calls_of_results: PartMap[Result, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for composite in harmful_composites(facts, reduce):
         part = composite.part
@@ -81,10 +81,12 @@ def reduce_ids(
             call = with_id(part, call_id)
             new[part] = call if also is None else also(part, call)
             for result in results:
-                ties[result] = part
+                calls_of_results[result] = part
             changes.append((part.path, describe_move(facts, part, call_id)))
         elif composite.call is not None:
-            ties[part] = composite.call
+            calls_of_results[part] = composite.call
             old_id, call_id = shorten(part.call_id), shorten(composite.call.id)
             changes.append((part.path, f"the result for {old_id} has the call id {call_id} now"))
-    return FixedConversation(reassign_ids(facts, new, ties), tuple(changes)) if changes else None
+    if not changes:
+        return None
+    return FixedConversation(reassign_ids(facts, new, calls_of_results), tuple(changes))

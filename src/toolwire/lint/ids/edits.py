@@ -221,15 +221,16 @@ def all_ids(facts: Facts) -> set[str]:
     return {call_id_of(part) for part in parts if part.origin != "minted"}
 
 
-def new_id(facts: Facts, call: Call, wish: str, taken: set[str]) -> str:
+def new_id(facts: Facts, call: Call, preferred: str, taken: set[str]) -> str:
     """An unused id that the target accepts; it is added to `taken`.
 
-    The id is `wish` if possible, else made from it. A target whose model names its calls itself
-    gets an id of that kind.
+    The id is `preferred` if possible, else made from it. A target whose model names its calls
+    itself gets an id of that kind.
     """
     rule = facts.profile.id_rule
     call_id = native_id(facts, call, taken) or first_free(
-        lambda salt: fit(f"{wish}_{digest(wish, salt)[:8]}" if salt else wish, rule), taken
+        lambda salt: fit(f"{preferred}_{digest(preferred, salt)[:8]}" if salt else preferred, rule),
+        taken,
     )
     taken.add(call_id)
     return call_id
@@ -290,16 +291,16 @@ def keep_pairs(conversation: Conversation, profile: Profile) -> Conversation:
 
 
 def reassign_ids(
-    facts: Facts, calls: PartMap[Call, Call], ties: PartMap[Result, Call] | None = None
+    facts: Facts, calls: PartMap[Call, Call], calls_of_results: PartMap[Result, Call] | None = None
 ) -> Conversation:
     """The conversation with some calls replaced, and all their results under the new ids.
 
     Args:
         facts: The history.
         calls: The new call for each old one. An id is written even if it reads the same as before.
-        ties: The calls of unpaired results.
+        calls_of_results: The calls of unpaired results.
     """
-    owners = PartMap((*surplus_results(facts).items(), *(ties or PartMap()).items()))
+    owners = PartMap((*surplus_results(facts).items(), *(calls_of_results or PartMap()).items()))
     new: PartMap[Part, Part] = PartMap()
     for call in facts.calls:
         if call in calls:
@@ -309,7 +310,9 @@ def reassign_ids(
                 owners[result] = call
     for result in facts.results:
         owner = owners.get(result)
-        if owner is not None and (owner in calls or (ties and result in ties)):
+        if owner is not None and (
+            owner in calls or (calls_of_results and result in calls_of_results)
+        ):
             call_id = calls.get(owner, owner).id
             new[result] = replace(result, call_id=call_id, origin="wire")
     return replace_parts(facts.conversation, new, original=_without_id)

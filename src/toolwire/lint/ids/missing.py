@@ -69,7 +69,7 @@ def give_ids(facts: Facts, kind: IdProblem) -> FixedConversation | None:
     adopted = ids_to_adopt(facts)
     taken, surplus = all_ids(facts), surplus_results(facts)
     calls: PartMap[Call, Call] = PartMap()
-    ties: PartMap[Result, Call] = PartMap()
+    calls_of_results: PartMap[Result, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for part in parts_with_id_problem(facts, kind):
         if part in ambiguous:
@@ -87,10 +87,12 @@ def give_ids(facts: Facts, kind: IdProblem) -> FixedConversation | None:
         elif call in _calls_sharing_an_id(facts):
             # Under that id, the result could belong to the other call.
             calls[call] = with_id(call, new_id(facts, call, nth_id(call.id, 2), taken))
-        ties[part] = call
+        calls_of_results[part] = call
         call_id = shorten(calls.get(call, call).id)
         changes.append((part.path, f"the result has the id of its call now: {call_id}"))
-    return FixedConversation(reassign_ids(facts, calls, ties), tuple(changes)) if changes else None
+    if not changes:
+        return None
+    return FixedConversation(reassign_ids(facts, calls, calls_of_results), tuple(changes))
 
 
 @once_per_history
@@ -106,8 +108,8 @@ def _choose_id(facts: Facts, call: Call, adopted: PartMap[Call, str], taken: set
     if call.origin == "wire":  # a number: its digits
         return fit(call.id, facts.profile.id_rule, taken - {call.id})
     # An item id is not used as the call id: the new id differs from it.
-    wish = call.id if call.origin == "minted" else f"call_{call.id}"
-    return new_id(facts, call, wish, taken)
+    preferred = call.id if call.origin == "minted" else f"call_{call.id}"
+    return new_id(facts, call, preferred, taken)
 
 
 @once_per_history
