@@ -106,8 +106,8 @@ def _split(message: Message, misplaced: list[Call | Result], facts: Facts) -> li
 
     is_misplaced = PartSet[Part](misplaced).__contains__
     if _has_no_result_of(message, misplaced, facts):
-        rest = tuple([part for part in message.parts if not is_misplaced(part)])
-        return [replace(message, parts=rest), Message("assistant", tuple(misplaced), None, wire)]
+        staying = tuple([part for part in message.parts if not is_misplaced(part)])
+        return [replace(message, parts=staying), Message("assistant", tuple(misplaced), None, wire)]
 
     messages: list[Message] = []
     original: Message | None = message
