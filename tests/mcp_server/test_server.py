@@ -307,6 +307,24 @@ def http(act: Callable[[str, Path], Awaitable[None]], folder: Path, auth: Auth =
         run(act(f"{where.url}/mcp", folder))
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nothing", "Unknown tool: 'nothing': no tool has this name"),
+        ("echo_any", "did you mean Echo.Any"),
+        ("Echo.Any@7.0.0", "no such version"),
+    ],
+)
+def test_an_unknown_tool_is_named(tmp_path: Path, name: str, message: str) -> None:
+    async def act(url: str, folder: Path) -> None:
+        async with Client(url) as client:
+            with pytest.raises(MCPError, match=message) as caught:
+                await client.call_tool(name, {})
+            assert caught.value.code == -32602 and "tool id" not in str(caught.value)
+
+    http(act, tmp_path)
+
+
 def test_an_idempotency_key_is_a_call_id_and_the_id_of_the_request_is_not(tmp_path: Path) -> None:
     async def act(url: str, folder: Path) -> None:
         body = {

@@ -90,7 +90,14 @@ class _ToolList:
         """The tool with this name or id. Raises UnknownTool."""
         self._refresh()
         tool = self._by_name.get(name)
-        return tool if tool is not None else self._tools.find(name)
+        if tool is not None:
+            return tool
+        try:
+            return self._tools.find(name)
+        except UnknownTool as error:
+            if not error.malformed:
+                raise
+        return self._tools.by_name(name)  # whose error is about names, as clients of MCP use them
 
 
 class _Handlers:
