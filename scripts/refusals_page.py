@@ -31,7 +31,7 @@ def tools_table(kinds: list[ErrorKind]) -> str:
         (f"`{error.kind}`", cell(error.meaning), cell(error.advice), f"`{error.command}`")
         for error in kinds
     )
-    return table(("kind", "what it is", "what to do", "command"), rows)
+    return table(("kind", "what it is", "what to do", "command"), rows).rstrip()
 
 
 def heading(text: str) -> str:

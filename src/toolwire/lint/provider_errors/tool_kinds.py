@@ -83,7 +83,7 @@ TOOL_KINDS = (
             r"|parallel[ _]tool[ _]calls"
             r"|only \w+ tools are supported|cannot be mixed with|automatic function calling"
         ),
-        advice="change or remove the setting; `check` finds a choice of a tool that is not defined",
+        advice="let the model choose (`auto`), name a tool that is defined, or send fewer tools",
         command="toolwire check FILE",
     ),
     ErrorKind(
