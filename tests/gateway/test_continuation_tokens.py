@@ -208,7 +208,7 @@ def test_chats_of_google_genai_that_stream_get_the_signature_back_though_they_ke
 
 
 def test_the_token_of_a_whole_answer_stands_in_the_last_part(gateways: Gateways) -> None:
-    """Chats of google-genai before 1.50 forget a turn with an empty text."""
+    """Chats of google-genai up to 1.45 forget a turn with an empty text."""
     with genai.Client(
         api_key="k", http_options=types.HttpOptions(base_url=gateways.url("anthropic"))
     ) as client:

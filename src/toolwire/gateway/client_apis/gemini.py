@@ -18,7 +18,7 @@ def _token_part(token: str, part: Object) -> Object:
 
 def _add_token(body: Object, token: str) -> None:
     """The token stands in the last part, where Gemini puts signatures itself. Chats of google-genai
-    before 1.50 forget a turn with an empty text."""
+    up to 1.45 forget a turn with an empty text."""
     candidates = body.get("candidates")
     first = candidates[0] if isinstance(candidates, list) and candidates else None
     content = first.get("content") if isinstance(first, dict) else None
