@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from operator import is_
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -85,16 +86,17 @@ def reread_messages(body: JSON, before: Conversation, wire: Wire) -> tuple[Messa
         return None
     if not before.pristine or not _same_beside(field, body, old_body):
         return None
+    changed = _first_difference(elements, old_elements)
     if wire.read_from is not None:
-        return wire.read_from(elements, _first_difference(elements, old_elements), before)
+        return wire.read_from(elements, changed, before)
     if wire.read_message is None:
         return None
     start = len(old_messages) - len(old_elements)
     """The number of messages in other fields, such as a system prompt."""
     if any(message.path[0] == field for message in old_messages[:start]):
         return None
-    messages = list(old_messages[:start])
-    for n, element in enumerate(elements):
+    messages = list(old_messages[: start + changed])
+    for n, element in enumerate(elements[changed:], changed):
         if n < len(old_elements) and element is old_elements[n]:
             messages.append(old_messages[start + n])
         else:
@@ -104,10 +106,7 @@ def reread_messages(body: JSON, before: Conversation, wire: Wire) -> tuple[Messa
 
 def _first_difference(elements: list[JSON], old_elements: list[JSON]) -> int:
     """The index of the first element that is not the same object in both lists."""
-    for n, (element, old_element) in enumerate(zip(elements, old_elements, strict=False)):
-        if element is not old_element:
-            return n
-    return min(len(elements), len(old_elements))
+    return [*map(is_, elements, old_elements), False].index(False)
 
 
 def _elements(body: JSON, field: str) -> list[JSON] | None:

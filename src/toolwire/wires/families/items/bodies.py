@@ -312,10 +312,7 @@ def _unedited_turns(conversation: Conversation) -> tuple[_Turns, _Turns]:
 
 def _count_same(before: Sequence[Message], messages: Sequence[Message]) -> int:
     """The number of messages at the start that are the same objects."""
-    same = map(is_, before, messages)
-    return next(
-        (n for n, is_same in enumerate(same) if not is_same), min(len(before), len(messages))
-    )
+    return [*map(is_, before, messages), False].index(False)
 
 
 def _body_source(body: Object, settings: SettingsRead, index: CallIndex) -> BodySource:
