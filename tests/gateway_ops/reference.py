@@ -1,5 +1,4 @@
-"""The reference of the configuration, read off the code: every key with its default and what is
-said about it there."""
+"""The reference of the configuration, from the code: every key with its default and docstring."""
 
 from __future__ import annotations
 
