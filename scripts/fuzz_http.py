@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from http_probe import LIMITS, SERVERS, Probe, probing  # after the path
 
-from toolwire.conversation.json import Object
+from toolwire.conversation.json import JSON, Object
 
 HTTP_FINDS = FINDS / "http"
 MAX_GROWTH = 300 * 1024 * 1024
@@ -144,15 +144,16 @@ class RequestMaker:
         if chance.random() < 0.7:
             return {"method": "tools/call"}
         text = chance.choice(TEXTS)
-        argument = {"name": chance.choice(("text", "times", text)), "value": text}
-        references = (
+        argument: Object = {"name": chance.choice(("text", "times", text)), "value": text}
+        references: tuple[Object, ...] = (
             {"type": "ref/prompt", "name": "quote"},
             {"type": "ref/resource", "uri": "echo://{text}/{number}"},
             {"type": text},
         )
+        inputs: tuple[JSON, ...] = ({"text": text}, {"text": "x", "times": text}, text)
         params: Object = {
             "name": chance.choice(("quote", text)),
-            "arguments": chance.choice(({"text": text}, {"text": "x", "times": text}, text)),
+            "arguments": chance.choice(inputs),
             "uri": chance.choice((f"echo://{text}/1", f"echo://x/{text}", text)),
             "ref": chance.choice(references),
             "argument": argument,
