@@ -89,13 +89,12 @@ def remove_refused_fields(raw: bytes, profile: Profile) -> tuple[bytes, tuple[Lo
     return dump(kept), losses
 
 
-def losses_without(
-    losses: Sequence[Loss], sent: Mapping[str, JSON], settings: Mapping[str, Setting]
-) -> tuple[Loss, ...]:
+def losses_without_settings(
+    losses: Sequence[Loss], sent: Mapping[str, JSON], conversation: Conversation
+) -> list[Loss]:
     """Return the losses without those of settings that are sent with their own values."""
+    settings, paths = conversation.settings, conversation.source.setting_paths
     kept = {
-        f"this wire has no such setting: {name}"
-        for name, value in sent.items()
-        if settings.get(name) == value
+        paths.get(name) or (name,) for name, value in sent.items() if settings.get(name) == value
     }
-    return tuple(loss for loss in losses if loss.reason not in kept)
+    return [loss for loss in losses if loss.path not in kept]

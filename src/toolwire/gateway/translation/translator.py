@@ -33,7 +33,7 @@ from toolwire.gateway.translation.restore_history import restore_history
 from toolwire.gateway.translation.same_wire import forward_unchanged, rename_model
 from toolwire.gateway.translation.sampling import (
     fit_settings,
-    losses_without,
+    losses_without_settings,
     remove_refused_fields,
     sampling_settings,
 )
@@ -271,15 +271,14 @@ class Translator:
         if not isinstance(body, dict) or not isinstance(client_body, dict):
             raise DecodeError(NOT_AN_OBJECT, wire=self.api.wire)
         custom_tools: frozenset[str] = frozenset()
-        losses = (*request.losses, *refused, *real_losses(encoded.losses))
+        losses = real_losses(encoded.losses)
         if self.same_wire:
             if "model" not in client_body:  # the path names it
                 body = {key: value for key, value in body.items() if key != "model"}
         else:
-            settings = conversation.settings
-            sampling = sampling_settings(settings, self.sampling_fields, body)
+            sampling = sampling_settings(conversation.settings, self.sampling_fields, body)
             if sampling:
-                losses = losses_without(losses, sampling, settings)
+                losses = losses_without_settings(losses, sampling, conversation)
             added = {**self._reasoning_fields(body), **sampling}
             if added:
                 body = {**body, **added}
@@ -295,7 +294,7 @@ class Translator:
             and not encoded.ids.names
             and not replaces_functions(client_body, body),
             changes=tuple(encoded.changes),
-            losses=losses,
+            losses=(*request.losses, *refused, *losses),
             paired_by_order=request.paired_by_order,
             restored_turns=request.restored_turns,
             custom_tools=custom_tools,
