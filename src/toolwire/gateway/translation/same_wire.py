@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from toolwire.codec import decode_in_full
-from toolwire.conversation.json import Object, ParsedBytes, SurrogateBytes, dump, load, put
+from toolwire.conversation.json import Object, ParsedBytes, dump, load, parse, put
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.observations import Observations
 from toolwire.errors import DecodeError
@@ -50,14 +50,17 @@ def parse_request(raw: bytes, wire: str) -> tuple[bytes, Object]:
     Raises:
         DecodeError: the request is not a JSON object.
     """
-    value, text = load(raw, wire)
+    try:
+        value = parse(raw)
+    except ValueError:  # it starts with a mark of its encoding, or has a lone surrogate
+        value, _ = load(raw, wire)
+    else:
+        parsed = ParsedBytes(raw)
+        parsed.value = value
+        raw = parsed
     if not isinstance(value, dict):
         raise DecodeError("a request is a JSON object", wire=wire)
-    if text is None or isinstance(text, SurrogateBytes):
-        return raw, value
-    parsed = ParsedBytes(text)
-    parsed.value = value
-    return parsed, value
+    return raw, value
 
 
 def forward_unchanged(
