@@ -17,13 +17,14 @@ from lint.reported.contents import CONTENTS
 from lint.reported.frameworks import FRAMEWORKS
 from lint.reported.items import ITEMS
 from lint.reported.report import ReportedHistory
+from lint.reported.sessions import SESSIONS
 from validators import complaints
 
 from toolwire import check, decode, repair, translate
 from toolwire.conversation.json import JSON, dump
 from toolwire.profiles.table import profile
 
-REPORTS = [*CHAT, *BLOCKS, *CONTENTS, *ITEMS, *AGENTS, *FRAMEWORKS]
+REPORTS = [*CHAT, *BLOCKS, *CONTENTS, *ITEMS, *AGENTS, *FRAMEWORKS, *SESSIONS]
 _RESULT = re.compile(r"<<(\d+)>>")
 _CALL = re.compile(r'"n"\W*(\d+)')
 
@@ -57,7 +58,7 @@ def paired_results(body: JSON, wire: str) -> set[int]:
 
 
 def test_the_reports_are_many_and_distinct() -> None:
-    assert len({(report.source, report.target) for report in REPORTS}) == len(REPORTS) > 300
+    assert len({(report.source, report.target) for report in REPORTS}) == len(REPORTS) > 360
 
 
 @each_report

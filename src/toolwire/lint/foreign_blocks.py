@@ -52,6 +52,7 @@ _BY_TYPE = {
     "tool_result": _CallForm(("tool_use_id",), (), ("content",), is_result=True),
     "function_call": _CallForm(("call_id", "id"), ("name",), ("arguments",)),
     "function_call_output": _CallForm(("call_id",), (), ("output",), is_result=True),
+    "tool_call": _CallForm(("id",), ("name",), ("args", "arguments", "input")),
     "tool-call": _CallForm(("toolCallId",), ("toolName",), ("input", "args")),
     "tool-result": _CallForm(("toolCallId",), ("toolName",), ("output", "result"), is_result=True),
 }
@@ -100,6 +101,7 @@ def read_foreign_block(
     kind = block.get("type")
     types = [kind] if isinstance(kind, str) else list(block)
     specs = [spec for name in types for spec in _specs().get(name, ())]
+    specs.sort(key=lambda spec: not spec.clean(block))  # one that reads every field comes first
     parts = (_read_with(spec, block, path) for spec in specs)
     meant = next((part for part in parts if part is not None), None)
     if meant is not None:

@@ -40,6 +40,7 @@ from toolwire.lint.fixes.transforms import MARK
 from toolwire.lint.foreign_blocks import read_foreign_block
 from toolwire.lint.items import input_items
 from toolwire.lint.memo import once_per_history
+from toolwire.lint.misplaced_outputs import misplaced_outputs, with_output
 from toolwire.lint.unknown_fields import broken_blocks, unknown_fields
 from toolwire.wires import wire
 from toolwire.wires.engine.capabilities import NO_MEDIA, Place
@@ -74,6 +75,8 @@ def has_own_format(facts: Facts) -> bool:
     if not seen.holds(Observation.PLAIN) or not has_known_types(facts):
         return False
     if profile.requires_call_type and calls_without_type(facts):
+        return False
+    if misplaced_outputs(facts):
         return False
     for spec, fields in seen.fields.items():
         if spec is None or not spec.keys.issuperset(fields):
@@ -149,11 +152,14 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
         messages = [
             message
             for message in messages
-            if isinstance(raw := message.source.raw, dict)
-            and (
-                not _CALL_FIELDS.isdisjoint(raw)
-                or (roles and raw.get("role") not in roles)
-                or _has_plain_text(raw.get("content"))
+            if any(part.path in misplaced_outputs(facts) for part in message.parts)
+            or (
+                isinstance(raw := message.source.raw, dict)
+                and (
+                    not _CALL_FIELDS.isdisjoint(raw)
+                    or (roles and raw.get("role") not in roles)
+                    or _has_plain_text(raw.get("content"))
+                )
             )
         ]
     for message in messages:
@@ -294,8 +300,10 @@ def has_foreign_role(facts: Facts, message: Message) -> bool:
 
 @once_per_history
 def foreign_call_ids(facts: Facts) -> set[str]:
-    """The ids of calls in the field `tool_calls` of messages and items that do not have it."""
+    """The ids of calls that are written as on another wire, in messages and items."""
     entries = [call.id for message in facts.messages for call in foreign_calls(message)]
+    contents = foreign_content(facts).values()
+    entries += [part.id for parts in contents for part in parts if isinstance(part, Call)]
     for _, _, item in input_items(facts):
         calls = item.get("tool_calls")
         for call in calls if isinstance(calls, list) else ():
@@ -380,7 +388,8 @@ class _Vocabulary:
             if meant is None and part.path[-1:] == ("content",):  # an object instead of blocks
                 meant = (Text(text_of(part.value)),)
             is_known = part.type in self._known or part.type in _WITHOUT_TYPE
-            if meant is None and is_known and part.value and part.path in broken:
+            has_fields = isinstance(part.value, dict) and bool(part.value)
+            if meant is None and is_known and has_fields and part.path in broken:
                 meant = self._description(part)
             if meant is None:
                 return (part,)
@@ -388,6 +397,8 @@ class _Vocabulary:
         if not self.has_types and (block := _typed_block(part)) is not None:
             meant = read_foreign_block(block, part.path) or (part,)
             return tuple([fitted for each in meant for fitted in self._fit(each, place)])
+        if isinstance(part, Result) and self._capabilities.read_by_model:
+            part = with_output(part)
         if isinstance(part, Result) and isinstance(part.output, tuple):
             output = [
                 meant

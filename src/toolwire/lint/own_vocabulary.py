@@ -16,6 +16,7 @@ from toolwire.conversation.model import Change, Conversation
 from toolwire.conversation.observations import Observation, Observations
 from toolwire.conversation.parts import Call, Message, Opaque, Part, Result
 from toolwire.lint.facts import Facts
+from toolwire.lint.misplaced_outputs import find_output
 from toolwire.lint.registry import rule
 from toolwire.lint.rule import FixedBody
 from toolwire.profiles.table import PROFILES, Profile
@@ -30,7 +31,11 @@ def may_have_foreign_content(conversation: Conversation, observations: Observati
     """True if a message has a block or a field that its wire does not know."""
     if observations.holds(Observation.PLAIN) and not observations.leftovers:
         return False
-    return any(part.__class__ is Message for part in observations.leftovers) or any(
+    if any(part.__class__ is Message for part in observations.leftovers):
+        return True
+    if any(isinstance(part, Result) and find_output(part) for part in observations.leftovers):
+        return True
+    return any(
         part.__class__ is Opaque for message in conversation.messages for part in message.parts
     )
 

@@ -15,6 +15,7 @@ from toolwire.conversation.parts import Opaque, Result, Source
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.json_remove import remove_paths
 from toolwire.lint.memo import once_per_history
+from toolwire.lint.misplaced_outputs import misplaced_outputs
 from toolwire.profiles.request_schema import Violation
 from toolwire.profiles.request_types import ADDED_FIELDS, full_schema, is_accepted
 from toolwire.wires import wire
@@ -109,9 +110,9 @@ def _is_refused(
         return False  # the profile lists the fields of messages
     if name in known.get(path[:-1], ()) or name in profile.fields_of_other_servers:
         return False
-    if any(
-        known.get(path[:length]) == _UNKNOWN_TYPE for length in range(_MESSAGE_DEPTH, len(path))
-    ):
+    if path in misplaced_outputs(facts).values():
+        return False
+    if any(known.get(path[:length]) == _UNKNOWN_TYPE for length in range(2, len(path))):
         return False
     return profile.client_checks_fields or not is_accepted(violation, profile)
 

@@ -27,6 +27,7 @@ from toolwire.lint.examples.chat import (
 from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.block_text import text_of_block
+from toolwire.lint.misplaced_outputs import misplaced_outputs
 from toolwire.lint.rule import Example, FixedBody, Problem, Rule
 from toolwire.wires.engine.specs import Block
 
@@ -165,6 +166,8 @@ def _invalid_outputs(facts: Facts) -> Iterable[tuple[Result, JsonPath, JSON | Un
         if result.executor != "client" or not isinstance(spec, Block) or not isinstance(raw, dict):
             continue
         expected_format = formats.get(spec.name)
+        if result.path in misplaced_outputs(facts):
+            continue  # it is first moved to its field
         if expected_format is None or raw.get(expected_format.text_field).__class__ is str:
             continue
         paths = expected_format.paths

@@ -1,0 +1,52 @@
+"""Results whose output is in a field in which another wire has it. Knows no rule and no wire."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON, JsonPath
+from toolwire.conversation.parts import Result, Source
+from toolwire.lint.facts import Facts
+from toolwire.lint.memo import once_per_history
+from toolwire.wires import wire
+
+_FIELDS = ("content", "output", "result", "response", "text", "value")
+"""The fields of an output on all wires."""
+_EMPTY: tuple[JSON, ...] = ("", None, [], {})
+
+
+def find_output(result: Result) -> tuple[JsonPath, JSON] | None:
+    """The path and the value of the output of a result that seems to have none."""
+    if result.executor != "client" or (result.output != () and result.output not in _EMPTY):
+        return None
+    raw, path, spec = result.source.raw, result.source.path, result.source.spec
+    known = spec.keys if spec is not None else frozenset()
+    for name, fields in spec.inner if spec is not None else ():
+        if isinstance(raw, dict) and isinstance(raw.get(name), dict):
+            raw, path, known = raw[name], (*path, name), fields
+    if not isinstance(raw, dict):
+        return None
+    fields_of_others = [name for name in _FIELDS if name not in known]
+    return next(
+        (((*path, name), raw[name]) for name in fields_of_others if raw.get(name) not in _EMPTY),
+        None,
+    )
+
+
+def with_output(result: Result) -> Result:
+    """A result with its output; the same one if it is in its place."""
+    found = find_output(result)
+    if found is None:
+        return result
+    return replace(result, output=found[1], source=Source(path=result.path))
+
+
+@once_per_history
+def misplaced_outputs(facts: Facts) -> dict[JsonPath, JsonPath]:
+    """The paths of outputs in the fields of another wire, by the paths of their results."""
+    if not facts.own_wire or facts.conversation.kind != "request":
+        return {}
+    if not wire(facts.profile.wire).capabilities.read_by_model:
+        return {}
+    found = ((result, find_output(result)) for result in facts.observations.results)
+    return {result.path: output[0] for result, output in found if output is not None}
