@@ -1,8 +1,9 @@
 """Fields of messages, blocks and items that the API of the target does not have, and blocks that
 do not have the fields of their type.
 
-A field that the types do not have anywhere may be newer than they are, so it stays. Reported are
-fields that the API has only in other places, and fields that streams and stores are known to add.
+A field that no API has may be newer than the types, so it stays. Reported are fields that the API
+has only in other places or that another API has, and fields that streams and stores are known to
+add.
 This module knows no rule and no wire by name.
 """
 
@@ -17,7 +18,7 @@ from toolwire.lint.fixes.json_remove import remove_paths
 from toolwire.lint.memo import once_per_history
 from toolwire.lint.misplaced_outputs import misplaced_outputs
 from toolwire.profiles.request_schema import Violation
-from toolwire.profiles.request_types import ADDED_FIELDS, full_schema, is_accepted
+from toolwire.profiles.request_types import full_schema, is_accepted, known_names
 from toolwire.wires import wire
 
 _MESSAGE_DEPTH = 3
@@ -49,7 +50,7 @@ def unknown_fields(facts: Facts) -> list[JsonPath]:
         path = violation.path
         if violation.fault != "unknown" or path[0] != field or len(path) < _MESSAGE_DEPTH:
             continue
-        if str(path[-1]) not in ADDED_FIELDS and not schema.has_field(str(path[-1])):
+        if path[-1] not in known_names():
             continue
         index = path[1]
         assert isinstance(index, int)

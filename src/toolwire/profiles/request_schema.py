@@ -124,9 +124,10 @@ class RequestSchema:
         other._types = {**self._types, "Request": {**self._types["Request"], **more}}
         return other
 
-    def has_field(self, name: str) -> bool:
-        """True if any type of the API has a field of this name."""
-        return any(self._field(name, fields) is not None for fields in self._types.values())
+    def field_names(self) -> Iterator[str]:
+        """The names of all fields of all types."""
+        for fields in self._types.values():
+            yield from fields
 
     def violations(self, body: Object) -> Iterator[Violation]:
         """The violations of the types: in each object, missing fields come before unknown

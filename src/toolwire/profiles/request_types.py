@@ -114,11 +114,12 @@ ADDED_FIELDS = frozenset(
     {
         *("index", "streaming", "partial_json", "partialJson", "parsed", "parsed_arguments"),
         *("timestamp", "created", "created_at", "createdAt", "updated_at", "updatedAt"),
-        *("_id", "uuid", "message_id", "messageId", "usage", "cost", "duration", "is_streaming"),
+        *("duration", "duration_ms", "durationMs", "usage", "cost", "extra_content", "isError"),
+        *("_id", "uuid", "message_id", "messageId", "is_streaming"),
     }
 )
-"""Fields that streams, helpers of SDKs and stores add to messages and blocks, and that no API takes
-there. Any other field that the types do not have anywhere may be newer than the types."""
+"""Fields that streams, helpers of SDKs and stores add to messages and blocks. The types of no API
+have them."""
 IGNORES_UNKNOWN_FIELDS = frozenset({"bedrock", "ollama"})
 """Wires whose servers ignore fields that they do not know, as Smithy's and Go's decoders do."""
 NULL_IS_ABSENT = frozenset({"bedrock", "gemini", "gemini-interactions", "ollama"})
@@ -161,3 +162,13 @@ def full_schema(profile: str) -> RequestSchema | None:
     """The types of a provider's requests with everything that a header can switch on."""
     find = SCHEMAS.get(profile)
     return None if find is None else find({"anthropic-beta": "all"})
+
+
+@cache
+def known_names() -> frozenset[str]:
+    """The names of fields that some API has, or that programs are known to add.
+
+    A field with any other name may be newer than the types.
+    """
+    schemas = filter(None, map(full_schema, SCHEMAS))
+    return ADDED_FIELDS.union(*(schema.field_names() for schema in schemas))

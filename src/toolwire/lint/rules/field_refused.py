@@ -9,8 +9,8 @@ its own fields to the messages that it stores, such as a time or an id.
 Fields inside messages are refused in the same way: the number of a block from a stream
 ("tool_use.index: Extra inputs are not permitted"), a cache breakpoint on a block that cannot have
 one ("thinking.cache_control"), or "Unknown parameter: 'messages[2].tool_calls[0].index'". The types
-of the provider's official SDK list the fields of each block. A field that none of these types has
-may be newer than they are: it is not reported, unless streams or stores are known to add it.
+of the provider's official SDK list the fields of each block. A field that no provider has may be
+newer than these types: it is not reported, unless streams or stores are known to add it.
 
 The fix removes the field. Reasoning text becomes marked text in the content of the message, so that
 the model can still read it; what a block says in a field `text` becomes a text block.
