@@ -145,6 +145,8 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
     if not facts.own_wire or facts.conversation.kind != "request":
         return found
     vocabulary = _vocabulary(facts.profile.wire)
+    if wire(facts.profile.wire).capabilities.messages_in_answers:
+        return found  # a log of calls and results: an argument or output is not a block
     messages: Sequence[Message] = facts.messages
     # Every block has a known type. On a wire without types, a type is what makes it foreign.
     if facts.observations.holds(Observation.PLAIN) and vocabulary.has_types:
