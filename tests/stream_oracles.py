@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from itertools import compress
 
 from cases import facts, nodes, same
 from msgspec import UNSET
@@ -133,6 +134,9 @@ def stream_commutes(given: Input) -> None:
     if _has_unique_ids(body, given.wire):
         made = translate(body, given.wire, given.target, "response").body
         ids, expected_ids = call_ids(there, given.target), call_ids(made, given.target)
+        own = [not is_minted(call.id) for call in decode(body, given.wire, "response").calls()]
+        if len(own) == len(ids) == len(expected_ids):  # a target fits minted ids, too
+            ids, expected_ids = [*compress(ids, own)], [*compress(expected_ids, own)]
         assert ids == expected_ids, f"{ids}, not {expected_ids}"
 
 
