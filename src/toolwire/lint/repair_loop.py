@@ -320,10 +320,10 @@ class RenameLog:
         for call, (call_id, name) in zip(self._calls, self._first_calls, strict=True):
             if call_id != call.id:
                 ids.setdefault(call.id, call_id)
-            if name and name != call.name:
+            if name.strip() and name != call.name:  # a blank name is none
                 names.setdefault(call.name, name)
         for tool, name in zip(self._tools, self._first_tools, strict=True):
-            if name and name != tool.name:
+            if name.strip() and name != tool.name:
                 names.setdefault(tool.name, name)
         return IdMap(ids, names)
 
