@@ -137,6 +137,7 @@ STATUS = {
     "running": 400,
     "too-old": 400,
     "unauthorized": 401,
+    "foreign-origin": 403,
     "unknown-path": 404,
     "method-not-allowed": 405,
     "timeout": 408,

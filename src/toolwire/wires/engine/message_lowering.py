@@ -13,6 +13,7 @@ from typing import TypeGuard
 
 from msgspec.structs import replace
 
+from toolwire.conversation.ids import give_results_ids
 from toolwire.conversation.model import Conversation, Kind, Loss
 from toolwire.conversation.parts import Call, Media, Message, Part, Reasoning, Result, Text
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities, Place
@@ -65,6 +66,9 @@ class MessageLowering:
         self.losses += losses
         if messages is conversation.messages:
             return conversation
+        if len(messages) < len(conversation.messages):
+            # Without a message between them, calls and results may pair by order.
+            messages = give_results_ids(messages, ordered=conversation.ordered)
         return replace(conversation, messages=messages)
 
 
