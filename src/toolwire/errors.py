@@ -51,7 +51,7 @@ def pointer(path: tuple[str | int, ...]) -> str:
 def suggest(name: str, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: a close name, and all known names."""
     names = list(known)
-    folded = {one.lower().replace("_", "-"): one for one in names}
+    folded = {candidate.lower().replace("_", "-"): candidate for candidate in names}
     if not names:
         return "; there are none"
     near = get_close_matches(name.lower().replace("_", "-"), folded, n=1, cutoff=0.7)

@@ -271,8 +271,8 @@ def _with_source(part: Part, new: Call) -> Call:
     return replace(new, source=source)
 
 
-def _is(one: Part, other: Part) -> bool:
-    return one is other
+def _is(part: Part, other: Part) -> bool:
+    return part is other
 
 
 def _has_content(part: Part) -> bool:

@@ -161,13 +161,13 @@ def only_results(message: Message) -> bool:
     return bool(message.parts) and all(isinstance(part, Result) for part in message.parts)
 
 
-def add_usage(one: Usage, other: Usage) -> Usage:
+def add_usage(usage: Usage, other: Usage) -> Usage:
     """Return the tokens of two responses together."""
-    return Usage(_add(one.input, other.input), _add(one.output, other.output))
+    return Usage(_add(usage.input, other.input), _add(usage.output, other.output))
 
 
-def _add(one: int | None, other: int | None) -> int | None:
-    return None if one is None and other is None else (one or 0) + (other or 0)
+def _add(count: int | None, other: int | None) -> int | None:
+    return None if count is None and other is None else (count or 0) + (other or 0)
 
 
 def _is_reply_with_calls(message: Message) -> bool:

@@ -69,7 +69,9 @@ def command(
         click.echo(dump([_row(explanation, file) for explanation in explanations]))
     else:
         click.echo("\n\n".join(_format_all(explanations, file)) or NO_EXPLANATION)
-    explained = any(one.likely or one.code != UNRELATED_CODE for one in explanations)
+    explained = any(
+        explanation.likely or explanation.code != UNRELATED_CODE for explanation in explanations
+    )
     ctx.exit(0 if explained else 1)
 
 
@@ -136,7 +138,10 @@ def _row(explanation: Explanation, file: str) -> JSON:
 def _format_all(explanations: list[Explanation], file: str) -> list[str]:
     """The explanations as paragraphs; the last one is the command of the first that has one."""
     commands = [_command(explanation, file) for explanation in explanations if explanation.command]
-    return [*map(_format, explanations), *(f"  {to_printable(one)}" for one in commands[:1])]
+    return [
+        *map(_format, explanations),
+        *(f"  {to_printable(command)}" for command in commands[:1]),
+    ]
 
 
 def _format(explanation: Explanation) -> str:

@@ -169,7 +169,7 @@ class _Servers:
                 on_ready()
             while not self._stopping and self._all_running():
                 time.sleep(2 * POLL)
-            failures = [one.returncode for one in self._processes if one.returncode]
+            failures = [process.returncode for process in self._processes if process.returncode]
             return failures[0] if failures and not self._stopping else 0
         finally:
             self._stop_all()

@@ -14,7 +14,7 @@ class MissingRequirements(ToolwireError):
     """The tool needs tokens, secrets or a user id that the call lacks. Nothing was recorded."""
 
     def __init__(self, missing: Requirements) -> None:
-        names = [*(one.id for one in missing.authorization), *missing.secrets]
+        names = [*(authorization.id for authorization in missing.authorization), *missing.secrets]
         if missing.user_id:
             names.append("user_id")
         super().__init__(f"the tool needs {', '.join(names)}")

@@ -116,7 +116,10 @@ class InFlightCall:
             self.tool_id,
             attempt,
             user_id=request.user_id if needs.user_id else None,
-            tokens={one.id: request.tokens[one.id] for one in needs.authorization},
+            tokens={
+                authorization.id: request.tokens[authorization.id]
+                for authorization in needs.authorization
+            },
             secrets={id: request.secrets[id] for id in needs.secrets},
             trace_id=request.trace_id,
             client=request.client,

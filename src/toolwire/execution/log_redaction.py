@@ -84,7 +84,7 @@ class RedactionFilter(logging.Filter):
 def redacting_logger(name: str) -> logging.Logger:
     """The logger of this name, with a RedactionFilter."""
     logger = logging.getLogger(name)
-    if not any(isinstance(one, RedactionFilter) for one in logger.filters):
+    if not any(isinstance(log_filter, RedactionFilter) for log_filter in logger.filters):
         logger.addFilter(RedactionFilter())
     return logger
 

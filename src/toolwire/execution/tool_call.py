@@ -82,7 +82,11 @@ def missing_requirements(call: ToolCall) -> Requirements:
     """The requirements of the tool that the call does not meet. An empty value does not count."""
     needs = call.tool.needs
     return Requirements(
-        tuple(one for one in needs.authorization if not call.tokens.get(one.id)),
+        tuple(
+            authorization
+            for authorization in needs.authorization
+            if not call.tokens.get(authorization.id)
+        ),
         tuple(id for id in needs.secrets if not call.secrets.get(id)),
         needs.user_id and not call.user_id,
     )

@@ -407,7 +407,9 @@ async def _send_failure(
     """Report that no upstream answered: the last failure, and what was tried before."""
     _, last = failures[-1]
     if len(failures) > 1:
-        tried = "; ".join(f"{name}: {one.message} ({one.status})" for name, one in failures)
+        tried = "; ".join(
+            f"{name}: {failure.message} ({failure.status})" for name, failure in failures
+        )
         message = f"All {len(failures)} upstreams failed. {tried}"
         await _send_error(request, message, last.status, headers=last.headers)
     elif last.raw is None:

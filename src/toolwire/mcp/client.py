@@ -134,7 +134,9 @@ class McpClient:
                 connection = _McpConnection(self._open_client())
                 await connection.open()
                 self._current = connection
-                self._connections = {one for one in self._connections if not one.ended}
+                self._connections = {
+                    connection for connection in self._connections if not connection.ended
+                }
                 self._connections.add(connection)
             return self._current
 

@@ -65,7 +65,7 @@ class _ContentHandlers:
         self._execute = execute
 
     async def list_prompts(self, ctx: Context, params: PaginatedRequestParams) -> Object:
-        return {"prompts": [_prompt_entry(one) for one in self._tools.prompts], **_CACHING}
+        return {"prompts": [_prompt_entry(prompt) for prompt in self._tools.prompts], **_CACHING}
 
     async def get_prompt(self, ctx: Context, params: GetPromptRequestParams) -> Object:
         prompt = self._find_prompt(params.name)
@@ -78,17 +78,17 @@ class _ContentHandlers:
         return {**result, "resultType": "complete"}
 
     async def list_resources(self, ctx: Context, params: PaginatedRequestParams) -> Object:
-        found = [one for one in self._tools.resources if not one.is_template]
-        return {"resources": [_resource_entry(one, "uri") for one in found], **_CACHING}
+        found = [resource for resource in self._tools.resources if not resource.is_template]
+        return {"resources": [_resource_entry(resource, "uri") for resource in found], **_CACHING}
 
     async def list_templates(self, ctx: Context, params: PaginatedRequestParams) -> Object:
-        found = [one for one in self._tools.resources if one.is_template]
-        entries: list[JSON] = [_resource_entry(one, "uriTemplate") for one in found]
+        found = [resource for resource in self._tools.resources if resource.is_template]
+        entries: list[JSON] = [_resource_entry(resource, "uriTemplate") for resource in found]
         return {"resourceTemplates": entries, **_CACHING}
 
     async def read_resource(self, ctx: Context, params: ReadResourceRequestParams) -> Object:
         # A resource with exactly this URI comes before a template that matches it.
-        for resource in sorted(self._tools.resources, key=lambda one: one.is_template):
+        for resource in sorted(self._tools.resources, key=lambda resource: resource.is_template):
             arguments = resource.match(params.uri)
             if arguments is not None:
                 content = await self._run(ctx, resource, arguments)

@@ -29,7 +29,7 @@ def add_credentials(
     """Add the server's credentials for requirements that the request does not meet."""
     if not tool.needs or (tokens is None and secrets is None):
         return metadata
-    token_ids = [one.id for one in tool.needs.authorization]
+    token_ids = [authorization.id for authorization in tool.needs.authorization]
     return replace(
         metadata,
         tokens=_with_defaults(metadata.tokens, token_ids, tokens),

@@ -73,7 +73,8 @@ def write_requirements(needs: Requirements) -> Object:
     fields: Object = {}
     if needs.authorization:
         fields["authorization"] = [
-            {"id": one.id, "oauth2": {"scopes": list(one.scopes)}} for one in needs.authorization
+            {"id": authorization.id, "oauth2": {"scopes": list(authorization.scopes)}}
+            for authorization in needs.authorization
         ]
     if needs.secrets:
         fields["secrets"] = [{"id": id} for id in needs.secrets]
@@ -89,15 +90,15 @@ def read_requirements(meta: Object) -> Requirements:
         return Requirements()
     tokens = tuple(
         Authorization(
-            str(one["id"]), tuple(str(scope) for scope in items_at(one.get("oauth2"), "scopes"))
+            str(entry["id"]), tuple(str(scope) for scope in items_at(entry.get("oauth2"), "scopes"))
         )
-        for one in items_at(listed, "authorization")
-        if isinstance(one, dict) and "id" in one
+        for entry in items_at(listed, "authorization")
+        if isinstance(entry, dict) and "id" in entry
     )
     secrets = tuple(
-        str(one["id"])
-        for one in items_at(listed, "secrets")
-        if isinstance(one, dict) and "id" in one
+        str(entry["id"])
+        for entry in items_at(listed, "secrets")
+        if isinstance(entry, dict) and "id" in entry
     )
     return Requirements(tokens, secrets, listed.get("user_id") is True)
 

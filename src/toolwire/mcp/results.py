@@ -213,7 +213,7 @@ def invalid_input_result(error: InvalidInput) -> Object:
 
 def missing_requirements_result(missing: Requirements) -> Object:
     """The result of a call without the requirements of its tool. Nothing was recorded."""
-    names = [f"authorization for {one.id}" for one in missing.authorization]
+    names = [f"authorization for {authorization.id}" for authorization in missing.authorization]
     names += [f"the secret {id}" for id in missing.secrets]
     if missing.user_id:
         names.append("a user id")

@@ -250,9 +250,9 @@ class _SignatureRule:
             delta: Object = {"type": "signature_delta", "signature": self._answer.signature}
             yield {"type": "content_block_delta", "index": index, "delta": delta}
         content = chunk.get("content")
-        for one in content if isinstance(content, list) else []:
-            if isinstance(one, dict) and one.get("type") == "thinking":
-                one["signature"] = self._answer.signature
+        for block in content if isinstance(content, list) else []:
+            if isinstance(block, dict) and block.get("type") == "thinking":
+                block["signature"] = self._answer.signature
         yield chunk
 
     def _part(self, chunk: Chunk) -> None:
@@ -269,11 +269,11 @@ class _SignatureRule:
         if isinstance(value, dict):
             if value.get("type") == "reasoning" and "summary" in value:
                 value["encrypted_content"] = f"gAAAA{token(40, self._answer.signature)}"
-            for one in value.values():
-                self._encrypt_reasoning(one)
+            for element in value.values():
+                self._encrypt_reasoning(element)
         elif isinstance(value, list):
-            for one in value:
-                self._encrypt_reasoning(one)
+            for element in value:
+                self._encrypt_reasoning(element)
 
 
 def _pieces(text: str) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from json import JSONDecoder
+from operator import itemgetter
 
 from msgspec import Struct
 
@@ -60,7 +61,7 @@ def arguments(clause: Clause, schema: JSON) -> list[tuple[Object, tuple[str, ...
     shape = schema if isinstance(schema, dict) else {}
     held = shape.get("properties")
     fields: dict[str, Object] = (
-        {key: one if isinstance(one, dict) else {} for key, one in held.items()}
+        {key: field if isinstance(field, dict) else {} for key, field in held.items()}
         if isinstance(held, dict)
         else {}
     )
@@ -68,7 +69,9 @@ def arguments(clause: Clause, schema: JSON) -> list[tuple[Object, tuple[str, ...
     required = [key for key in wanted if isinstance(key, str)] if isinstance(wanted, list) else []
     found = _FoundValue(clause, fields, required)
     several = found.several()
-    return [(one, tuple(key for key in required if key not in one)) for one in several]
+    return [
+        (arguments, tuple(key for key in required if key not in arguments)) for arguments in several
+    ]
 
 
 def kind_of(field: Object) -> str:
@@ -78,8 +81,12 @@ def kind_of(field: Object) -> str:
     for name in ("anyOf", "oneOf"):
         union = field.get(name)
         if types is None and isinstance(union, list):
-            options = [one.get("type") for one in union if isinstance(one, dict)]
-    known = [one.lower() for one in options if isinstance(one, str) and one.lower() != "null"]
+            options = [option.get("type") for option in union if isinstance(option, dict)]
+    known = [
+        type_name.lower()
+        for type_name in options
+        if isinstance(type_name, str) and type_name.lower() != "null"
+    ]
     if known:
         return known[0]
     return "object" if "properties" in field else "string"
@@ -108,12 +115,16 @@ class _FoundValue:
         self._switches()
         self._rest()
         ordered = [key for key in self.fields if key in self.given]
-        one: Object = {key: self.given[key] for key in ordered}
+        arguments: Object = {key: self.given[key] for key in ordered}
         if self.more is None:
-            return [one]
+            return [arguments]
         key, values = self.more
         return [
-            {name: value if name == key else one[name] for name in self.fields if name in one}
+            {
+                name: value if name == key else arguments[name]
+                for name in self.fields
+                if name in arguments
+            }
             for value in values
         ]
 
@@ -141,7 +152,7 @@ class _FoundValue:
                 pass
         match = _QUOTED.match(rest)
         if match is not None:
-            return next(one for one in match.groups() if one is not None), at + match.end()
+            return next(group for group in match.groups() if group is not None), at + match.end()
         word = re.match(r"[^\s,;]+", rest)
         if word is None:
             return None, at
@@ -179,7 +190,7 @@ class _FoundValue:
         found: list[tuple[int, JSON]] = [
             (match.start(), _number(match[0], "number")) for match in _NUMBER.finditer(self.text)
         ]
-        counted = [number for one in self.clause.results for number in _numbers_in(one)]
+        counted = [number for result in self.clause.results for number in _numbers_in(result)]
         reference = _RESULT.search(self.text) if counted else None
         if reference is not None:
             plural = re.search(
@@ -190,7 +201,7 @@ class _FoundValue:
             found += [
                 (reference.start(), number) for number in (counted if plural else counted[-1:])
             ]
-        values = [value for _, value in sorted(found, key=lambda one: one[0])]
+        values = [value for _, value in sorted(found, key=itemgetter(0))]
         if not scalars:
             if values:
                 self.given[lists[0]] = values
@@ -218,7 +229,7 @@ class _FoundValue:
                 self.given[key] = value
                 self._blank(at, end)
         quoted = [
-            (match.span(), next(one for one in match.groups() if one is not None))
+            (match.span(), next(group for group in match.groups() if group is not None))
             for match in _QUOTED.finditer(self.text)
         ]
         texts = [key for key, field in self._open() if kind_of(field) == "string"]
@@ -238,7 +249,7 @@ class _FoundValue:
             names = _LIST.match(self.text, match.end())
             if names is None:
                 continue
-            values = [one for one in _SEPARATE.split(names[0].rstrip(".?!,")) if one]
+            values = [name for name in _SEPARATE.split(names[0].rstrip(".?!,")) if name]
             hinted = [
                 key
                 for key in texts
@@ -253,7 +264,7 @@ class _FoundValue:
             if first or "\0" in names[0]:
                 continue  # a sentence begins with a capital letter
             self._assign_names(
-                texts[0], [one for one in _SEPARATE.split(names[0].rstrip(".?!,")) if one]
+                texts[0], [name for name in _SEPARATE.split(names[0].rstrip(".?!,")) if name]
             )
             texts = self._texts()
 
@@ -320,8 +331,8 @@ class _FoundValue:
 def _naming(word: str, naming: Iterable[str]) -> bool:
     plain = re.sub(r"\W", "", word.lower())
     return any(
-        plain == one or (len(one) > 2 and plain.startswith(one) and len(plain) - len(one) < 4)
-        for one in naming
+        plain == word or (len(word) > 2 and plain.startswith(word) and len(plain) - len(word) < 4)
+        for word in naming
     )
 
 
@@ -358,4 +369,4 @@ def _numbers_in(result: JSON) -> list[JSON]:
         match = _NUMBER.search(result)
         return [_number(match[0], "number")] if match else []
     inside = result if isinstance(result, list) else list(result.values())
-    return next((found for one in inside if (found := _numbers_in(one))), [])
+    return next((found for element in inside if (found := _numbers_in(element))), [])

@@ -84,5 +84,5 @@ def id_form(profile: Profile, model: str) -> str:
 def call_id(names: tuple[str, ...], seed: str, n: int, name: str) -> str:
     """The id of the n-th call of a conversation, in the format of the first of these names that has
     one."""
-    form = next((FORMS[one] for one in names if one in FORMS), FORMS[""])
+    form = next((FORMS[name] for name in names if name in FORMS), FORMS[""])
     return form(seed, n, name)

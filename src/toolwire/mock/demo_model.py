@@ -97,7 +97,7 @@ class _DemoTurn:
 
     def __init__(self, conversation: Conversation, id_profile: str) -> None:
         self.messages, tagged = _read(conversation.messages)
-        self.id_formats = tuple(one for one in (id_profile, conversation.wire) if one)
+        self.id_formats = tuple(name for name in (id_profile, conversation.wire) if name)
         self.settings = conversation.settings
         offered = conversation.tools
         self.in_text = False
@@ -175,12 +175,14 @@ class _DemoTurn:
         at = 0
         for step in steps(self.question[:READ]):
             calls = find_calls(step, self.tools, before)
-            lacking = next((one for one in calls if one.lacks), None)
+            lacking = next((step for step in calls if step.lacks), None)
             if lacking is not None and not self._must_call():
                 words = f"To call {lacking.tool.name} I need: {', '.join(lacking.lacks)}."
                 return (Text(words if not self.pairs else f"{self._closing()}\n{words}"),), []
             if calls and done < len(calls):
-                return (), [_WantedCall(one.tool.name, _arguments_of(one)) for one in calls[done:]]
+                return (), [
+                    _WantedCall(step.tool.name, _arguments_of(step)) for step in calls[done:]
+                ]
             done -= len(calls)
             if calls:
                 before = self.results[at : at + len(calls)]
@@ -220,17 +222,17 @@ class _DemoTurn:
         taken = {call.id for call in self.all_calls}
         count = len(self.all_calls)
         calls: list[Call] = []
-        for n, one in enumerate(wanted):
-            form = partial(self._id, seed, count + n, one.name)
+        for n, call in enumerate(wanted):
+            form = partial(self._id, seed, count + n, call.name)
             made = (
                 self._id(self.question, 0, "same", "")
                 if "repeat-id" in self.words
                 else first_free(form, taken)
             )
             taken.add(made)
-            args = LazyJson(_HALF) if "broken-json" in self.words else LazyJson(text_of(one.given))
+            args = LazyJson(_HALF) if "broken-json" in self.words else LazyJson(text_of(call.given))
             origin: Origin = "minted" if made.startswith("tw-") else "wire"
-            calls.append(Call(made, one.name or _UNKNOWN_TOOL, args, origin))
+            calls.append(Call(made, call.name or _UNKNOWN_TOOL, args, origin))
         return calls
 
     def _id(self, seed: str, n: int, name: str, salt: str) -> str:
@@ -295,8 +297,8 @@ def _read(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], bool]:
     return (assign_ids(tuple(out), seed="", ordered=True), True) if tagged else (messages, False)
 
 
-def _same(one: Part, other: Part) -> bool:
-    return one is other
+def _same(part: Part, other: Part) -> bool:
+    return part is other
 
 
 def _tools_in_system(conversation: Conversation) -> tuple[Tool, ...]:
@@ -386,16 +388,16 @@ def _insert_results(value: JSON, results: list[JSON]) -> JSON:
     ):
         return results[int(value[1:]) - 1]
     if isinstance(value, list):
-        return [_insert_results(one, results) for one in value]
+        return [_insert_results(element, results) for element in value]
     return (
-        {key: _insert_results(one, results) for key, one in value.items()}
+        {key: _insert_results(element, results) for key, element in value.items()}
         if isinstance(value, dict)
         else value
     )
 
 
-def _arguments_of(one: QuestionStep) -> Object:
-    return {**one.given, **dict.fromkeys(one.lacks, "")} if one.lacks else one.given
+def _arguments_of(step: QuestionStep) -> Object:
+    return {**step.given, **dict.fromkeys(step.lacks, "")} if step.lacks else step.given
 
 
 def _describe_pair(call: Call, result: Result | None) -> str:

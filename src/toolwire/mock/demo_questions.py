@@ -92,8 +92,8 @@ class _KnownTool:
         names = [set(split(tool.name)) - _COMMON for tool in self.tools]
         shared = {
             word
-            for one in names
-            for word in one
+            for words_of_name in names
+            for word in words_of_name
             if len(names) > 1 and sum(word in other for other in names) == len(names)
         }
         self._names = PartMap(

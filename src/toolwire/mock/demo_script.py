@@ -93,7 +93,7 @@ class Script(Struct, frozen=True):
     @property
     def numbers(self) -> list[float]:
         """The numbers after it."""
-        return [float(one) for one in re.findall(r"\d+(?:\.\d+)?", self.rest)]
+        return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", self.rest)]
 
 
 def read_directives(text: str) -> list[Script]:

@@ -197,7 +197,7 @@ SHAPES: dict[str, Callable[[ErrorResponse], JSON]] = {
 def write_error(names: tuple[str, ...], refusal: ErrorResponse) -> tuple[JSON, dict[str, str]]:
     """The body of a refusal in the format of the first of these names that has one, with its header
     fields."""
-    shape = next(SHAPES[one] for one in names if one in SHAPES)
+    shape = next(SHAPES[name] for name in names if name in SHAPES)
     headers: dict[str, str] = {}
     if "bedrock" in names:
         name = (

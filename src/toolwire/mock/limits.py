@@ -294,7 +294,7 @@ def _cohere(excess: Excess) -> ErrorResponse:
 
 
 def _mistral_choice(choice: Choice, value: JSON) -> ErrorResponse:
-    quoted = [f"'{one}'" for one in choice.values]
+    quoted = [f"'{value}'" for value in choice.values]
     text = f"Input should be {', '.join(quoted[:-1])} or {quoted[-1]}"
     return ErrorResponse(text, 422, code="literal_error", path=choice.path, value=value)
 

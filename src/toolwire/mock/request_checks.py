@@ -86,7 +86,7 @@ def check_key(
     names: tuple[str, ...], headers: Mapping[str, str], query: str
 ) -> ErrorResponse | None:
     """The refusal of a request without a key."""
-    key = next(KEYS[one] for one in names if one in KEYS)
+    key = next(KEYS[name] for name in names if name in KEYS)
     if key is None or any(
         headers.get(name, "").strip().removeprefix("Bearer").strip() for name in key.headers
     ):
@@ -274,7 +274,7 @@ def _role(body: Object, wire: str, headers: Mapping[str, str]) -> ErrorResponse 
                 if (refusal := _system_role(body, messages[:n], headers)) is None:
                     continue
                 return refusal
-            quoted = [f"'{one}'" for one in roles.known]
+            quoted = [f"'{role}'" for role in roles.known]
             known = f"{', '.join(quoted[:-1])}, and {quoted[-1]}"
             return ErrorResponse(
                 roles.words.format(role=role, n=n, m=n + 1, known=known),
@@ -352,7 +352,7 @@ def check_turns(body: Object, profile: Profile) -> ErrorResponse | None:
             " starts with a user message.",
             rule="history-starts-with-call",
         )
-    if profile.rejects_same_role_twice and any(one == other for one, other in pairwise(roles)):
+    if profile.rejects_same_role_twice and any(role == other for role, other in pairwise(roles)):
         return ErrorResponse(
             "A conversation must alternate between user and assistant roles. Make sure the"
             " conversation alternates between user and assistant roles and try again.",

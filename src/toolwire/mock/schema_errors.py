@@ -73,7 +73,7 @@ def _openai(violation: Violation) -> ErrorResponse:
             f"Missing required parameter: '{at}'.", param=at, code="missing_required_parameter"
         )
     if violation.fault in ("value", "tag") and isinstance(violation.value, str):
-        values = _and([f"'{one}'" for one in violation.expected], "and")
+        values = _and([f"'{value}'" for value in violation.expected], "and")
         return ErrorResponse(
             f"Invalid value: '{violation.value}'. Supported values are: {values}.",
             param=at,
@@ -92,7 +92,7 @@ def _openai(violation: Violation) -> ErrorResponse:
 def _openai_kinds(expected: tuple[str, ...]) -> list[str]:
     """The accepted types, as the server names them; among alternatives, a list is a list of
     objects."""
-    kinds = list(dict.fromkeys(_ARTICLES.get(one, "a string") for one in expected))
+    kinds = list(dict.fromkeys(_ARTICLES.get(type_name, "a string") for type_name in expected))
     if len(kinds) == 1:
         return kinds
     return ["array of objects" if kind == _ARTICLES["list"] else kind for kind in kinds]
@@ -120,7 +120,7 @@ def _pydantic(violation: Violation) -> tuple[str, str]:
         return "extra_forbidden", "Extra inputs are not permitted"
     if violation.fault == "missing":
         return "missing", "Field required"
-    quoted = [f"'{one}'" for one in violation.expected]
+    quoted = [f"'{value}'" for value in violation.expected]
     if violation.fault == "tag":
         return "union_tag_invalid", (
             f"Input tag '{violation.value}' found using '{violation.path[-1]}' does not match any"

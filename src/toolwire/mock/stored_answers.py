@@ -39,7 +39,9 @@ def _steps(given: JSON) -> list[JSON]:
     if isinstance(given, str):
         given = {"type": "text", "text": given}
     content: list[JSON] = given if isinstance(given, list) else [given]
-    if content and all(isinstance(one, dict) and one.get("type") in _CONTENT for one in content):
+    if content and all(
+        isinstance(block, dict) and block.get("type") in _CONTENT for block in content
+    ):
         return [{"type": "user_input", "content": content}]
     return given if isinstance(given, list) else []
 

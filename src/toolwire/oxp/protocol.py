@@ -97,7 +97,7 @@ def requirements(needs: Requirements) -> Object:
     """The requirements of a tool as its definition lists them."""
     fields: Object = {}
     if needs.authorization:
-        fields["authorization"] = [authorization(one) for one in needs.authorization]
+        fields["authorization"] = [authorization(need) for need in needs.authorization]
     if needs.secrets:
         fields["secrets"] = [{"id": id} for id in needs.secrets]
     if needs.user_id:

@@ -258,9 +258,9 @@ def _too_deep(value: JSON) -> bool:
     for _ in range(DEEPEST + 1):
         level = [
             inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
+            for value in level
+            if isinstance(value, dict | list)
+            for inner in (value.values() if isinstance(value, dict) else value)
             if isinstance(inner, dict | list)
         ]
         if not level:

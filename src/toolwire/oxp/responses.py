@@ -175,14 +175,14 @@ def missing_requirements(
     if challenges:
         fields["authorization"] = [challenge.json() for challenge in challenges]
     if missing.authorization:
-        fields["required_authorization"] = [authorization(one) for one in missing.authorization]
+        fields["required_authorization"] = [authorization(need) for need in missing.authorization]
     if missing.secrets:
         fields["secrets"] = [{"id": id} for id in missing.secrets]
     if missing.user_id:
         fields["user_id"] = True
-    names = [f"authorization for {one.id}" for one in missing.authorization]
+    names = [f"authorization for {need.id}" for need in missing.authorization]
     names += [f"the secret {id}" for id in missing.secrets]
-    paths = [f"context.authorization[id={one.id}]" for one in missing.authorization]
+    paths = [f"context.authorization[id={need.id}]" for need in missing.authorization]
     paths += [f"context.secrets[id={id}]" for id in missing.secrets]
     if missing.user_id:
         names.append("a user id")

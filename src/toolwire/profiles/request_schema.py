@@ -61,9 +61,9 @@ class Field(Struct, frozen=True):
     @property
     def literals(self) -> tuple[str, ...]:
         """The values of the field, if it has only literals."""
-        if any(one.kind != "literal" and one.name != "null" for one in self.types):
+        if any(ref.kind != "literal" and ref.name != "null" for ref in self.types):
             return ()
-        return tuple(one.name for one in self.types if one.kind == "literal")
+        return tuple(ref.name for ref in self.types if ref.kind == "literal")
 
 
 def parse(text: str) -> tuple[TypeRef, ...]:
@@ -178,26 +178,26 @@ class RequestSchema:
         *,
         owner: str,
     ) -> Iterator[Violation]:
-        if any(_is_plain(value, one) for one in types):
+        if any(_is_plain(value, ref) for ref in types):
             return
-        if any(one.filled and one.kind in ("list", "scalar") for one in types) and value in (
+        if any(ref.filled and ref.kind in ("list", "scalar") for ref in types) and value in (
             "",
             [],
         ):
             yield Violation("empty", path, value, _names(types), tagged, owner)
-        elif isinstance(value, list) and (lists := [one for one in types if one.kind == "list"]):
-            items = tuple(item for one in lists for item in one.items)
+        elif isinstance(value, list) and (lists := [ref for ref in types if ref.kind == "list"]):
+            items = tuple(item for ref in lists for item in ref.items)
             for n, item in enumerate(value):
                 yield from self._value(item, items, (*path, n), (*tagged, n), owner=owner)
-        elif isinstance(value, dict) and any(one.kind == "object" for one in types):
+        elif isinstance(value, dict) and any(ref.kind == "object" for ref in types):
             yield from self._union(value, types, path, tagged, owner=owner)
-        elif isinstance(value, dict) and (maps := [one for one in types if one.kind == "map"]):
+        elif isinstance(value, dict) and (maps := [ref for ref in types if ref.kind == "map"]):
             for key, item in value.items():
                 yield from self._value(
                     item, maps[0].items, (*path, key), (*tagged, key), owner=owner
                 )
         else:
-            literals = tuple(one.name for one in types if one.kind == "literal")
+            literals = tuple(ref.name for ref in types if ref.kind == "literal")
             fault: Fault = "value" if literals and isinstance(value, str) else "type"
             yield Violation(fault, path, value, literals or _names(types), tagged, owner)
 
@@ -212,9 +212,9 @@ class RequestSchema:
     ) -> Iterator[Violation]:
         """Check an object against the type that its tags select; of several, the one that fits
         best. If the alternatives include an object with any keys, any object is accepted."""
-        if any(one.kind == "map" and one.items[0].kind == "any" for one in types):
+        if any(ref.kind == "map" and ref.items[0].kind == "any" for ref in types):
             return
-        names = [one.name for one in types if one.kind == "object"]
+        names = [ref.name for ref in types if ref.kind == "object"]
         selected = [name for name in names if self._fits_tags(value, name)]
         if not selected:
             yield self._tag_violation(value, names, path, tagged)
@@ -222,7 +222,10 @@ class RequestSchema:
         tag = self._tag(value, selected[0]) if len(names) > 1 else None
         inner = tagged if tag is None else (*tagged, tag)
         found = [list(self._object(value, name, path, inner)) for name in selected]
-        yield from min(found, key=lambda one: (len(one), [-len(each.path) for each in one]))
+        yield from min(
+            found,
+            key=lambda violations: (len(violations), [-len(each.path) for each in violations]),
+        )
 
     def _fits_tags(self, value: Object, name: str) -> bool:
         fields = self._types[name]
@@ -250,7 +253,7 @@ class RequestSchema:
     ) -> Violation:
         for key in TAGS:
             tags = [self._types[name][key] for name in names if key in self._types[name]]
-            expected = tuple(dict.fromkeys(one for tag in tags for one in tag.literals))
+            expected = tuple(dict.fromkeys(literal for tag in tags for literal in tag.literals))
             if key in value and expected and value[key] not in expected:
                 return Violation("tag", (*path, key), value[key], expected, (*tagged, key))
             if key not in value and expected and all(tag.required for tag in tags):
@@ -258,23 +261,23 @@ class RequestSchema:
         return Violation("type", path, value, tuple(names), tagged)
 
 
-def _is_plain(value: JSON, one: TypeRef) -> bool:
+def _is_plain(value: JSON, ref: TypeRef) -> bool:
     """True if a value without nested values is of a type."""
-    if one.kind == "any":
+    if ref.kind == "any":
         return True
-    if one.kind == "literal":
-        return value == one.name
-    if one.kind != "scalar" or (isinstance(value, bool) and one.name != "boolean"):
+    if ref.kind == "literal":
+        return value == ref.name
+    if ref.kind != "scalar" or (isinstance(value, bool) and ref.name != "boolean"):
         return False
-    if one.name == "integer" and isinstance(value, float) and value.is_integer():
+    if ref.name == "integer" and isinstance(value, float) and value.is_integer():
         return True
-    return isinstance(value, _SCALARS[one.name]) and not (one.filled and value == "")
+    return isinstance(value, _SCALARS[ref.name]) and not (ref.filled and value == "")
 
 
 def _names(types: tuple[TypeRef, ...]) -> tuple[str, ...]:
     """The names of the alternatives; `object` for a named type."""
     names = {"list": "list", "map": "object", "object": "object", "any": "any"}
-    found = [names.get(one.kind, one.name) for one in types if one.name != "null"]
+    found = [names.get(ref.kind, ref.name) for ref in types if ref.name != "null"]
     return tuple(dict.fromkeys(found))
 
 

@@ -95,11 +95,17 @@ def find_endpoint(
     if not name:
         raise UsageError(f"{model}: name a model, as in {provider.name}:some-model")
     region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "us-east-1"
-    key = api_key or next((env[one] for one in provider.key_envs if env.get(one)), None)
+    key = api_key or next(
+        (env[variable] for variable in provider.key_envs if env.get(variable)), None
+    )
     address = _find_address(model, provider, env, base_url=base_url, region=region)
-    signing = {one: env[one] for one in (*_SIGNING_ENVS, "AWS_SESSION_TOKEN") if env.get(one)}
+    signing = {
+        variable: env[variable]
+        for variable in (*_SIGNING_ENVS, "AWS_SESSION_TOKEN")
+        if env.get(variable)
+    }
     if provider.auth == "sigv4" and key is None:
-        if not all(one in signing for one in _SIGNING_ENVS):
+        if not all(variable in signing for variable in _SIGNING_ENVS):
             raise UsageError(
                 f"{model}: no key; set {' and '.join(_SIGNING_ENVS)}, or {provider.key_envs[0]}"
             )

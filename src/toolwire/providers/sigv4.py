@@ -80,5 +80,7 @@ def _host(split: SplitResult) -> str:
 
 
 def _query(text: str) -> str:
-    pairs = sorted(tuple(one.partition("=")[::2]) for one in text.split("&") if one)
+    pairs = sorted(
+        tuple(parameter.partition("=")[::2]) for parameter in text.split("&") if parameter
+    )
     return "&".join(f"{key}={value}" for key, value in pairs)

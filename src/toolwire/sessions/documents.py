@@ -90,7 +90,7 @@ def _find_deeper(
         found += [((field, name), wire) for name, wire in bodies.items()]
         if inside is not None:
             found.append(((field, *inside[0]), inside[1]))
-    requests = [one for one in found if _FIRST_FIELD in one[0]] or found
+    requests = [candidate for candidate in found if _FIRST_FIELD in candidate[0]] or found
     return requests[0] if len(requests) == 1 else None
 
 

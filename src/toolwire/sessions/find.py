@@ -57,7 +57,7 @@ def find_history(
     except InputError as error:
         raise type(error)(_at(name) + str(error)) from None
     if len(found) > 1:
-        sections = ", ".join(one.wire for one in found)
+        sections = ", ".join(section.wire for section in found)
         raise DecodeError(
             f"{_at(name)}a run in {len(found)} sections ({sections}), which is not one history; its"
             " agent repairs them when it continues"
@@ -77,14 +77,14 @@ def _find_in_lines(
     transcript = None if line is not None else find_transcript(lines, source=source, name=name)
     if transcript is not None:
         return transcript
-    filled = [one for one in lines if one.text.strip()]
+    filled = [candidate for candidate in lines if candidate.text.strip()]
     if line is None and len(filled) > 1:
-        if not any(_holds_history(data, one, source) for one in filled):
+        if not any(_holds_history(data, candidate, source) for candidate in filled):
             raise UsageError(f"{_at(name)}none of {len(filled)} lines is a body of a known wire")
         raise DecodeError(
             f"{_at(name)}each of {len(filled)} lines is a body; choose one: line=N, or --line N"
         )
-    chosen = next((one for one in filled if line in (None, one.number)), None)
+    chosen = next((candidate for candidate in filled if line in (None, candidate.number)), None)
     if chosen is None:
         raise UsageError(f"{_at(name)}there is no body on line {line}")
     if isinstance(chosen.value, UnsetType):

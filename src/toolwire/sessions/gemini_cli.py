@@ -166,9 +166,9 @@ def _replay(lines: Sequence[Line]) -> dict[str, Record]:
             records.pop(rewind, None)
         elif isinstance(messages, list):
             records = {
-                str(one["id"]): Record(one, n, n, (*_ALL_RECORDS, k))
-                for k, one in enumerate(messages)
-                if isinstance(one, dict) and _is_record(one)
+                str(record["id"]): Record(record, n, n, (*_ALL_RECORDS, k))
+                for k, record in enumerate(messages)
+                if isinstance(record, dict) and _is_record(record)
             }
         elif _is_record(value):
             record_id = str(value["id"])
@@ -318,7 +318,7 @@ def _is_call(part: JSON) -> bool:
 
 def _merge_call(old: list[JSON], call: Object, index: int, count: int) -> Object:
     """The stored call with its values in the history: found by its id, else by its position."""
-    same = next((one for one in old if _call_key(one) == _call_key(call)), None)
+    same = next((other for other in old if _call_key(other) == _call_key(call)), None)
     if same is None and len(old) == count:
         same = old[index]
     stored = same if isinstance(same, dict) else {}

@@ -44,19 +44,24 @@ def argument_decoder(
     if not parameters:
         return _decode_nothing
     fields = [
-        (one.name, object if one.adapter else one.type) + (() if one.required else (UNSET,))
-        for one in parameters
+        (parameter.name, object if parameter.adapter else parameter.type)
+        + (() if parameter.required else (UNSET,))
+        for parameter in parameters
     ]
     struct = defstruct("Arguments", fields, kw_only=True, forbid_unknown_fields=True)  # type: ignore[arg-type]
-    adapters = [(one.name, one.adapter) for one in parameters if one.adapter is not None]
-    has_optional = not all(one.required for one in parameters)
+    adapters = [
+        (parameter.name, parameter.adapter)
+        for parameter in parameters
+        if parameter.adapter is not None
+    ]
+    has_optional = not all(parameter.required for parameter in parameters)
     # pydantic accepts true for the 1 of an enum, even in strict mode
     validate_first = bool(adapters) or any(map(_convert_accepts_more, subschemas(schema)))
 
     def decode_valid(input: Object) -> dict[str, object]:
         arguments = asdict(convert(input, struct, str_keys=True))
         if has_optional:
-            arguments = {name: one for name, one in arguments.items() if one is not UNSET}
+            arguments = {name: value for name, value in arguments.items() if value is not UNSET}
         for name, adapter in adapters:
             if name in arguments:
                 arguments[name] = read(adapter, input[name])

@@ -39,7 +39,7 @@ def completers(
 def _choices(schema: JSON) -> list[str]:
     """The values of a `Literal` or an enumeration of texts."""
     values = schema.get("enum") if isinstance(schema, dict) else None
-    return [one for one in values if isinstance(one, str)] if isinstance(values, list) else []
+    return [text for text in values if isinstance(text, str)] if isinstance(values, list) else []
 
 
 def _completer(id: ToolId, source: Completer) -> Runnable:
@@ -48,7 +48,7 @@ def _completer(id: ToolId, source: Completer) -> Runnable:
         assert isinstance(typed, str)
         if callable(source):
             return source(typed)
-        return [one for one in source if one.lower().startswith(typed.lower())]
+        return [text for text in source if text.lower().startswith(typed.lower())]
 
     return Runnable(
         id=id,
@@ -67,8 +67,8 @@ def _encode_values(values: object) -> JSON:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise InvalidResult("a completer returns a list of texts")
     found: list[JSON] = []
-    for one in values:
-        if not isinstance(one, str):
+    for text in values:
+        if not isinstance(text, str):
             raise InvalidResult("a completer returns a list of texts")
-        found.append(one)
+        found.append(text)
     return found

@@ -200,14 +200,21 @@ def _body(tool: str, fn: Callable[..., object]) -> Body:
     )
     try:
         parameters = [
-            one
-            for one in inspect.signature(fn).parameters.values()
-            if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD, one.VAR_POSITIONAL)
+            parameter
+            for parameter in inspect.signature(fn).parameters.values()
+            if parameter.kind
+            in (
+                parameter.POSITIONAL_ONLY,
+                parameter.POSITIONAL_OR_KEYWORD,
+                parameter.VAR_POSITIONAL,
+            )
         ]
     except (TypeError, ValueError):
         raise error from None
     required = [
-        one for one in parameters if one.default is one.empty and one.kind is not one.VAR_POSITIONAL
+        parameter
+        for parameter in parameters
+        if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_POSITIONAL
     ]
     if not parameters or len(required) > 2:
         raise error

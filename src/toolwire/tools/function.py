@@ -214,7 +214,7 @@ def runnable(
     if encode is None:
         report_missing_descriptions(
             settings,
-            [one.name for one in parameters if not one.schema.get("description")],
+            [param.name for param in parameters if not param.schema.get("description")],
             has_description=bool(description),
             stacklevel=stacklevel + 1,
         )
@@ -389,8 +389,11 @@ def _result(label: str, output: object) -> tuple[JSON, Callable[[object], JSON]]
 
 
 def _input_schema(parameters: list[Parameter]) -> Object:
-    schema: Object = {**NO_PARAMETERS, "properties": {one.name: one.schema for one in parameters}}
-    required: list[JSON] = [one.name for one in parameters if one.required]
+    schema: Object = {
+        **NO_PARAMETERS,
+        "properties": {param.name: param.schema for param in parameters},
+    }
+    required: list[JSON] = [param.name for param in parameters if param.required]
     if required:
         schema["required"] = required
     return schema
@@ -414,7 +417,7 @@ def _of_arguments(
     hints = _hints(label, _inner(function))
     names = inspect.signature(function).parameters
     context_names = [name for name in names if option == "probe" and hints.get(name) is ToolContext]
-    known = {one.name for one in parameters}
+    known = {param.name for param in parameters}
     unknown = [name for name in names if name not in known and name not in context_names]
     if unknown:
         raise ToolDefinitionError(
@@ -422,7 +425,7 @@ def _of_arguments(
             f"the {option} takes {', '.join(unknown)}, which the tool does not: it gets the tool's"
             " own arguments",
         )
-    defaults = {one.name: one.default for one in parameters if not one.required}
+    defaults = {param.name: param.default for param in parameters if not param.required}
 
     def run(arguments: Mapping[str, object], context: ToolContext) -> object:
         values = {**defaults, **arguments}
@@ -437,8 +440,8 @@ def _business_key(
 ) -> Callable[[Mapping[str, object]], JSON] | None:
     label, key = str(settings.id), settings.key
     if isinstance(key, tuple):
-        defaults = {one.name: one.default for one in parameters if one.default is not UNSET}
-        return key_of_arguments(label, key, {one.name for one in parameters}, defaults)
+        defaults = {param.name: param.default for param in parameters if param.default is not UNSET}
+        return key_of_arguments(label, key, {param.name for param in parameters}, defaults)
     function = _of_arguments(settings, "key", parameters)
     if function is None:
         return None

@@ -228,10 +228,11 @@ def _requirements(tool: str, options: Behaviour) -> Requirements:
         raise ToolDefinitionError(tool, "authorization and secrets are lists: [...]")
     secrets = tuple(secret_ids)
     authorization = tuple(
-        one if isinstance(one, Authorization) else Authorization(one) for one in authorizations
+        entry if isinstance(entry, Authorization) else Authorization(entry)
+        for entry in authorizations
     )
     for option, ids in (
-        ("authorization", [one.id for one in authorization]),
+        ("authorization", [entry.id for entry in authorization]),
         ("secrets", [*secrets]),
     ):
         if not all(isinstance(id, str) and id for id in ids):

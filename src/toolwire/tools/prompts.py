@@ -178,7 +178,7 @@ def prompt(
 
 def _encode_messages(value: object) -> JSON:
     values = value if isinstance(value, list | tuple) else [value]
-    return [_encode_message(one) for one in values]
+    return [_encode_message(message) for message in values]
 
 
 def _encode_message(value: object) -> JSON:

@@ -45,16 +45,16 @@ def adapter(annotation: object) -> Adapter | None:
     """The adapter for a type that uses pydantic; None for any other type."""
     types = list(_types_in(annotation))
     has_models = any(
-        isinstance(one, type) and hasattr(one, "__pydantic_core_schema__") for one in types
+        isinstance(entry, type) and hasattr(entry, "__pydantic_core_schema__") for entry in types
     )
     has_constraints = any(
-        type(one).__module__.partition(".")[0] in _CONSTRAINTS
-        for one in types
-        if not isinstance(one, type)
+        type(entry).__module__.partition(".")[0] in _CONSTRAINTS
+        for entry in types
+        if not isinstance(entry, type)
     )
     if not has_models and not has_constraints:
         return None
-    if any(isinstance(one, Meta) for one in types):
+    if any(isinstance(entry, Meta) for entry in types):
         raise UnsupportedType("it mixes msgspec.Meta with pydantic's types: use one of the two")
     library = sys.modules.get(_LIBRARY)
     if library is None:

@@ -83,7 +83,7 @@ class Tools(ToolCollection):
     ) -> tuple[dict[str, Prompt[..., object]], dict[str, Resource[..., object]]]:
         """The prompts by name and the resources by URI, with those of the sources."""
         prompts, resources = dict(self._prompts), dict(self._resources)
-        for content in (one for source in sources for one in _content(source)):
+        for content in (found for source in sources for found in _content(source)):
             if isinstance(content, Prompt):
                 known: object = prompts.setdefault(content.name, content)
             elif isinstance(content, Resource):

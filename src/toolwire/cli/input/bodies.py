@@ -71,9 +71,9 @@ def list_files(arguments: tuple[str, ...]) -> list[InputFile]:
             files.append(InputFile(name))
             continue
         inside = [
-            InputFile(str(one), in_folder=True)
-            for one in sorted(path.rglob("*"))
-            if _is_input(one, path)
+            InputFile(str(file), in_folder=True)
+            for file in sorted(path.rglob("*"))
+            if _is_input(file, path)
         ]
         if not inside:
             raise CommandError(f"{name}: no file in it ends in {', '.join(SUFFIXES)}")
@@ -129,7 +129,7 @@ def _split(
             if transcript is not None:
                 yield InputBody(text, transcript=transcript)
                 return
-            head = [one.text for one in all_lines]
+            head = [line.text for line in all_lines]
         for number, line in enumerate(chain(head, lines), start=1):
             if line.strip(BLANK):
                 yield InputBody(line, number)

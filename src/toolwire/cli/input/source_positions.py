@@ -86,7 +86,11 @@ def _walk(
 ) -> int:
     """Note the offset of a value, descend into it if a wanted path leads there, return its end."""
     offsets[path] = offset
-    inner = {one for one in wanted if len(one) > len(path) and one[: len(path)] == path}
+    inner = {
+        inner_path
+        for inner_path in wanted
+        if len(inner_path) > len(path) and inner_path[: len(path)] == path
+    }
     if not inner or source[offset] not in "{[":
         return int(_decode_value(source, offset)[1])
     is_list = source[offset] == "["

@@ -171,14 +171,16 @@ def format_sarif(findings: Findings, unreadable: Unreadable) -> str:
         "semanticVersion": version("toolwire"),
         "rules": list(map(_sarif_rule, rules)),
     }
-    notifications = [_sarif_notification(one) for one in unreadable]
+    notifications = [_sarif_notification(file) for file in unreadable]
     run: Object = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "invocations": [
             {"executionSuccessful": not unreadable, "toolExecutionNotifications": notifications}
         ],
-        "results": [_sarif_result(one, rule_index[one.finding.name]) for one in findings],
+        "results": [
+            _sarif_result(located, rule_index[located.finding.name]) for located in findings
+        ],
     }
     return text_of({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]})
 

@@ -100,16 +100,17 @@ def _heading(example: Example) -> str:
 
 def _bad_example(rule: Rule, example: Example) -> list[str]:
     findings = "\n".join(
-        f"- {_code(one.pointer)}: {_escape_markdown(one.message)} ({one.fix or 'no'} fix)"
-        for one in _check(rule, example)
+        f"- {_code(finding.pointer)}: {_escape_markdown(finding.message)}"
+        f" ({finding.fix or 'no'} fix)"
+        for finding in _check(rule, example)
     )
     parts = [_heading(example), _code_block(example.body), findings]
     if example.kind != "stream":
         repaired = repair(example.body, example.wire, example.kind, target=example.target)
         if repaired.changes:
             changes = "\n".join(
-                f"- {_code(one.pointer)} {one.name}: {_escape_markdown(one.message)}"
-                for one in repaired.changes
+                f"- {_code(change.pointer)} {change.name}: {_escape_markdown(change.message)}"
+                for change in repaired.changes
             )
             parts += ["After `toolwire repair`:", _diff(example.body, repaired.body), changes]
     return parts
@@ -131,9 +132,9 @@ def _code_block(body: JSON) -> str:
 
 def _shorten(value: JSON) -> JSON:
     if isinstance(value, dict):
-        return {key: _shorten(one) for key, one in value.items()}
+        return {key: _shorten(element) for key, element in value.items()}
     if isinstance(value, list):
-        return [_shorten(one) for one in value]
+        return [_shorten(element) for element in value]
     if isinstance(value, str) and len(value) > MAX_TEXT:
         return f"{value[: MAX_TEXT // 2]}… ({len(value)} characters)"
     return value
@@ -161,9 +162,11 @@ def format_json(value: JSON, margin: int = 0) -> str:
         return flat
     pad = " " * (margin + 2)
     if isinstance(value, dict):
-        lines = [f"{_dump(key)}: {format_json(one, margin + 2)}" for key, one in value.items()]
+        lines = [
+            f"{_dump(key)}: {format_json(element, margin + 2)}" for key, element in value.items()
+        ]
     else:
-        lines = [format_json(one, margin + 2) for one in value]
+        lines = [format_json(element, margin + 2) for element in value]
     first, last = "{}" if isinstance(value, dict) else "[]"
     return f"{first}\n{pad}" + f",\n{pad}".join(lines) + f"\n{' ' * margin}{last}"
 

@@ -46,7 +46,8 @@ class TerminalView:
 
     def findings(self, findings: Sequence[Finding]) -> None:
         cells = [
-            (position(one.line, one.path) or WHOLE_BODY, one.name, one.message) for one in findings
+            (position(finding.line, finding.path) or WHOLE_BODY, finding.name, finding.message)
+            for finding in findings
         ]
         if not sys.stderr.isatty():
             JsonView().findings(findings)
@@ -56,7 +57,8 @@ class TerminalView:
 
     def repairs(self, changes: Sequence[Change]) -> None:
         cells = [
-            (position(one.line, one.path) or WHOLE_BODY, one.name, one.message) for one in changes
+            (position(change.line, change.path) or WHOLE_BODY, change.name, change.message)
+            for change in changes
         ]
         if not sys.stderr.isatty():
             JsonView().repairs(changes)

@@ -135,7 +135,9 @@ def _line_of(error: BaseException, name: str, folder: Path) -> str:
 
 
 def _innermost_file(error: BaseException) -> str:
-    frames = [one for one in extract_tb(error.__traceback__) if "importlib" not in one.filename]
+    frames = [
+        frame for frame in extract_tb(error.__traceback__) if "importlib" not in frame.filename
+    ]
     return frames[-1].filename if frames else ""
 
 

@@ -49,7 +49,7 @@ def compacted_response(response: Object, body: Object) -> Object:
         "encrypted_content": PREFIX + token.rstrip("="),
     }
     items = input_items(body.get("input"))
-    users = [_user_message(one, n) for n, one in enumerate(items) if _is_user(one)]
+    users = [_user_message(item, n) for n, item in enumerate(items) if _is_user(item)]
     return {
         "id": response.get("id"),
         "object": "response.compaction",

@@ -234,7 +234,7 @@ class ToolLoop:
 
     def _emit(self, source: list[Event], request: UpstreamRequest) -> bytes:
         """Events of one response as bytes of the one response that the client gets."""
-        merged = [event for one in source for event in self._merge(one, request)]
+        merged = [event for chunk in source for event in self._merge(chunk, request)]
         return self._send(self._output.emit(merged))
 
     def _merge(self, event: Event, request: UpstreamRequest) -> list[Event]:

@@ -154,7 +154,9 @@ class _History:
     def restore(self, shown: Sequence[Message], turn: tuple[Message, ...]) -> None:
         """Add a turn in place of how the client saw it."""
         self.restored += 1
-        answered = {part.call_id for one in turn for part in one.parts if isinstance(part, Result)}
+        answered = {
+            part.call_id for message in turn for part in message.parts if isinstance(part, Result)
+        }
         unanswered = [call for call in _client_calls(turn) if call.id not in answered]
         pairs = zip(_client_calls(shown), unanswered, strict=False)
         self._call_ids |= {seen.id: original.id for seen, original in pairs}

@@ -131,7 +131,7 @@ class ConnectionPool:
         now = self.loop.time()
         self._addresses = {name: entry for name, entry in self._addresses.items() if entry[0] > now}
         for key, idle in list(self._idle.items()):
-            kept = [one for one in idle if one.idle_since > now - KEEP_ALIVE]
+            kept = [connection for connection in idle if connection.idle_since > now - KEEP_ALIVE]
             for connection in idle:
                 if connection.idle_since <= now - KEEP_ALIVE:
                     connection.close()

@@ -57,8 +57,8 @@ class BatchWrites:
 
     def clear(self) -> None:
         """Forget everything: the batch is rolled back."""
-        for one in (self._claims, self._finishes, self._touched, self.inserted, self.finished):
-            one.clear()
+        for buffer in (self._claims, self._finishes, self._touched, self.inserted, self.finished):
+            buffer.clear()
 
     def write(self, write: Write | None) -> None:
         """Write the announced rows; with None, forget them. Raises the errors of SQLite."""

@@ -65,7 +65,9 @@ class ClaimedCall:
 
     def add_waiter(self, waiter: Waiter) -> None:
         if len(self.waiters) % 64 == 63:  # remove cancelled waiters
-            self.waiters = [one for one in self.waiters if one.future and not one.future.done()]
+            self.waiters = [
+                waiter for waiter in self.waiters if waiter.future and not waiter.future.done()
+            ]
         self.waiters.append(waiter)
 
 
@@ -339,11 +341,11 @@ class SqliteStore(CallTable):
             return
         waiting, self.unwritten = self.unwritten, {}
         try:
-            for one in waiting.values():
-                if one.record is None or one.packed is None or one.record.outcome is None:
-                    self.release(one.claim)
+            for entry in waiting.values():
+                if entry.record is None or entry.packed is None or entry.record.outcome is None:
+                    self.release(entry.claim)
                 else:
-                    self.finish(one.claim, one.packed, one.record.outcome)
+                    self.finish(entry.claim, entry.packed, entry.record.outcome)
             self.commit()
             self._retry_delay = FIRST_RETRY
         except Exception as error:

@@ -54,7 +54,7 @@ class CallsElsewhere:
             return
         self._version, self._owners_at = version, now + OWNER_INTERVAL
         for key, waiters in list(self._waiters.items()):
-            waiting = [one for one in waiters if one.future and not one.future.done()]
+            waiting = [waiter for waiter in waiters if waiter.future and not waiter.future.done()]
             record = find(key) if waiting else None
             if record is not None and record.state == "running":
                 self._waiters[key] = waiting
