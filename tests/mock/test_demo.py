@@ -177,6 +177,13 @@ def test_a_new_question_after_results_is_a_new_beginning() -> None:
     assert calls(answer(talk)) == [("ring_doorbell", {})]
 
 
+def test_a_number_that_no_float_can_hold_is_the_largest_one() -> None:
+    schema: Object = {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]}
+    for text, number in (("1e400", 1), ("-1e400", -1), ("01e400", 1)):
+        talk = conversation(f"add {text}", tools=(Tool("add", None, schema),))
+        assert calls(answer(talk)) == [("add", {"a": number * sys.float_info.max})]
+
+
 def test_an_argument_that_must_be_there_and_is_not_is_asked_for() -> None:
     assert words(answer(conversation("add 5"))) == "To call Calculator_Add I need: b."
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from json import JSONDecoder
 from operator import itemgetter
+from sys import float_info
 
 from msgspec import Struct
 
@@ -342,11 +343,12 @@ def _of(field: Object) -> str:
 
 
 def _number(text: str, kind: str) -> JSON:
-    value = (
-        parse(text.replace("_", ""))
-        if re.fullmatch(r"-?(?:0|[1-9][\d_]*)(?:\.\d+)?(?:[eE][+-]?\d+)?", text)
-        else int(float(text))
-    )
+    """The number that a text stands for; the largest one instead of one that no float can hold."""
+    is_json = re.fullmatch(r"-?(?:0|[1-9][\d_]*)(?:\.\d+)?(?:[eE][+-]?\d+)?", text)
+    try:
+        value = parse(text.replace("_", "")) if is_json else int(float(text))
+    except (ValueError, OverflowError):
+        value = -float_info.max if text.startswith("-") else float_info.max
     return _as_kind(value, kind)
 
 
