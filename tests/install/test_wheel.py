@@ -19,6 +19,7 @@ import toolwire
 
 ROOT = Path(__file__).parents[2]
 UVX = Path(sys.executable).with_name("uvx")
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 EXTRA_HINTS = {"": "pip install 'toolwire[server]'", "[server]": "", "[all]": ""}
 """What `toolwire serve` says in an installation with an extra; nothing if it serves."""
 PLUGIN_TEST = """\
@@ -37,6 +38,8 @@ pytestmark = pytest.mark.skipif(not DEEP, reason="installs packages (make deep)"
 def run(*command: str | Path, cwd: Path | None = None) -> str:
     """What a command prints; it must succeed."""
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    if CERTIFICATES.is_file():  # uv brings certificates of its own; the system's count too
+        env.setdefault("SSL_CERT_FILE", str(CERTIFICATES))
     done = subprocess.run(
         [str(word) for word in command],
         cwd=cwd,

@@ -72,6 +72,15 @@ def assert_lossless(body: JSON, conversation: Conversation, wire: str, kind: Kin
     assert same(encode(rebuilt, wire, kind).body, body)
 
 
+@pytest.mark.parametrize("wire", ["adk", "meai"])
+def test_a_string_among_the_parts_of_a_later_turn_is_written_back(wire: str) -> None:
+    turns = ("run-of-several-turns", "answer-of-several-turns")
+    case = next(case for case in CASES if case.wire == wire and case.name in turns)
+    at = next(at for at in reversed(list(nodes(case.body))) if at[-1:] == ("text",))
+    body = set_at(case.body, at[:-1], "no block")
+    assert_lossless(body, decode(body, wire, case.kind), wire, case.kind)
+
+
 def test_candidates_that_are_null_are_written_back() -> None:
     if "gemini" not in WIRES:
         pytest.skip("not a wire of this run")

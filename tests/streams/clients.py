@@ -11,6 +11,7 @@ from __future__ import annotations
 import atexit
 import fcntl
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Iterable
@@ -24,6 +25,7 @@ import pytest
 from toolwire.conversation.json import JSON
 
 NODE = Path(__file__).parents[1] / "node"
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 CLIENTS = {5: ("ai5-strict", "ai5"), 6: ("ai6-strict", "ai"), 7: ("ai7-strict", "ai7")}
 """Of each version an early client, which refuses every key it does not know, and the newest."""
 PACKAGES = tuple(json.loads((NODE / "package.json").read_text())["dependencies"])
@@ -47,7 +49,12 @@ def install_clients() -> str:
                 "--no-audit",
                 "--no-fund",
             ]
-            process = subprocess.run(command, capture_output=True, text=True, timeout=300)
+            env = dict(os.environ)
+            if (
+                CERTIFICATES.is_file()
+            ):  # Node brings certificates of its own; the system's count too
+                env.setdefault("NODE_EXTRA_CA_CERTS", str(CERTIFICATES))
+            process = subprocess.run(command, capture_output=True, text=True, timeout=300, env=env)
             assert process.returncode == 0, f"`{' '.join(command)}` failed:\n{process.stderr}"
     return node
 

@@ -39,6 +39,8 @@ class PartWriter(Struct, frozen=True, eq=False, kw_only=True):
         if message.wire != self.name:
             return self.foreign[part.__class__](part, context)
         is_own = part.spec in self.specs or part.spec is OPAQUE
+        if part.spec is OPAQUE and not isinstance(part.raw, dict | UnsetType):
+            return part.raw  # not a block, such as a string in a list of blocks
         if is_own and isinstance(part.raw, dict):
             ordinal = context.ordinal
             patched = patch_block(part, context, part.raw)
