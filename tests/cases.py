@@ -53,6 +53,8 @@ class Exemptions(Struct, frozen=True, forbid_unknown_fields=True):
     """A call grows in a stream and is then sent whole."""
     whole_calls: str = ""
     """A call cannot grow in a stream."""
+    joins_calls: str = ""
+    """Consecutive calls are one event, so they wait for another part or the end of the answer."""
     keeps_arguments: str = ""
     """A stream reader keeps the arguments of a call until the call ends."""
     late_names: str = ""

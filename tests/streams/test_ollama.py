@@ -123,7 +123,7 @@ def test_the_official_client_reads_the_text_the_calls_and_the_counts_that_we_wri
         )
     assert "".join(part.message.content or "" for part in parts) == "Let me look."
     assert [part.message.content for part in parts[:2]] == ["Let me ", "look."]
-    calls = [call_id.function for part in parts for call_id in part.message.tool_calls or ()]
+    calls = [call.function for part in parts for call in part.message.tool_calls or ()]
     assert [(call.name, dict(call.arguments)) for call in calls] == [
         ("get_weather", {"city": "Oslo"}),
         ("get_weather", {"city": "Rome"}),
@@ -135,7 +135,7 @@ def test_the_official_client_reads_the_text_the_calls_and_the_counts_that_we_wri
         7,
         20,
     )
-    assert [part.done for part in parts[:-1]] == [False] * 4
+    assert [part.done for part in parts[:-1]] == [False] * 3
     assert {(part.model, part.created_at) for part in parts} == {("claude", "1970-01-01T00:00:00Z")}
 
 

@@ -1,6 +1,8 @@
 """Gemini streams: each chunk is a response, and all together are one.
 
-The writer sends one chunk for each piece of text and each complete part.
+The writer sends one chunk for each piece of text and each complete part, and one for all calls that
+follow each other: a client keeps each chunk as one content, and Gemini refuses results whose calls
+are in several contents.
 """
 
 from __future__ import annotations
@@ -236,8 +238,8 @@ class GeminiWriter(ContentWriter):
         super().__init__(context, version)
         self.last_written: dict[int, type[Part]] = {}
         """The type of the part that each candidate has written last."""
-        self.with_calls: set[int] = set()
-        """The candidates that have written calls."""
+        self.calls: dict[int, list[JSON]] = {}
+        """The calls of each candidate that wait for the end of their batch."""
         self.stops: dict[int, str | None] = {}
 
     def empty_event(self, stop: str | None = None) -> Object:
@@ -247,26 +249,37 @@ class GeminiWriter(ContentWriter):
         part, choice = queued.part, queued.choice
         separate = self.last_written.get(choice) is type(part) and not queued.more
         self.last_written[choice] = type(part)
-        out = [self._chunk(text_block(part, ""), choice)] if separate else []
+        out = self._write_calls(choice)
+        if separate:
+            out.append(self._chunk([text_block(part, "")], choice))
         return [*out, *self.grow_part(queued, text)]
 
     def grow_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
-        return [self._chunk(text_block(queued.part, text), queued.choice)]
+        return [self._chunk([text_block(queued.part, text)], queued.choice)]
 
     def appender(self, queued: QueuedPart) -> Callable[[str], object] | None:
         return bool  # no state depends on the text of an open part
 
     def write_part(self, part: Part, choice: int) -> list[Chunk]:
-        if isinstance(part, Call):
-            self.with_calls.add(choice)
         block = PARTS.writers[type(part)](part, self.context)
         if block is None:
             return []
         self.last_written[choice] = type(part)
-        return [self._chunk(block, choice)]
+        if isinstance(part, Call):
+            self.calls.setdefault(choice, []).append(block)
+            return []
+        return [*self._write_calls(choice), self._chunk([block], choice)]
 
-    def _chunk(self, block: JSON, choice: int) -> Chunk:
-        candidate: Object = {"content": {"role": "model", "parts": [block]}, "index": choice}
+    def _write_calls(self, choice: int) -> list[Chunk]:
+        """Write the calls that wait, because another part follows them."""
+        calls = self.calls.get(choice)
+        if not calls:
+            return []
+        self.calls[choice] = []
+        return [self._chunk(calls, choice)]
+
+    def _chunk(self, blocks: list[JSON], choice: int) -> Chunk:
+        candidate: Object = {"content": {"role": "model", "parts": blocks}, "index": choice}
         return {**self.head, "candidates": [candidate]}
 
     def finish(self, event: Finish) -> list[Chunk]:
@@ -278,20 +291,22 @@ class GeminiWriter(ContentWriter):
         body: Object = {}
         for choice, stop in sorted(self.stops.items()):
             # That the model stopped for a tool is visible in its calls.
-            called = stop == "tool" and choice in self.with_calls
+            called = stop == "tool" and choice in self.calls
             body = self.empty_event("stop" if called else stop)
             candidate = get(body, ("candidates", 0))
             assert isinstance(candidate, dict)
             candidate["index"] = choice
             if choice in self.last_written:
-                candidate["content"] = {"role": "model", "parts": [{"text": ""}]}
+                parts = self.calls.get(choice) or [{"text": ""}]
+                candidate["content"] = {"role": "model", "parts": parts}
             candidates.append(candidate)
         return [{**body, "candidates": candidates}]
 
     def error(self, event: StreamError) -> list[Chunk]:
         status = event.code if event.code in _HTTP_STATUS else "INTERNAL"
-        code = _HTTP_STATUS[status]
-        return [{"error": {"code": code, "message": event.message, "status": status}}]
+        error: Object = {"code": _HTTP_STATUS[status], "message": event.message, "status": status}
+        calls = [chunk for choice in self.calls for chunk in self._write_calls(choice)]
+        return [*calls, {"error": error}]
 
 
 STREAM = StreamSpec(reader=GeminiReader, writer=GeminiWriter, frame=data_sse)

@@ -10,7 +10,7 @@
 - done-says-all: the last line has the finish reason and the token counts. Without a line that is
   `done` the stream was cut.
 
-The writer holds back only the arguments of calls, which are objects here.
+The writer holds back calls: their arguments are objects here, and consecutive calls share a line.
 """
 
 from __future__ import annotations
@@ -224,6 +224,8 @@ class OllamaWriter(SequentialWriter):
         """The types of the parts that were written."""
         self._after_name = False
         """True if the last text named a part that has no place here."""
+        self._calls: list[Call] = []
+        """The calls that wait for the end of their batch."""
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
@@ -239,7 +241,7 @@ class OllamaWriter(SequentialWriter):
 
     def open_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
         separator = "" if queued.more else self._separator(queued.part)
-        return self.grow_part(queued, separator + text)
+        return [*self._write_calls(), *self.grow_part(queued, separator + text)]
 
     def grow_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
         if isinstance(queued.part, Reasoning):
@@ -273,7 +275,18 @@ class OllamaWriter(SequentialWriter):
         if isinstance(part, Media) and Call in self._written:
             self.context.report_loss(part, IMAGE_AFTER_CALL)
         self._written.add(type(part))
-        return [self._line(CHAT.write_assistant(Message("assistant", (part,)), self.context))]
+        if isinstance(part, Call):
+            self._calls.append(part)
+            return []
+        return [*self._write_calls(), self._write_message(part)]
+
+    def _write_calls(self) -> list[Chunk]:
+        """Write the calls that wait, because something else follows them."""
+        calls, self._calls = self._calls, []
+        return [self._write_message(*calls)] if calls else []
+
+    def _write_message(self, *parts: Part) -> Chunk:
+        return self._line(CHAT.write_assistant(Message("assistant", parts), self.context))
 
     def finish(self, event: Finish) -> list[Chunk]:
         ends_with_calls = event.stop == "tool" and Call in self._written
@@ -281,10 +294,10 @@ class OllamaWriter(SequentialWriter):
         return []
 
     def close(self) -> list[Chunk]:
-        return [self.write_empty_body(BODIES.write, self.stop)]
+        return [*self._write_calls(), self.write_empty_body(BODIES.write, self.stop)]
 
     def error(self, event: StreamError) -> list[Chunk]:
-        return [{"error": event.message}]
+        return [*self._write_calls(), {"error": event.message}]
 
 
 STREAM = StreamSpec(
