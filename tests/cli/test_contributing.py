@@ -25,12 +25,11 @@ LAWS = ("tests/laws", "tests/wires/test_langchain.py")
 ON_THE_NEW_WIRE = "langchain or every_wire or another_process"
 """The laws with the new wire as source or target, and those that look at all wires at once."""
 ABOUT_ALL_WIRES = [
-    *("tests/test_catalogue.py", "tests/test_house.py", "tests/test_matrix.py"),
-    *("tests/test_body_shapes.py", "tests/test_peculiarities.py"),
-    *("tests/lint/test_profiles.py", "tests/tools/test_export.py"),
+    *("tests/lint", "tests/tools", "tests/streams", "tests/wires"),
     *("tests/cli/test_cli_wires.py", "tests/cli/test_pages.py"),
+    *(f"tests/{file.name}" for file in (ROOT / "tests").glob("test_*.py")),
 ]
-"""The tests that list wires, or pages and tables about them. A deep run takes all of the core."""
+"""The tests of the core, and those that list wires, or pages and tables about them."""
 NOT_ABOUT_WIRES = (
     "tests/cli/test_pages.py::test_python_in",
     "tests/cli/test_pages.py::test_commands_in",
@@ -39,12 +38,6 @@ NOT_ABOUT_WIRES = (
     "tests/test_house.py::test_pages_use_the_words_of_the_field",
 )
 """Tests that only run what the pages show, or look at the words of the whole project."""
-if DEEP:
-    CORE = ("tests/lint", "tests/tools", "tests/streams", "tests/wires", "tests/cli/test_pages.py")
-    ABOUT_ALL_WIRES = [
-        *CORE,
-        *(f"tests/{file.name}" for file in (ROOT / "tests").glob("test_*.py")),
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -112,6 +105,7 @@ def test_the_wire_on_the_page_keeps_the_laws(project: Path) -> None:
     assert run_tests(project, "-k", ON_THE_NEW_WIRE, *LAWS, wires=wires) > 150
 
 
+@pytest.mark.skipif(not DEEP, reason="runs most tests of the core again (make deep)")
 def test_the_tests_about_all_wires_need_no_edit(project: Path) -> None:
     left_out = [f"--deselect={name}" for name in NOT_ABOUT_WIRES]
     assert run_tests(project, *left_out, *ABOUT_ALL_WIRES) > 100

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rows import rows
 
 from toolwire.cli.framework.group import commands
 from toolwire.conversation.json import JSON
@@ -90,7 +91,7 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("content", CONTENTS)
+@rows("content", CONTENTS)
 @pytest.mark.parametrize("line", LINES)
 def test_a_command_reports_an_unusual_file_without_a_traceback(
     line: str, content: str, tmp_path: Path

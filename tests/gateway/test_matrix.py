@@ -62,6 +62,7 @@ def test_embeddings_reach_an_upstream_or_are_refused_with_its_name(upstream: str
     embeddings(upstream)
 
 
+@pytest.mark.skipif(not DEEP, reason="runs the whole matrix again (make deep)")
 def test_the_page_of_the_matrix_is_not_stale() -> None:
     done = subprocess.run(
         [sys.executable, "scripts/gateway_matrix.py", "--check"],

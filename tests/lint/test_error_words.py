@@ -12,6 +12,7 @@ import json
 from pathlib import Path
 
 import pytest
+from rows import rows
 
 from toolwire.lint.explain import UNRELATED_CODE, explain
 
@@ -125,9 +126,10 @@ PARAPHRASES = json.loads(
 )
 
 
-@pytest.mark.parametrize(
-    ("expected", "text"),
+@rows(
+    "expected, text",
     [(expected, text) for expected, texts in PARAPHRASES.items() for text in texts],
+    group=lambda expected, text: expected,
 )
 def test_a_sentence_in_other_words_leads_to_the_same_rule_or_kind(expected: str, text: str) -> None:
     found = [(one.code, one.name) for one in explain(text)]

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from rows import rows
 
 from toolwire import Conversation, codec
 from toolwire.codec import encode_in_full, read_body, resolve
@@ -19,7 +20,7 @@ from toolwire.lint.rule import Example
 from toolwire.wires.engine.specs import Block
 
 EXAMPLES = [
-    pytest.param(example, id=f"{rule.name}-{n}")
+    (f"{rule.name}-{n}", example)
     for rule in all_rules()
     for n, example in enumerate((*rule.bad, *rule.good))
     if rule.scope != "stream"
@@ -49,9 +50,14 @@ def parts_with_sources(part: Part) -> Iterator[object]:
             yield from parts_with_sources(inner)
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
+@rows(
+    "name, example",
+    EXAMPLES,
+    ids=lambda name, example: name,
+    group=lambda name, example: example.wire,
+)
 def test_what_a_fix_leaves_alone_is_neither_written_nor_read_in_another_way(
-    example: Example, monkeypatch: pytest.MonkeyPatch
+    name: str, example: Example, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def write_edited(conversation: Conversation, call_ids: set[str]) -> JSON:
         body = codec.write_edited(conversation, call_ids)
@@ -93,8 +99,8 @@ UNKNOWN_ITEM: JSON = {"type": "message", "role": "assistant", "content": "h", "m
 TOOLS_ITEM: JSON = {"type": "additional_tools", "role": "developer", "tools": []}
 
 
-@pytest.mark.parametrize("position", range(len(ITEMS) + 1))
-@pytest.mark.parametrize("end", [0, 1])
+@rows("position", range(len(ITEMS) + 1))
+@rows("end", [0, 1])
 @pytest.mark.parametrize("new", [[NEW_ITEM], [UNKNOWN_ITEM], [TOOLS_ITEM], []])
 @pytest.mark.parametrize("first", [[], [UNKNOWN_ITEM], [TOOLS_ITEM]])
 def test_items_after_a_changed_one_are_read_as_in_the_whole_body(
