@@ -19,9 +19,9 @@ INDIRECT: dict[str, Extra] = {
     "httpx2": "server",
     "anyio": "server",
 }
-"""Modules that are imported here and installed by a package of an extra."""
+"""Modules that toolwire imports and that come with a package of an extra."""
 SERVER_PACKAGES = ("toolwire.gateway", "toolwire.mcp", "toolwire.tool_server")
-"""Packages that need all of `server`, whichever of its modules is missing first."""
+"""Packages that need the whole extra `server`, whichever of its modules is found missing first."""
 
 
 def extra_of(module: str) -> Extra | None:

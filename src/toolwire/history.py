@@ -36,7 +36,7 @@ BYTES_A_TOKEN = 4
 
 
 def pending(body: Body, wire: str, kind: Kind = "request") -> list[Call]:
-    """The client's calls at the end of a history that have no result yet.
+    """Return the client's calls at the end of a history that have no result yet.
 
     These are the open calls of the last turn with calls, if no assistant message follows it. An
     open call further back is an error in the history, which `check` reports.
@@ -45,11 +45,11 @@ def pending(body: Body, wire: str, kind: Kind = "request") -> list[Call]:
 
 
 def abandon(body: Body, wire: str, reason: str | None = None) -> Encoded:
-    """Add an error result to every pending call, which says that the call was not run, and why.
+    """Add an error result to every pending call: the call was not run, and `reason`.
 
-    The result is marked as added by toolwire, so that it is not mistaken for tool output. A
-    call that a result without an id, or a result of a call with the same id, may belong to gets
-    none; this is reported as a loss.
+    The result is marked as added by toolwire, so that it is not mistaken for tool output. A call
+    gets none if an existing result may already belong to it: one without an id, or one of another
+    call with the same id. This is reported as a loss.
     """
     facts = _facts(body, wire)
     ambiguous = PartSet(call for group in facts.ambiguous_groups for call in group.calls)
@@ -82,8 +82,8 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
             `Call.result`, for errors.
 
     Raises:
-        UsageError: No pending call has one of the ids, or several calls of the turn have it, or the
-            turn has a result under it that belongs to no certain call.
+        UsageError: No pending call has one of the ids, several calls of the turn have it, or the
+            turn has a result with this id that cannot be assigned to one call.
     """
     facts = _facts(body, wire)
     calls_by_id: dict[str, list[Call]] = {}
@@ -129,7 +129,7 @@ def _pending_calls(facts: Facts) -> list[Call]:
 
 
 def _unpaired_result_ids(facts: Facts) -> set[str]:
-    """The ids of results in the last turn that are paired with no call."""
+    """Return the ids of unpaired results in the last turn."""
     followers = facts.turns[-1].follower_indexes if facts.turns else ()
     return {
         result.call_id
@@ -139,13 +139,13 @@ def _unpaired_result_ids(facts: Facts) -> set[str]:
 
 
 def _recent_calls(facts: Facts) -> list[Call]:
-    """The client's calls since the last turn with calls began, also those in messages of others."""
+    """Return the client's calls since the last turn with calls began, in messages of any role."""
     start = facts.turns[-1].caller_indexes[0] if facts.turns else 0
     return [call for call in facts.calls if facts.message_index(call) >= start]
 
 
 def _add_results(facts: Facts, results: PartMap[Call, Result]) -> Encoded:
-    """The history with results for calls of its last turn."""
+    """Return the history with results for calls of its last turn."""
     if not results:
         return _encode(facts.conversation)
     conversation = _place(facts, results)
@@ -170,7 +170,8 @@ def _place(facts: Facts, results: PartMap[Call, Result]) -> Conversation:
 
 
 def _with_ids(facts: Facts, results: PartMap[Call, Result]) -> tuple[Facts, PartMap[Call, Result]]:
-    """The history with an id on every call that gets a result, and the results under these ids."""
+    """Return the history with an id on every call that gets a result, and the results with these
+    ids."""
     taken = all_ids(facts)
     calls = PartMap(
         (call, with_id(call, new_id(facts, call, call.id, taken)))
@@ -232,7 +233,7 @@ def cut(
 
 
 def _cut_before(facts: Facts, start: int) -> tuple[Encoded, Message | None]:
-    """The history from the newest valid start at or before an index, and its first message."""
+    """Return the history from the newest valid start up to an index, and its first message."""
     conversation = facts.conversation
     splits = _splits(facts)
     violations: Counter[str] | None = None
@@ -251,16 +252,16 @@ def _cut_before(facts: Facts, start: int) -> tuple[Encoded, Message | None]:
 
 
 def _has_same_pairs(facts: Facts, rest: Facts) -> bool:
-    """True if the last calls and results of a history are paired in the rest of it as they were.
+    """True if the calls that were kept have the same results as in the whole history.
 
-    An id that is minted depends on the position of its call, and a result may name it.
+    A minted id depends on the position of its call, and a result may refer to it.
     """
     numbers = _result_numbers(rest)
     return _result_numbers(facts)[-len(numbers) :] == numbers if numbers else True
 
 
 def _result_numbers(facts: Facts) -> list[int | None]:
-    """For each call, the number of its result, counted from the end; None without a result."""
+    """Return the number of each call's result, counted from the end; None without a result."""
     numbers = PartMap((result, len(facts.results) - n) for n, result in enumerate(facts.results))
     results = (facts.result_of.get(call) for call in facts.calls)
     return [None if result is None else numbers[result] for result in results]
@@ -275,7 +276,7 @@ def _count_violations(facts: Facts) -> Counter[str]:
 
 
 def _can_start(facts: Facts, message: Message) -> bool:
-    """True if the target is known to accept a message as the first, or not known to refuse it."""
+    """True if the target is not known to refuse a message as the first."""
     has_results = any(
         part.__class__ is Result and part.executor == "client" for part in message.parts
     )
@@ -314,18 +315,16 @@ def _splits(facts: Facts) -> list[bool]:
 
 
 def _continues(previous: Message, message: Message) -> bool:
-    """True if two messages belong together: they are one message of the body, or both are of the
-    assistant, where reasoning precedes what it is about.
-    """
+    """True if two messages belong together: both are the same message of the body, or both are the
+    assistant's, where reasoning belongs to what follows."""
     if message.path and previous.path == message.path:
         return True
     return previous.role == message.role == "assistant"
 
 
 def _spans_of_orphans(facts: Facts) -> list[tuple[int, int]]:
-    """The indexes of unpaired results and the nearest call with their id: without that call they
-    would become orphans.
-    """
+    """Return the index of each unpaired result with that of the nearest call with its id: without
+    this call, the result would become an orphan."""
     if not facts.results_without_call:
         return []
     indexes_by_id: dict[str, list[int]] = {}
@@ -341,7 +340,7 @@ def _spans_of_orphans(facts: Facts) -> list[tuple[int, int]]:
 
 
 def _start_by_messages(facts: Facts, limit: int) -> int:
-    """The index of the oldest of the newest messages, counted as the body has them."""
+    """Return the index of the oldest of the newest `limit` messages, counted as in the body."""
     starts = [
         n
         for n, message in enumerate(facts.messages)
@@ -351,9 +350,8 @@ def _start_by_messages(facts: Facts, limit: int) -> int:
 
 
 def _start_by_tokens(facts: Facts, limit: int) -> int:
-    """The oldest index from which everything fits into the estimated tokens; the last message
-    always stays.
-    """
+    """Return the oldest index from which everything fits into the estimated tokens. The last
+    message always stays."""
     sizes = _message_sizes(facts)
     fixed_size = len(dump(facts.body)) - sum(sizes[facts.first_index :])
     budget = limit * BYTES_A_TOKEN - fixed_size
@@ -364,7 +362,8 @@ def _start_by_tokens(facts: Facts, limit: int) -> int:
 
 
 def _message_sizes(facts: Facts) -> list[int]:
-    """The bytes of each message with its separator, without tool definitions in it, which stay."""
+    """Return the bytes of each message and its separator, without the tool definitions in it: these
+    always stay."""
     tool_sizes: dict[JsonPath, int] = {}
     for tool in facts.conversation.tools:
         if len(tool.path) > 2:

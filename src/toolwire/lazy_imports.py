@@ -19,8 +19,8 @@ def import_on_first_use(
     If an optional package is missing, the error names the extra that installs it.
 
     Args:
-        namespace: the `globals()` of the package.
-        modules: the full name of each module, with the names that it holds, separated by blanks.
+        namespace: The `globals()` of the package.
+        modules: The full name of each module, with the names it defines, separated by spaces.
     """
     homes = {name: module for module, names in modules.items() for name in names.split()}
 

@@ -108,7 +108,7 @@ def translate_conversation(
 ) -> Encoded:
     """Repair a conversation for a target and write it as a body of the target's wire.
 
-    `observations` is what one pass over the conversation saw, if there was one.
+    `observations` are those of a pass that was already made over the conversation.
     """
     wire, profile = resolve(target)
     own_wire = conversation.wire == wire.name and conversation.kind == kind
@@ -154,8 +154,8 @@ def _run_stages(
     abandon_pending: bool,
     observations: Observations | None,
 ) -> Encoded:
-    """The stages of a request after reading: lower the messages, repair, lower the rest, fit ids
-    and names, write."""
+    """Run the stages of a request after reading: lower the messages, repair, lower the rest, fit
+    ids and names, write."""
     reverse_map = NO_MAP if ids is None else IdMap.of(ids)
     if observations is None:
         observations = observe(conversation, wire.name)
@@ -205,7 +205,7 @@ def _run_stages(
 def _repair_on_own_wire(
     conversation: Conversation, encoded: Encoded, profile: Profile, *, abandon_pending: bool
 ) -> Encoded:
-    """Repair a conversation that stays on its wire; an edited one is read again as it was written.
+    """Repair a conversation that stays on its wire. If it was edited, read the written body first.
 
     The rules about the JSON of the wire have to see the body that the provider gets.
     """
@@ -220,7 +220,7 @@ def _repair_verbatim_messages(
 ) -> Encoded:
     """Repair a body in which some messages are written as they were read from the target's wire.
 
-    No stage before has seen their JSON, which may be what the provider refuses.
+    No earlier stage has checked their JSON, which the provider may refuse.
     """
     conversation = read_body(encoded.body, wire.name, "request")
     repaired = repair_on_own_wire(conversation, profile, abandon_pending=abandon_pending)
@@ -228,7 +228,7 @@ def _repair_verbatim_messages(
 
 
 def _with_repairs(encoded: Encoded, repaired: RepairedConversation) -> Encoded:
-    """The body after a repair on its own wire."""
+    """Return an encoding with the changes and findings of a repair on its own wire."""
     if repaired.changes:
         body, ids = repaired.conversation.source.body, encoded.ids.after_repair(repaired.ids)
         changes = [*encoded.changes, *repaired.changes]
@@ -242,7 +242,7 @@ def _errors(repaired: RepairedConversation) -> list[Finding]:
 
 
 def detect(body: Body) -> str:
-    """The wire of a body.
+    """Return the name of the wire that a body belongs to.
 
     Raises:
         UsageError: The body could belong to several wires, which are listed, or to none; or much of
@@ -266,17 +266,17 @@ def detect(body: Body) -> str:
 
 
 def _join_or(names: list[str]) -> str:
-    """Names as in a sentence: `a, b or c`."""
+    """Join names as in a sentence: `a, b or c`."""
     return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def score_wires(value: JSON) -> dict[str, int]:
-    """How likely a body is of each wire: see `Wire.match_score`."""
+    """Return how well a body matches each wire: see `Wire.match_score`."""
     return {name: _score(value, wire(name)) for name in names()}
 
 
 def _score(value: JSON, wire: Wire) -> int:
-    """How likely a body is of a wire. A list of messages alone shows no field of the body."""
+    """Return how well a body matches a wire. A bare list of messages shows no field of the body."""
     if not isinstance(value, list) or not wire.messages_field:
         return wire.match_score(value)
     score = wire.match_score(full_body(value, wire, "request")) if value else 0
@@ -288,12 +288,12 @@ _CERTAIN = 3
 _MOST_UNKNOWN = 1 / 3
 """The share of unknown blocks that a body without certain marks of a wire may have."""
 _MOST_UNKNOWN_WITHOUT_TEXT = 1 / 2
-"""The share that a body with certain marks may have if it has no readable text either: wires gain
-new blocks all the time, but every wire has texts."""
+"""The share that a body with certain marks may have if it has no readable text either: wires get
+new block types all the time, but every wire has texts."""
 
 
 def _describe_unknown(value: JSON, wire: Wire, *, certain: bool) -> str:
-    """The objection to a wire: a description if it does not know much of the body."""
+    """Describe what a wire does not know of a body; empty if it knows enough of it."""
     conversation = _try_to_read(value, wire)
     if conversation is None:
         return "it can be read neither as a request nor as a response"
@@ -323,8 +323,7 @@ def _try_to_read(value: JSON, wire: Wire) -> Conversation | None:
 
 
 def _unread_types(conversation: Conversation, wire: Wire) -> list[str]:
-    """The types of elements in the list of messages that have no role and of which nothing was
-    read."""
+    """Return the types of unread elements without a role in the list of messages."""
     body = conversation.source.body
     messages = body.get(wire.messages_field) if isinstance(body, dict) else None
     if conversation.kind != "request" or not isinstance(messages, list):

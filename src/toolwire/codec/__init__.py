@@ -102,8 +102,7 @@ def decode_in_full(body: Body, wire: str, kind: Kind = "request") -> Conversatio
 
 
 def _read_given(body: JSON, wire: Wire, kind: Kind, raw: bytes | None) -> Conversation:
-    """Read a body that may be in a short form; it is expanded only if it cannot be read as it
-    is."""
+    """Read a body that may be in a short form, which is expanded only if necessary."""
     try:
         return _read(body, wire, kind, raw)
     except DecodeError:
@@ -144,8 +143,8 @@ def _read(body: JSON, wire: Wire, kind: Kind, raw: bytes | None) -> Conversation
 
 
 def _mark_as_read(conversation: Conversation, raw: bytes | None) -> Conversation:
-    """Complete the source of a conversation that a wire has just built, so that edits show: the
-    bytes of the body, and the messages, tools and settings that they hold."""
+    """Complete the source of a conversation that a wire has just read: the bytes of the body, and
+    the messages, tools and settings, by which edits are recognized."""
     source = conversation.source
     if source is NO_BODY:
         source = BodySource()
@@ -158,8 +157,7 @@ def _mark_as_read(conversation: Conversation, raw: bytes | None) -> Conversation
 
 
 def _with_tool_stops(response: Conversation) -> Conversation:
-    """Set the stop reason of a response with client calls to tool calls, whatever the server
-    sent."""
+    """Correct the stop reason of a response with client calls if the server sent `stop`."""
     for n, message in enumerate(response.messages):
         if message.stop == "stop" and any(map(_runs_on_client, message.parts)):
             messages = list(response.messages)
@@ -225,9 +223,7 @@ def encode_in_full(
         if plain is not None:
             return write(plain[0], target, plain[1])
     if conversation.wire and conversation.source.messages is None:
-        conversation = replace(
-            conversation, wire=""
-        )  # made by hand: there is no body to go back to
+        conversation = replace(conversation, wire="")  # made by hand: there is no body to restore
     own_wire = target.name == conversation.wire and kind == conversation.kind
     if own_wire and conversation.pristine:
         return Encoded(conversation.source.body, [], IdMap(), conversation.source.raw)
@@ -265,7 +261,7 @@ def write_edited(conversation: Conversation, call_ids: Container[str]) -> JSON:
     """Write an edited request for its own wire.
 
     Args:
-        conversation: The request, in which every id is one that the wire has sent.
+        conversation: The request, in which the wire has sent every id.
         call_ids: The ids of the calls before the edit.
     """
     target, profile = resolve(conversation.wire)

@@ -22,14 +22,14 @@ Report = TypeVar("Report", Change, Finding, Loss)
 
 
 def full_body(given: JSON, wire: Wire, kind: Kind) -> JSON:
-    """The full body of a wire that a value stands for; the value itself if it is one."""
+    """Return the full body for a list of messages; any other value is returned unchanged."""
     if kind == "request" and wire.messages_field and isinstance(given, list):
         return {wire.messages_field: given}
     return given
 
 
 def note_shape(source: BodySource, given: JSON, wire: Wire) -> BodySource:
-    """The source of a conversation, with the form in which its body was given."""
+    """Return the source of a conversation with the form in which the caller passed its body."""
     if given is source.body:
         return source
     list_field = wire.messages_field if isinstance(given, list) else ""
@@ -37,7 +37,8 @@ def note_shape(source: BodySource, given: JSON, wire: Wire) -> BodySource:
 
 
 def present(encoded: Encoded, conversation: Conversation, *, own_wire: bool) -> Encoded:
-    """An encoding for the caller: its paths, and on its own wire its body, are as given."""
+    """Prepare an encoding for the caller: paths lead into what was passed, and on its own wire the
+    body has the form that was passed."""
     source = conversation.source
     encoded.conversation = with_list_paths(conversation)
     if isinstance(source.given, UnsetType):
@@ -51,9 +52,9 @@ def present(encoded: Encoded, conversation: Conversation, *, own_wire: bool) -> 
 
 
 def body_as_given(body: JSON, source: BodySource) -> JSON:
-    """A full body in the form in which the body before it was given.
+    """Return a full body in the form in which the caller passed the body before.
 
-    A list that was given tools or settings stays a full body: a list cannot hold them.
+    If a list gained tools or settings, the body stays full, because a list cannot hold them.
     """
     given = source.given
     if not isinstance(given, UnsetType) and (body is source.body or body == source.body):
@@ -64,7 +65,7 @@ def body_as_given(body: JSON, source: BodySource) -> JSON:
 
 
 def locate(reports: list[Report], source: BodySource) -> list[Report]:
-    """The reports, with paths into what the caller gave."""
+    """Return the reports with paths into what the caller passed."""
     field = source.list_field
     if not field:
         return reports
@@ -72,12 +73,12 @@ def locate(reports: list[Report], source: BodySource) -> list[Report]:
 
 
 def path_as_given(path: JsonPath, given: JSON, wire: Wire) -> JsonPath:
-    """A path in the full body as a path into what the caller gave."""
+    """Return a path in the full body as a path into what the caller passed."""
     return _inside(path, wire.messages_field) if isinstance(given, list) else path
 
 
 def with_list_paths(conversation: Conversation) -> Conversation:
-    """A conversation for the caller: if a list was given, the paths of its parts start there."""
+    """Return a conversation for the caller: if a list was passed, paths of parts start there."""
     field = conversation.source.list_field
     if not field:
         return conversation
@@ -87,7 +88,7 @@ def with_list_paths(conversation: Conversation) -> Conversation:
 
 
 def with_full_paths(conversation: Conversation) -> Conversation:
-    """A conversation whose paths lead into the full body, as they do inside the library."""
+    """Return a conversation with paths that lead into the full body, as inside the library."""
     field = conversation.source.list_field
     if not field:
         return conversation
@@ -101,7 +102,7 @@ def with_full_paths(conversation: Conversation) -> Conversation:
 def with_paths(
     messages: tuple[Message, ...], change: Callable[[JsonPath], JsonPath]
 ) -> tuple[Message, ...]:
-    """The messages with other paths."""
+    """Return the messages with changed paths."""
 
     def move(part: Part) -> Part:
         source = part.source

@@ -104,7 +104,7 @@ def fit(
 
 
 def wire_for_model(target: Wire, profile: Profile, conversation: Conversation) -> Wire:
-    """The wire of a target with the capabilities of the model that a request names."""
+    """Return the wire of a target, with the capabilities of the model that the request names."""
     capabilities, setting = target.capabilities, conversation.settings.get("model")
     model = setting if isinstance(setting, str) else ""
     if profile.text_result_models and _is_of(profile.text_result_models, model):
@@ -133,12 +133,12 @@ def _may_be_of(pattern: str | None, conversation: Conversation) -> bool:
 
 
 def _is_of(pattern: str | None, model: str) -> bool:
-    """True if a model matches a pattern; a missing model matches none."""
+    """True if a model matches a pattern. No model matches a missing pattern."""
     return pattern is not None and names_model(pattern, model)
 
 
 _IDS_ARE_PLAIN = Observation.OTHER_WIRE | Observation.UNIQUE_CALL_IDS | Observation.RESULTS_IN_PLACE
-"""Every id is the id of one call, results have no other ids, and the target has sent none."""
+"""Every id belongs to one call, results have no other ids, and the target has sent none of them."""
 
 
 def _ids_stay(seen: Observations, rules: RulesOfBoth, reverse_map: IdMap) -> bool:
@@ -177,7 +177,8 @@ def _fit_tool_names(
     rules: RulesOfBoth | None,
     reverse_map: IdMap,
 ) -> dict[str, str]:
-    """The names that change for the target, and those that must not be fitted on the way back."""
+    """Return each name that changes with the name to send, and unchanged each name that must not be
+    fitted on the way back."""
     choice = conversation.settings.get("choice")
     used = set(seen.names)
     for tool in conversation.tools:
@@ -197,12 +198,12 @@ def _fit_tool_names(
 
 
 class RulesOfBoth(Struct):
-    """The rules for ids and names of a target and a source: what both accept needs no fitting,
-    neither there nor back."""
+    """The rules for ids and names of both target and source: what both accept needs no fitting in
+    either direction."""
 
     ids: tuple[Callable[[str], object], ...]
     lines_of_ids: tuple[Callable[[str], object], ...]
-    """Match many ids at once, each on a line."""
+    """Matches many ids at once, one on each line."""
     names: tuple[Callable[[str], object], ...]
     source_name_rule: IdRule
     known_names: set[str]

@@ -1,4 +1,4 @@
-"""Writing a conversation back to the wire it was read from: only what was edited changes."""
+"""Write a conversation back to the wire it was read from: only edits change the body."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from toolwire.wires.engine.specs import Wire, patch_parts
 
 
 def patch_source(conversation: Conversation, target: Wire) -> JSON | UnsetType:
-    """The source body with the edits of single parts; UNSET if more than parts were edited."""
+    """Return the source body with edited parts; UNSET if anything other than parts was edited."""
     source = conversation.source
     if (
         source.messages is None
@@ -43,10 +43,9 @@ def patch_source(conversation: Conversation, target: Wire) -> JSON | UnsetType:
 def write_plain_edits(
     conversation: Conversation, call_ids: Container[str], target: Wire, profile: Profile
 ) -> JSON | UnsetType:
-    """The body of an edited request whose edited messages hold only text, calls that were there and
-    results under `call_ids`: their ids fit, and nothing else has to change for them. UNSET for any
-    other edit.
-    """
+    """Return the body of an edited request whose edited messages hold only text, existing calls,
+    and results under `call_ids`: their ids fit, and nothing has to be lowered but error flags.
+    Return UNSET for any other edit."""
     source = conversation.source
     if source.messages is None or source.tools is not conversation.tools:
         return UNSET
@@ -76,9 +75,9 @@ def write_plain_edits(
 
 
 def reread_messages(body: JSON, before: Conversation, wire: Wire) -> tuple[Message, ...] | None:
-    """The messages of a request, of which those that `before` has in the same position are reused;
-    None if more than the list of messages differs, or the wire cannot read a part of the list.
-    """
+    """Read the messages of a request, and reuse those that `before` has in the same position.
+    Return None if anything other than the list of messages differs, or if the wire cannot read
+    single messages."""
     field, old_body, old_messages = wire.messages_field, before.source.body, before.messages
     elements = _elements(body, field)
     old_elements = _elements(old_body, field)
@@ -124,7 +123,8 @@ def _same_beside(field: str, body: JSON, old_body: JSON) -> bool:
 
 
 def pair_losses(conversation: Conversation, body: JSON, target: Wire, kind: Kind) -> list[Loss]:
-    """The results whose call was edited with them and is not their call in the written body.
+    """Return a loss for each edited result that is no longer paired with its call in the written
+    body.
 
     A wire without ids pairs by name or order, and an edit may remove the only connection. Only the
     body shows that, so it is read once after such an edit.
@@ -142,7 +142,7 @@ def pair_losses(conversation: Conversation, body: JSON, target: Wire, kind: Kind
 
 
 def _pairs_with_edits(conversation: Conversation) -> list[Pair]:
-    """The pairs of which both halves were edited."""
+    """Return the pairs with two edited halves."""
     messages = conversation.source.messages
     if messages is None or messages is conversation.messages:
         return []

@@ -1,7 +1,7 @@
 """The fast path for responses of text and calls, which are most responses of a model.
 
-Such an answer holds nothing that could need lowering, and its ids and names fit as they are. So it
-is written without the passes over its parts that find out what has to be done.
+Such an answer needs no lowering, and its ids and names fit unchanged. So it is written without the
+passes over its parts that look for work.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def plain_answer(
     reverse_map: IdMap,
     request: RequestInfo,
 ) -> tuple[Conversation, EncodeContext] | None:
-    """An answer of text and calls with the context to write it; None for any other answer."""
+    """Return an answer of text and calls with its encode context; None for any other answer."""
     source_profile = PROFILES.get(conversation.wire)
     if source_profile is None or conversation.wire == target.name:
         return None
@@ -58,7 +58,7 @@ def plain_answer(
 
 
 def _is_plain(message: Message, target: Wire, rules: RulesOfBoth) -> bool:
-    """True if a message of another wire holds only texts and calls that are sent as they are."""
+    """True if a message of another wire holds only texts and calls that are sent unchanged."""
     source = message.source
     if message.wire == target.name or message.role != "assistant" or source.spec is None:
         return False

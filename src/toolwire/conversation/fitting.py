@@ -23,10 +23,9 @@ _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def fit(text: str, rule: IdRule, taken: Iterable[str] = ()) -> str:
-    """Return the id as the rule allows it, and never one of `taken`.
+    """Return the id unchanged if the rule allows it, otherwise a valid id that is not in `taken`.
 
-    A valid id is returned unchanged; an invalid one becomes a readable prefix and a hash of the
-    whole id.
+    The new id is a readable prefix and a hash of the whole id.
     """
     return _fit(text, rule, set(taken))
 
@@ -38,7 +37,7 @@ def _fit(text: str, rule: IdRule, taken: set[str]) -> str:
 
 
 def _fit_free(text: str, rule: IdRule, taken: set[str]) -> str:
-    """Return the id as the rule allows it; also a valid one changes if another id became it."""
+    """Like `_fit`, but replace a valid id too if it is in `taken`."""
     if text not in taken and rule.fits(text):
         return text
     return first_free(lambda salt: _hash_id(text, rule, salt), taken)
@@ -77,7 +76,7 @@ def fit_calls(
         results: Every result that is sent.
         rule: What the target accepts.
         unique: True if an id may occur only once in the whole request.
-        restore: Ids of an earlier encoding and the ids that they stood for.
+        restore: Ids that an earlier encoding sent → the ids that they replaced.
     """
     if not calls and not results:
         return None
@@ -101,7 +100,7 @@ def fit_calls(
 def _keeps_pairs(
     conversation: Conversation, calls: list[Call], sent: PartMap[Call | Result, str]
 ) -> bool:
-    """Return False if ids that are equal once they are restored make other pairs."""
+    """Return False if restoring made ids equal and results would be paired with other calls."""
     if len({call.id for call in calls}) <= len({sent[call] for call in calls}):
         return True
     renamed = [
@@ -116,14 +115,14 @@ def _with_sent_id(part: Part, sent: PartMap[Call | Result, str]) -> Part:
     if isinstance(part, Call):
         return replace(part, id=sent.get(part, part.id))
     if isinstance(part, Result):
-        # Not every wire has a place for the name of a result that has an id.
+        # Some wires have no field for the name of a result that has an id.
         name = part.name if part.origin == "minted" else None
         return replace(part, call_id=sent.get(part, part.call_id), name=name)
     return part
 
 
 def _pair_numbers(messages: Sequence[Message], ordered: bool) -> list[tuple[int, int]]:
-    """Return every pair as the numbers of its call and its result among all parts."""
+    """Return the positions of the call and the result of every pair among all parts."""
     parts = (part for message in messages for part in message.parts)
     numbers = PartMap((part, n) for n, part in enumerate(parts))
     return [
@@ -134,9 +133,9 @@ def _pair_numbers(messages: Sequence[Message], ordered: bool) -> list[tuple[int,
 
 
 def _without_collisions(calls: list[Call], restore: Mapping[str, str]) -> dict[str, str]:
-    """Return the ids to restore without those that would become the id of an earlier call."""
+    """Return `restore` without ids that would be restored to the id of an earlier call."""
     first: dict[str, str] = {}
-    """The id of the first call for each id that is sent."""
+    """Id that is sent → id of the first call that is sent under it."""
     collisions = {
         call.id
         for call in calls
@@ -146,15 +145,16 @@ def _without_collisions(calls: list[Call], restore: Mapping[str, str]) -> dict[s
 
 
 class _CallFitting:
-    """The fitting of the ids of one conversation, of which at least one has to change."""
+    """Fits the ids of one conversation in which at least one id has to change."""
 
     def __init__(self, rule: IdRule, repeats: PartSet[Call], restore: Mapping[str, str]) -> None:
         self._rule = rule
         self._repeats = repeats
-        """Calls that may not have the id of an earlier call."""
+        """Calls that need an id of their own if an earlier call has the same id."""
         self._restore = restore
         self._taken: set[str] = set()
-        """Ids sent so far. Ids of later turns do not count: what was sent once stays the same."""
+        """Ids sent so far. Ids of later turns do not count, so that a longer history keeps these
+        ids."""
         self._latest: dict[str, str] = {}
         """The id to send for the newest call with each id."""
         self._sent: PartMap[Call | Result, str] = PartMap()
@@ -175,7 +175,7 @@ class _CallFitting:
             if caller is not None:
                 self._sent[result] = self._sent.get(caller, caller.id)
             else:
-                # A result without a call of its own keeps pointing at the newest call of its id.
+                # An unpaired result keeps referring to the newest call with its id.
                 self._send(result, result.call_id, self._fit_orphan(result.call_id))
         return self._sent
 
@@ -213,9 +213,12 @@ def _repeats_in_turns(messages: Iterable[Message]) -> PartSet[Call]:
 
 
 def fit_names(names: Iterable[str], rule: IdRule, restore: Mapping[str, str]) -> dict[str, str]:
-    """Return the names that must change, each with the name to send; no two become the same.
+    """Return the names that must change, each with the name to send. No two become the same.
 
-    `restore` holds names of an earlier encoding and the names that they stood for.
+    Args:
+        names: The names that are sent.
+        rule: What the target accepts.
+        restore: Names that an earlier encoding sent → the names that they replaced.
     """
     distinct = set(names)
     if not restore and all_fit(distinct, rule):
@@ -257,7 +260,7 @@ class IdFitter:
         reverse_map: IdMap,
         source_rules: tuple[IdRule, IdRule],
     ) -> None:
-        """Start a stream.
+        """Prepare one stream.
 
         Args:
             ids: The rule of the target for ids.
@@ -265,7 +268,7 @@ class IdFitter:
             unique: True if an id may occur only once in the whole request.
             reverse_map: The map of an earlier encoding, whose ids and names are restored.
             source_rules: The rules of the source for ids and names. What breaks them is recorded,
-                because a translation back must not fit it to them.
+                so that a translation back restores them instead of fitting them.
         """
         self._id_rule = ids
         self._name_rule = names
@@ -303,7 +306,7 @@ class IdFitter:
         return call if new == old and name == call.name else replace(call, id=new, name=name)
 
     def start_turn(self) -> None:
-        """Start the next turn, which may use the ids of an earlier one."""
+        """Start the next turn, in which ids of earlier turns may occur again."""
         self._ids_in_turn.clear()
 
     def result(self, result: Result) -> Result:

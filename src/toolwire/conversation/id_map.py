@@ -1,4 +1,4 @@
-"""The map from the ids and names that an encoding sent back to those of its source."""
+"""The map from the ids and names that an encoding sent to those of its source."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class CallForm(Struct, frozen=True, omit_defaults=True):
     """What the wire could not express about a call."""
 
     family: str = ""
-    """Its family, such as `custom` or `computer`, if it was sent as a function call."""
+    """The family of the call, such as `custom` or `computer`, if it was sent as a function call."""
     raw_arguments: bool = False
-    """True if its arguments were no JSON object, and were sent as text in the field `_raw`."""
+    """True if the arguments were not a JSON object and were sent as text in the field `_raw`."""
     approval: ApprovalDecision = ""
-    """The decision of a user about it, if that was sent in another message."""
+    """The user's decision about the call, if it was sent in another message."""
 
     def merge(self, other: CallForm) -> CallForm:
         """Merge two forms; this one takes precedence."""
@@ -37,14 +37,14 @@ class ResultForm(Struct, frozen=True, omit_defaults=True):
     """What the wire could not express about a result."""
 
     family: str = ""
-    """Its family, if it was sent as the result of a function call."""
+    """The family of the result, if it was sent as the result of a function call."""
     error: bool = False
-    """True if it was an error, and the wire has no error flag."""
+    """True if the result was an error and the wire has no error flag."""
     json_output: bool = False
-    """True if its output was a JSON value, and was sent as text."""
+    """True if the output was a JSON value and was sent as text."""
 
     def merge(self, other: ResultForm) -> ResultForm:
-        """Return what either form says; this one wins."""
+        """Merge two forms; this one takes precedence."""
         return ResultForm(
             self.family or other.family,
             self.error or other.error,
@@ -74,11 +74,11 @@ class IdMap(Struct, frozen=True):
     calls: dict[str, CallForm] = {}
     """What the wire could not express about calls, by the id that was sent."""
     results: dict[str, list[ResultForm]] = {}
-    """The same about the results of each call, in order, by the id that was sent."""
+    """What the wire could not express about the results of each call, in order, by the id that was
+    sent."""
 
     defaults: dict[str, bool | int] = {}
-    """Setting that the source did not have → the value that was sent because the wire requires one.
-    """
+    """Setting that the source lacks and the wire requires → the value that was sent."""
 
     def to_dict(self) -> Object:
         """Return the map as plain dicts, ready for JSON."""
@@ -86,7 +86,7 @@ class IdMap(Struct, frozen=True):
         return fields
 
     def after_repair(self, repaired: IdMap) -> IdMap:
-        """Return the map back from a body that was repaired after this encoding."""
+        """Return the map that leads from a body repaired after this encoding back to the source."""
         if not repaired.ids and not repaired.names:
             return self
         ids = self.ids | {new: self.ids.get(old, old) for new, old in repaired.ids.items()}
@@ -100,7 +100,7 @@ class IdMap(Struct, frozen=True):
         return IdMap(ids, names, calls, results, self.defaults)
 
     def after(self, earlier: IdMap) -> IdMap:
-        """Return the map back through this one and then through an earlier one."""
+        """Return the map that leads back through this encoding and then through an earlier one."""
         if not earlier.ids and not earlier.names:
             return self
         ids = {sent: earlier.ids.get(before, before) for sent, before in self.ids.items()}
@@ -115,10 +115,10 @@ class IdMap(Struct, frozen=True):
 
     @staticmethod
     def of(value: IdMap | Mapping[str, JSON] | None) -> IdMap:
-        """Return a map from plain dicts; a map is returned as it is, None gives an empty one.
+        """Return a map from plain dicts. A map is returned unchanged; None gives an empty map.
 
         Raises:
-            UsageError: if the value is not what `to_dict` returns.
+            UsageError: The value is not what `to_dict` returns.
         """
         if value is None:
             return IdMap()

@@ -30,7 +30,7 @@ def digest(*words: str | int) -> str:
 
 
 def mint(seed: str, ordinal: int, name: str) -> str:
-    """Return the id of the n-th call of a body. `seed` distinguishes one response from the next."""
+    """Return an id for the call at position `ordinal` of a body. `seed` distinguishes responses."""
     return MINTED + digest(seed, ordinal, name)
 
 
@@ -48,10 +48,11 @@ def first_free(make: Callable[[str], str], taken: set[str]) -> str:
 
 
 def assign_ids(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tuple[Message, ...]:
-    """Return the messages with an id on every call, and on every result the id of its call.
+    """Return the messages with an id on every call, and with its call's id on every paired result.
 
     Args:
-        messages: Messages as they were read. They are returned unchanged if no id is missing.
+        messages: Messages as they were read. They are returned unchanged if no id is missing and
+            every result has the id of a call.
         seed: The id of the response, so that two responses mint different ids.
         ordered: True if the wire guarantees that results without ids follow the order of calls.
     """
@@ -70,7 +71,7 @@ def assign_ids(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tu
 
 
 def _have_item_ids(messages: tuple[Message, ...]) -> bool:
-    """True if calls have the id of an item beside their own, which a result may name instead."""
+    """True if calls have an item id beside the call id: a result may refer to that instead."""
     parts = chain.from_iterable(map(_PARTS, messages))
     return any(isinstance(part, Call) and part.item is not None for part in parts)
 
@@ -109,9 +110,9 @@ def _assign_missing(messages: tuple[Message, ...], seed: str, ordered: bool) -> 
 
 
 def give_results_ids(messages: tuple[Message, ...], *, ordered: bool) -> tuple[Message, ...]:
-    """Return the messages with the id of its call on every result that has none or another.
+    """Return the messages with the id of its call on every paired result.
 
-    `assign_ids` does so when a body is read; an edit may pair a result with another call.
+    `assign_ids` does this when a body is read; an edit may pair a result with another call.
     """
     return _replace_parts(
         messages,
@@ -126,10 +127,7 @@ def give_results_ids(messages: tuple[Message, ...], *, ordered: bool) -> tuple[M
 
 
 def _with_id_of(call: Call, result: Result, how: PairedBy | None) -> Result:
-    """Return a result with the id of its call.
-
-    A result that was paired by name or order has no id from the wire.
-    """
+    """Return a result with the id of its call. Only pairing by id keeps the origin of the id."""
     return replace(result, call_id=call.id, origin=result.origin if how == "id" else "minted")
 
 

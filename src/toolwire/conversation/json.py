@@ -90,7 +90,7 @@ def parse_text(text: str) -> JSON:
 
 
 def parse_body(body: bytes) -> JSON:
-    """Return the value of a JSON text, including lone surrogates, as `load` does.
+    """Return the value of a body, including lone surrogates, as `load` does.
 
     Raises:
         ValueError: The text is not JSON.
@@ -176,7 +176,7 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
 
 
 class ParsedBytes(bytes):
-    """The bytes of a body with the value that they stand for, so that no stage parses them again.
+    """The bytes of a body with their parsed value, so that no stage parses them again.
 
     The value must not be changed.
     """
@@ -223,7 +223,7 @@ def _find_lone_surrogates(value: JSON, path: JsonPath) -> Iterator[JsonPath]:
 def replace_lone_surrogates(value: JSON, names: Mapping[str, str] = _NO_NAMES) -> JSON:
     """Return a value with U+FFFD for each lone surrogate; the same object if it contains none.
 
-    A text that is a key of `names` becomes the value of that key.
+    A text with a lone surrogate that is a key of `names` is replaced by its entry there.
     """
     if isinstance(value, str):
         if not has_lone_surrogate(value):
@@ -242,7 +242,7 @@ def replace_lone_surrogates(value: JSON, names: Mapping[str, str] = _NO_NAMES) -
 
 
 def _replace_in_key(key: str, original: Object, fields: Object) -> str:
-    """A key without lone surrogates that is unique in its object."""
+    """Return a key without lone surrogates that is unique in its object."""
     if not has_lone_surrogate(key):
         return key
     key = _LONE_SURROGATE.sub(_REPLACEMENT, key)

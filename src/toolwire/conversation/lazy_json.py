@@ -1,4 +1,4 @@
-"""A JSON value that is mostly carried: kept as it arrived, converted only when it is read."""
+"""A JSON value that is kept as it arrived and converted only when it is read."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class LazyJson(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def canonical(self) -> str:
-        """One text for all spellings of a value: no spaces, sorted keys. Broken text is itself."""
+        """One text for all spellings of a value: no spaces, sorted keys. Broken text stays as it
+        is."""
         if self.broken:
             return str(self.content)
         return sorted_json(self.value).decode()

@@ -22,7 +22,7 @@ def needs_minted_ids(
     """Return True if pairing by name and order alone would pair calls and results differently.
 
     Then minted ids have to be sent even to a wire on which ids are optional. Consecutive results
-    are taken in the order of their calls, as an ordered wire writes them.
+    are sorted into the order of their calls, as an ordered wire writes them.
 
     Args:
         messages: The messages that are written.
@@ -50,7 +50,7 @@ def needs_minted_ids(
         call_of.get(result) is not call for call, result in pairs_with_ids
     ):
         return True
-    # A result whose call is not here could belong to any open call, if one of them has no id.
+    # An unpaired result could belong to any open call if one of the two has no id.
     open_calls = [pair.call.id for pair in every if pair.call and not pair.result]
     orphans = [
         pair.result.call_id
@@ -85,14 +85,14 @@ def _calls_a_tool_twice(messages: Iterable[Message], hidden_prefix: str) -> bool
 
 
 class _IdentifiedHistory:
-    """A history in which the id that a result got from its call counts as an id of its own.
+    """A history in which every id that a result got from its call counts as sent by the wire.
 
-    A message that stood between two turns may be gone, and with it what paired the result.
+    A message between two turns may have been removed, and with it the reason for the pairing.
     """
 
     def __init__(self, messages: Iterable[Message]) -> None:
         self.original_of: PartMap[Result, Result] = PartMap()
-        """The result in the history for each result with an id."""
+        """The original of each result whose id counts as sent by the wire."""
         self.messages = [
             replace(message, parts=tuple(map(self._identify, message.parts)))
             for message in messages
@@ -107,13 +107,13 @@ class _IdentifiedHistory:
 
 
 class _StrippedHistory:
-    """A history without its minted ids, as a reader of an ordered wire would get it."""
+    """A history without its minted ids, as a reader of the target wire would see it."""
 
     def __init__(self, messages: Iterable[Message], hidden_prefix: str) -> None:
         self._hidden_prefix = hidden_prefix
         self.messages: list[Message] = []
         self.original_of: PartMap[Result, Result] = PartMap()
-        """The result in the history for each result without its id."""
+        """The original of each result without its id."""
         self._run: list[Result] = []
         """Consecutive results that are not in `messages` yet."""
         self._names: dict[str, str] = {}

@@ -27,8 +27,8 @@ Fix: TypeAlias = Literal["safe", "unsafe"]
 
 
 def _without_minted_id(part: Part) -> Part:
-    """A result without its minted id, so that only its name or order pairs it; other parts
-    unchanged."""
+    """Return a result as if it had no minted id, so that only name or order pairs it; return any
+    other part unchanged."""
     if isinstance(part, Result) and is_minted(part.call_id):
         return replace(part, origin="minted")
     return part
@@ -274,7 +274,7 @@ class Conversation(Struct, frozen=True, eq=False):
     def replace(self, part: Part, new: Part) -> Conversation:
         """Replace one part, found by identity; everything else stays verbatim.
 
-        If a call gets another id or name, its result is updated too.
+        If the id or name of a call changes, its result is updated too.
 
         Raises:
             ValueError: The part is not in this conversation.
@@ -294,10 +294,9 @@ class Conversation(Struct, frozen=True, eq=False):
         return self._with_edits(edits)
 
     def rename_call(self, call: Call, name: str) -> Conversation:
-        """Give a call the name of another tool; its result follows.
+        """Change the tool name of a call and of its result.
 
-        If several calls then share the name, and only names paired their results, these pairs get
-        ids that the wire writes.
+        If this makes pairing by name ambiguous, the pairs concerned get ids that the wire writes.
 
         Raises:
             ValueError: The call is not in this conversation, or the name is empty.
@@ -315,9 +314,8 @@ class Conversation(Struct, frozen=True, eq=False):
         return edited._with_edits(edits) if edits else edited
 
     def _pair_indexes(self, *, without_ids: bool = False) -> set[tuple[int, int]]:
-        """The position of each paired call among the calls, and of its result among the results;
-        `without_ids` as a reader pairs them that gets no minted id.
-        """
+        """Return the position of each paired call among the calls and of its result among the
+        results. With `without_ids`, pair them as a reader without the minted ids would."""
         calls, results = self.calls(), self.results()
         call_indexes = PartMap((call, n) for n, call in enumerate(calls))
         messages = self.messages
@@ -335,11 +333,16 @@ class Conversation(Struct, frozen=True, eq=False):
         }
 
     def change_arguments(self, call: Call, arguments: LazyJson | JSON) -> Conversation:
-        """Give a call other arguments: a dict, or JSON text."""
+        """Replace the arguments of a call by a dict or JSON text.
+
+        Raises:
+            ValueError: The call is not in this conversation.
+            UsageError: The arguments are neither a dict nor text, or hold a value that is not JSON.
+        """
         return self.replace(call, replace(call, args=arguments))
 
     def change_call_id(self, call: Call, call_id: str) -> Conversation:
-        """Give a call another id; its result follows.
+        """Change the id of a call and of its result.
 
         Raises:
             ValueError: The call is not in this conversation, or the id is empty.
@@ -360,7 +363,11 @@ class Conversation(Struct, frozen=True, eq=False):
         return self.replace(result, replace(result, output=output, error=error))
 
     def delete_pair(self, call: Call) -> Conversation:
-        """Remove a call and its result, and messages that become empty."""
+        """Remove a call and its result, and messages that become empty.
+
+        Raises:
+            ValueError: The call is not in this conversation.
+        """
         pair = self.pair_of(call)
         removed = [part for part in (pair.call, pair.result) if part is not None]
         messages: list[Message] = []
@@ -373,7 +380,7 @@ class Conversation(Struct, frozen=True, eq=False):
         return replace(self, messages=tuple(messages))
 
     def _with_edits(self, edits: list[tuple[Part, Part]]) -> Conversation:
-        """Replace parts; each new part keeps the part that it replaces as its original."""
+        """Replace parts. Each new part keeps the part that it replaces as its original."""
         messages: list[Message] = []
         found = False
         for message in self.messages:
@@ -397,7 +404,7 @@ class Conversation(Struct, frozen=True, eq=False):
 
     @property
     def same_tools(self) -> bool:
-        """True if the tool definitions were read and not edited."""
+        """True if the tool definitions were not edited since the conversation was read."""
         return self.tools is self.source.tools
 
     def __eq__(self, other: object) -> bool:
@@ -414,7 +421,7 @@ class Conversation(Struct, frozen=True, eq=False):
 
 
 def _tuple_of(kind: type[T], values: object, what: str) -> tuple[T, ...]:
-    """The elements that a caller gave, as a tuple. Raises UsageError for any other value."""
+    """Return a list that a caller passed as a tuple. Raise UsageError for any other value."""
     if not isinstance(values, list | tuple):
         raise UsageError(f"expected a list of {what}, got {type(values).__name__}")
     for value in values:
@@ -424,7 +431,8 @@ def _tuple_of(kind: type[T], values: object, what: str) -> tuple[T, ...]:
 
 
 def _edit(part: Part, edits: list[tuple[Part, Part]]) -> Part:
-    """Return the replacement of a part, with its source; the part itself if it has none."""
+    """Return the replacement of a part, with the source and, if it has none, the signature of the
+    part; the part itself if there is no replacement."""
     for old, new in edits:
         if part is old:
             return replace(
@@ -436,6 +444,6 @@ def _edit(part: Part, edits: list[tuple[Part, Part]]) -> Part:
 
 
 def _follow_call(result: Result, old: Call, new: Call) -> Result:
-    """A result as it is after its call got another id or name: it knows its call by id."""
+    """Return the result of a call whose id or name changed. From then on its id pairs it."""
     name = new.name if result.name == old.name else result.name
     return replace(result, call_id=new.id, name=name, origin="wire")

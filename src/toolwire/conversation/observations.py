@@ -37,11 +37,11 @@ class Observation:
     """
 
     STARTS_WITH_USER = 1 << 0
-    """The first message that is not a system message is a user message, and is sent."""
+    """The first message that is not a system message is a user message with content to send."""
     RESULTS_IN_PLACE = 1 << 1
     """The results of an assistant message with calls follow it directly, in other messages, one for
-    each call and in the order of the calls. Only the calls at the very end may still wait for
-    theirs."""
+    each call and in the order of the calls. Only the calls at the very end may still wait for their
+    results."""
     RESULTS_ALONE = 1 << 2
     """No message holds results beside other parts."""
     UNIQUE_CALL_IDS = 1 << 3
@@ -55,16 +55,16 @@ class Observation:
     NO_ERROR_RESULTS = 1 << 7
     """No result is an error."""
     NO_BLANK_TEXT = 1 << 8
-    """Every text has a character that is not white space, no message is empty, and the last text of
-    an assistant who has the last word does not end with white space."""
+    """Every text has a character that is not white space, no message is empty, and if the last
+    message is the assistant's, its last text does not end with white space."""
     NO_REASONING = 1 << 9
     """There is no reasoning, and the settings ask for none."""
     NO_SERVER_TOOLS = 1 << 10
-    """Every call is run by the client, and no call of a provider waits for an approval."""
+    """The client runs every call, and there is no approval of a call that a provider runs."""
     DISTINCT_TOOLS = 1 << 11
     """No two tool definitions have the same name."""
     CALLS_DEFINED = 1 << 12
-    """There are tool definitions, or there are no calls and results."""
+    """There are tool definitions, or there are neither calls nor results."""
     OTHER_WIRE = 1 << 13
     """No message was read from the wire of the target."""
     PLAIN = 1 << 14
@@ -77,15 +77,16 @@ class Observation:
     ROLES_FIT = 1 << 17
     """Calls are in messages of the assistant, and results in others."""
     WIRE_IDS = 1 << 18
-    """Every call and result has a call id from its wire that is not a number, and no call has the
-    id of an item beside it."""
+    """Every call and result has a call id from its wire that is not a number, and no call has an
+    item id beside it."""
     NO_LONE_SURROGATES = 1 << 19
     """The messages were read by a parser that refuses lone surrogates, and not edited since; no
     arguments that are text contain one as an escape."""
     ENDS_WITH_USER = 1 << 20
-    """The last message is of a user or a tool, and every target gets it."""
+    """The last message is a user's or a tool's and has content that every target gets."""
     NO_PENDING_CALLS = 1 << 21
-    """If `RESULTS_IN_PLACE` holds, so do the results of the calls at the very end."""
+    """Calls at the very end have their results, too. Only meaningful if `RESULTS_IN_PLACE` holds.
+"""
     NO_BLANK_RESULTS = 1 << 22
     """Every result that is a text has a character that is not white space."""
     NO_TOOL_CHOICE = 1 << 23
@@ -95,8 +96,8 @@ class Observation:
     ARGUMENTS_ARE_TEXT = 1 << 25
     """The arguments of every call are a text in the JSON that begins like an object."""
     ACCEPTED_IDS = 1 << 26
-    """The target accepts the id of every call and result. This and what follows depends on the
-    target, and is only known on its own wire."""
+    """The target accepts the id of every call and result. This property and those below depend on
+    the target and are only known on its own wire."""
     ACCEPTED_NAMES = 1 << 27
     """The target accepts the name of every tool."""
     ACCEPTED_ARGUMENTS = 1 << 28
@@ -104,8 +105,8 @@ class Observation:
     ACCEPTED_FIELDS = 1 << 29
     """The target accepts the fields of every message."""
     OWN_FORMAT = 1 << 30
-    """Messages, calls and results are of types and roles that the target knows, and have only
-    fields that its wire reads."""
+    """Messages, calls and results have types and roles that the target knows, and only fields that
+    its wire reads."""
 
 
 ALL = (1 << 26) - 1
@@ -126,19 +127,19 @@ class Observations(Struct, eq=False):
     call_ids: list[str] = []
     """The ids of these calls, in order."""
     names: set[str] = set()
-    """The names of the tools that these calls use."""
+    """The tool names of these calls."""
     fields: Mapping[FieldSpec | None, set[str]] = {}
     """The names of all fields that messages have in the JSON of the target's wire, by the spec of
     the message. A message that is not an object there has none."""
     native_server_calls: list[Call] = []
-    """Calls that the target's own provider ran: they are written back as they are."""
+    """Calls that the target's own provider ran: they are written back unchanged."""
 
     def holds(self, flags: int) -> bool:
         """True if all of these properties hold."""
         return not flags & ~self.flags
 
     def require_all_results(self) -> None:
-        """Take calls at the end that wait for their results for calls without results."""
+        """Treat calls at the end that wait for their results as calls without results."""
         if not self.holds(Observation.NO_PENDING_CALLS):
             self.flags &= ~Observation.RESULTS_IN_PLACE
 
@@ -157,11 +158,11 @@ def observe(conversation: Conversation, target: str) -> Observations:
     """The spec of `fields_of_spec`: most messages have the spec of the one before."""
     has_own_wire = False
     missing = 0
-    """The properties that do not hold."""
+    """The properties that do not hold, as bits."""
     pending: list[str] = []
-    """Ids of calls whose results have not come yet, the next one last."""
+    """Ids of calls whose results have not occurred yet, the next one last."""
     is_start = True
-    """True until a message comes that is not a system message."""
+    """True until the first message that is not a system message."""
     for message in conversation.messages:
         role, parts, source = message.role, message.parts, message.source
         raw = source.raw
@@ -285,9 +286,10 @@ def observe(conversation: Conversation, target: str) -> Observations:
 _BROKEN_BY_MISPLACED_CALLS = (
     Observation.RESULTS_IN_PLACE | Observation.ROLES_FIT | Observation.PLAIN
 )
-"""The properties that do not hold if a message that is not the assistant's has calls."""
+"""The properties that do not hold if a message of another role than the assistant has calls."""
 _OTHER_PARTS: dict[type[Part], int] = {Reasoning: Observation.PLAIN | Observation.NO_REASONING}
-"""The properties that do not hold if there is a part of a type other than text, call or result."""
+"""The properties that do not hold if there is a part of a type. For a type that is not listed, this
+is `PLAIN`."""
 
 
 def is_left_out(message: Message) -> bool:
@@ -304,7 +306,7 @@ def is_left_out(message: Message) -> bool:
 
 
 def _observe_calls(conversation: Conversation, target: str, observations: Observations) -> int:
-    """The properties of calls, and of who runs them, that do not hold."""
+    """Return the properties of calls and their executors that do not hold."""
     calls = observations.calls
     call_ids, names = observations.call_ids, observations.names
     missing = _observe_arguments(calls) if calls else 0
@@ -341,7 +343,7 @@ def _observe_calls(conversation: Conversation, target: str, observations: Observ
 
 
 def _observe_arguments(calls: list[Call]) -> int:
-    """The properties of arguments that do not hold."""
+    """Return the properties of arguments that do not hold."""
     missing = 0
     are_text = are_objects = True
     for call in calls:
@@ -363,7 +365,7 @@ def _observe_arguments(calls: list[Call]) -> int:
 
 
 def _broken_by_executor(part: Call | Result) -> int:
-    """The properties that do not hold if a provider runs a tool, or waits for an approval to."""
+    """Return the properties that do not hold if a provider runs a call, or asks for an approval."""
     if part.executor != "client":
         return _BROKEN_BY_SERVER_CALLS
     return Observation.NO_SERVER_TOOLS | Observation.PLAIN
@@ -375,7 +377,7 @@ _BROKEN_BY_SERVER_CALLS = (
 
 
 def native_calls(messages: tuple[Message, ...], wire: str, *, executor: str) -> list[Call]:
-    """The calls of messages that were read from a wire, by who runs them."""
+    """Return the calls of one executor in messages that were read from a wire."""
     return [
         part
         for message in messages

@@ -52,8 +52,8 @@ def pairs(messages: Iterable[Message], *, ordered: bool) -> list[Pair]:
 
 
 def pairs_by_order(messages: Sequence[Message], *, ordered: bool) -> list[Pair]:
-    """The pairs that nothing but the position of the result shows, without those of a provider's
-    own tools, which it answers itself.
+    """Return the pairs that only the position of the result shows. Calls that a provider ran are
+    left out: it answers them itself.
 
     Args:
         messages: The messages of a conversation, in order.
@@ -71,7 +71,8 @@ def pairs_by_order(messages: Sequence[Message], *, ordered: bool) -> list[Pair]:
 
 
 class _Walk:
-    """The open calls of the current turn, the calls of all turns by id, and results that wait."""
+    """The state of the walk: the open calls of the current turn, the calls of all turns by id, and
+    results that wait to be paired."""
 
     def __init__(self, ordered: bool) -> None:
         self.ordered = ordered
@@ -81,7 +82,7 @@ class _Walk:
         """The result of each call that has one."""
         self.results_with_calls: PartSet[Result] = PartSet()
         self.joined_across: dict[str, Call] = {}
-        """By id, the newest call whose result another side wrote than ran the call."""
+        """By id, the newest call whose executor differs from that of its result."""
         self.turn = 0
         self.assistant_messages = 0
         self.message_of_call: PartMap[Call, int] = PartMap()
@@ -89,20 +90,20 @@ class _Walk:
         self.open_by_id: dict[str, tuple[int, _OpenCalls]] = {}
         """The turn in which an id was last used, and its calls without a result."""
         self.by_item_id: dict[str, Call | None] = {}
-        """Calls by the id of their item; None for an item id that is not unique."""
+        """Calls by item id; None for an item id that is not unique."""
         self.shared_ids: dict[str, int] = {}
-        """Ids that open calls of several messages of this turn share."""
+        """Ids that open calls in several messages of this turn share."""
         self.results_of_shared_ids: dict[str, list[Result]] = {}
-        """Results under such ids: they are assigned when the turn is complete."""
+        """Results under shared ids: they are paired when the turn is complete."""
         self.late_ids: set[str] = set()
-        """Such ids with a result that does not directly follow the calls."""
+        """Shared ids with a result that does not directly follow the calls."""
         self.is_interrupted = False
         """True if something other than a result came after the assistant's part of the turn."""
         self.reopened: dict[str, Call | None] = {}
         """Ids that a call of this turn shares with an older call that has no result, and the newer
         call; None if it is uncertain to which of them the results under the id belong."""
         self.other_side: dict[str, _OpenCalls] = {}
-        """By id, open calls that another side runs than the newest call with this id."""
+        """By id, open calls whose executor differs from that of the newest call with this id."""
         self.uncertain_ids: set[str] = set()
         """Ids of this turn with a result that may belong to several calls."""
         self.turn_calls: list[Call] = []
@@ -113,17 +114,18 @@ class _Walk:
         self.waiting: list[Result] = []
         """Results that are paired by name or order when the turn is complete."""
         self.calls_before: PartMap[Result, int] = PartMap()
-        """The number of the calls of this turn that stand before a waiting result."""
+        """The number of calls of this turn that stand before each waiting result."""
         self.positions: PartMap[Call, int] = PartMap()
-        """The positions of the calls of a turn whose waiting results are paired."""
+        """The position of each call that waiting results may belong to, among the calls of the
+        turn."""
         self.settled = True
-        """False if a call or result of this turn was left over when the next call came: then all
-        of them are paired at its end."""
+        """False if a call or result was left unpaired when a later call of this turn started: then
+        all of them are paired at the end of the turn."""
         self.first_open = 0
-        """The number of calls at the start of the turn that have results."""
+        """The number of calls at the start of the turn that all have results."""
 
     def start_turn(self) -> None:
-        """End the current turn: pair what is waiting by name and order among the open calls."""
+        """End the current turn: pair the waiting results with the open calls by name and order."""
         waiting, self.waiting = self.waiting, []
         if self.results_of_shared_ids:
             self._pair_shared_ids()
@@ -140,7 +142,7 @@ class _Walk:
         self.turn += 1
 
     def _pair_early(self) -> None:
-        """Pair what is waiting before a further call of the turn, to which it cannot belong."""
+        """Pair the waiting results before a further call, to which they cannot belong."""
         self._pair_waiting(self.waiting)
         self.waiting = [r for r in self.waiting if r not in self.results_with_calls]
         self.settled = not self.waiting and not self._open_calls()
@@ -167,10 +169,11 @@ class _Walk:
         self._match(self._open_calls(), rest, "order")
 
     def _belongs_elsewhere(self, result: Result) -> bool:
-        """True if the name of a result contradicts a pairing with a call of another tool.
+        """True if the name of a result excludes pairing it by order.
 
-        Only a guaranteed order outweighs a name, and only one that can be no tool's: some clients
-        send an id or a placeholder. Any other name is meant, and its call may have been removed.
+        Only a guaranteed order outweighs a name, and only a name that no tool can have, because
+        some clients send an id or a placeholder. Any other name is intended, and its call may have
+        been removed.
         """
         if not result.name:
             return False
@@ -181,7 +184,7 @@ class _Walk:
     def add_call(self, call: Call) -> None:
         """Open a call. An id that is used again in a later turn belongs to the newer call.
 
-        Results that wait can only belong to the calls before it.
+        Waiting results can only belong to the calls before this one.
         """
         if self.waiting and self.settled:
             self._pair_early()
@@ -212,9 +215,9 @@ class _Walk:
             self.server_calls.setdefault(call.family, deque()).append(call)
 
     def _reopen(self, call: Call, older: _OpenCalls) -> None:
-        """Note that open calls of an earlier turn have the id of a new call."""
+        """Record that open calls of an earlier turn have the id of a new call."""
         if older.first is not None and older.first.executor != call.executor:
-            self.other_side[call.id] = older  # the side that wrote a result decides between them
+            self.other_side[call.id] = older  # the executor of a result decides between them
         else:
             self.reopened[call.id] = call
 
@@ -255,20 +258,20 @@ class _Walk:
             return
         call = self.by_item_id.get(result.call_id)
         if call is not None and call not in self.joined:
-            # The result has the id of the item where the id of the call belongs.
+            # The result has the item id in the place of the call id.
             self._join(call, result, "id")
             self.open_by_id[call.id][1].discard(call)
         elif self.ordered:
             self._wait(result)
 
     def _wait(self, result: Result) -> None:
-        """Keep a result until the turn is complete, unless it stands before all its calls."""
+        """Keep a result until the turn is complete, unless no call of the turn precedes it."""
         if self.turn_calls:
             self.waiting.append(result)
             self.calls_before[result] = len(self.turn_calls)
 
     def _take_back(self, result: Result) -> None:
-        """Pair a result with the call of its id that only has a result of the other side."""
+        """Pair a result with its call if the call so far only has a result of another executor."""
         call = self.joined_across[result.call_id]
         if call.executor == result.executor:
             del self.joined_across[result.call_id]
@@ -276,10 +279,11 @@ class _Walk:
             self._join(call, result, "id")
 
     def _is_uncertain(self, result: Result) -> bool:
-        """True if a result may belong to an older call with the same id, too.
+        """True if a result may also belong to an older call with the same id.
 
-        It is certain directly after the newer call. A second, different result there shows that the
-        older call may still have been answered, so the first one is uncertain as well.
+        A result directly after the newer call is certain. A second, different result there shows
+        that the older call may still have been answered, so the first one becomes uncertain as
+        well.
         """
         call = self.reopened[result.call_id]
         if call is None or self.is_interrupted:
@@ -293,10 +297,10 @@ class _Walk:
         return True
 
     def _pair_shared_ids(self) -> None:
-        """Pair results under an id that calls of several messages share.
+        """Pair results under an id that calls in several messages share.
 
-        One result for each call, or else they belong to the message directly before them; if
-        something came in between, they may belong to any of the calls.
+        If there are fewer results than calls, they belong to the newest calls when they follow
+        these directly; otherwise they may belong to any of the calls and stay unpaired.
         """
         shared, self.results_of_shared_ids = self.results_of_shared_ids, {}
         late_ids, self.late_ids = self.late_ids, set()
@@ -313,7 +317,7 @@ class _Walk:
                     self._join(calls.take(result), result, "id")
 
     def _open_calls(self) -> list[Call]:
-        """The calls of this turn without a result; a result under its id may be that of a call."""
+        """Return the calls of this turn without a result, unless their id has an uncertain one."""
         return [
             call
             for call in self.turn_calls[self.first_open :]
@@ -323,8 +327,8 @@ class _Walk:
     def _match(self, calls: list[Call], results: list[Result], how: PairedBy) -> None:
         """Pair one call with one result, or all in order where order is guaranteed.
 
-        A result with an id of its own does not belong to a call with another id, and none to a call
-        after it.
+        A result with an id is not paired with a call that has another id, and no result is paired
+        with a call after it.
         """
         if any(result.origin != "minted" for result in results):
             calls = [call for call in calls if call.origin == "minted"]
@@ -337,7 +341,7 @@ class _Walk:
                 self._join(call, result, "order")
 
     def _stands_before(self, results: list[Result], calls: list[Call]) -> bool:
-        """True if a result stands before the call at the same place of the list."""
+        """True if a result stands before the call at the same index."""
         return any(
             self.calls_before[result] <= self.positions[call]
             for result, call in zip(results, calls, strict=True)
@@ -348,20 +352,20 @@ class _Walk:
         self.results_with_calls.add(result)
         if call.executor != result.executor:
             self.joined_across[call.id] = call
-        if how != "id":  # a later result with the id of the call is another one
+        if how != "id":  # a later result with the id of the call is a second one
             self.open_by_id[call.id][1].discard(call)
 
 
 class _OpenCalls:
-    """The calls of a turn under one id that have no result, in order."""
+    """The calls of a turn that share an id and have no result, in order."""
 
     __slots__ = ("_are_same", "_by_number", "_count", "_numbers")
 
     def __init__(self, call: Call) -> None:
         self._by_number: OrderedDict[int, Call] = OrderedDict()
         self._numbers: dict[tuple[str, str], deque[int]] = {}
-        """The numbers of the calls of each side and tool; some may be taken. An empty text stands
-        for all sides or all tools."""
+        """The numbers of the calls by executor and tool; some may have been removed. An empty text
+        stands for every executor or every tool."""
         self._count = 0
         self._are_same = False
         self.add(call)
@@ -379,7 +383,7 @@ class _OpenCalls:
 
     @property
     def is_one_call(self) -> bool:
-        """True if all calls are the same: one call, and copies of it."""
+        """True if all calls are copies of one call."""
         if not self._are_same:  # once they are, they stay so until another call is added
             first = self.first
             self._are_same = first is None or all(
@@ -396,10 +400,10 @@ class _OpenCalls:
         self._count += 1
 
     def take(self, result: Result | None = None) -> Call:
-        """Remove and return the call of a result; without one, the oldest call.
+        """Remove and return the call of a result; without a result, the oldest call.
 
-        If there are several, calls that the same side ran come first, and among these calls to the
-        named tool.
+        If there are several calls, calls with the same executor come first, and among these, calls
+        to the named tool.
         """
         if result is not None and len(self._by_number) > 1:
             name = result.name or ""

@@ -16,7 +16,7 @@ D = TypeVar("D")
 
 
 class PartMap(Generic[P, V]):
-    """A value for each of some parts, in the order of insertion."""
+    """A mapping from parts to values by identity, in the order of insertion."""
 
     __slots__ = ("_entries",)
 
@@ -68,7 +68,7 @@ class PartMap(Generic[P, V]):
 
 
 class PartSet(Generic[P]):
-    """Some parts, in the order of insertion."""
+    """A set of parts by identity, in the order of insertion."""
 
     __slots__ = ("_parts",)
 
@@ -85,7 +85,7 @@ class PartSet(Generic[P]):
         return iter(self._parts.values())
 
     def isdisjoint(self, parts: Iterable[P]) -> bool:
-        """True if none of some parts is here."""
+        """True if none of the parts is in the set."""
         return self._parts.keys().isdisjoint(map(id, parts))
 
     def add(self, part: P) -> None:

@@ -46,7 +46,7 @@ class _NoFields(Struct, frozen=True, eq=False):
 
 
 class Source(Struct, frozen=True, eq=False, gc=False):
-    """Where a part was read: its JSON, the path to it, the spec of its block.
+    """Where a part was read: its JSON, the path to it, and the spec of its block.
 
     `original` is the part that an edited part replaces: only the difference is written back.
     """
@@ -60,7 +60,7 @@ class Source(Struct, frozen=True, eq=False, gc=False):
 NO_SOURCE = Source()
 """The source of a part that was made by hand."""
 PLACEHOLDER_SIGNATURE = "skip_thought_signature_validator"
-"""The signature of a call whose true one is unknown: servers that want signatures accept it."""
+"""The signature of a call whose real one is unknown: servers that require signatures accept it."""
 _MADE_FROM_CALL = Source(spec=_NoFields())
 """The source of a result that was made from its call."""
 _NOT_COMPARED = frozenset({"source", "approval"})
@@ -73,7 +73,7 @@ class Traceable(Struct, frozen=True, eq=False, gc=False, kw_only=True):
 
     @property
     def raw(self) -> JSON | UnsetType:
-        """The JSON it was read from; UNSET if there is none, or if it must be written again."""
+        """The JSON it was read from; UNSET if it was made by hand, or must be written anew."""
         return self.source.raw
 
     @property
@@ -83,7 +83,7 @@ class Traceable(Struct, frozen=True, eq=False, gc=False, kw_only=True):
 
     @property
     def spec(self) -> FieldSpec | None:
-        """The spec of the block it was read from."""
+        """The spec of the block it was read from; None if it was made by hand."""
         return self.source.spec
 
     @property
@@ -154,8 +154,8 @@ class Reasoning(Part, frozen=True, eq=False, gc=False):
 
 
 APPROVAL = "mcp-approval"
-"""The family of a request to approve a call that a provider will run, and of the decision. A client
-decides; it runs nothing."""
+"""The family of a request to approve a call that a provider will run, and of the decision. The
+client only decides; the provider runs the call."""
 
 
 class Approval(Struct, frozen=True, gc=False):
@@ -214,7 +214,7 @@ class Call(Part, frozen=True, eq=False, gc=False):
 
     @property
     def runs_on_client(self) -> bool:
-        """True if the client has to run the call: no provider runs it, and it is no approval."""
+        """True if the client has to run the call: it is no approval, and no provider runs it."""
         return self.executor == "client" and self.family != APPROVAL
 
     @property
@@ -234,7 +234,7 @@ class Call(Part, frozen=True, eq=False, gc=False):
                 require_json(output, "")
             except DecodeError as problem:
                 raise UsageError(problem.why, path=problem.path) from None
-        # A result made here knows its call by id, even where no wire sent one.
+        # A result that is made here refers to its call by id, even where no wire sent one.
         origin: Origin = "item" if self.origin == "item" else "wire"
         return Result(
             self.id,
@@ -311,7 +311,7 @@ def output_text(output: Output) -> str:
 
 ERROR_PREFIX = "[error] "
 _READS_AS_ERROR = ("error", "[toolwire]")
-"""The beginnings of texts that read as an error without the prefix."""
+"""The beginnings of texts that read as an error even without the mark."""
 
 
 def with_error_mark(output: Output) -> Output:
@@ -374,7 +374,7 @@ _UNLABELLED = frozenset({"text", "content"})
 
 
 def readable_text(value: JSON) -> str:
-    """The text that a block of unknown type holds, one line for each field that a person can read.
+    """The readable text in a block of unknown type, one line for each field.
 
     Fields other than `text` and `content` are labelled: `title: Oslo`.
     """
