@@ -337,7 +337,7 @@ class Conversation(Struct, frozen=True, eq=False):
 
         Raises:
             ValueError: The call is not in this conversation.
-            UsageError: The arguments are neither a dict nor text, or hold a value that is not JSON.
+            UsageError: The arguments hold a value that is not JSON.
         """
         return self.replace(call, replace(call, args=arguments))
 

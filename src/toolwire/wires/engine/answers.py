@@ -1,10 +1,10 @@
 """The fields that every response of a wire has, as tables that bodies and streams share.
 
-A table maps a field to its value if the source of the response has none, or to a function that
-makes it. Values that only the source could know are null or zero. The id is minted from the
-content, the model and the time come from the request (`RequestInfo`), and some wires repeat the
-settings of the request. A value that was filled in says nothing: a reader of the response ignores
-it. Knows no wire by name.
+A table maps a field to the value it gets if the source of the response has none, or to a function
+that makes the value. Values that only the source could know are null or zero. The id is minted from
+the content, the model and the time come from the request (`RequestInfo`), and some wires repeat
+settings of the request. Readers of a response ignore values that were filled in. Knows no wire by
+name.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def answer_id(prefix: str) -> MakeField:
 
 
 def _distinguish(context: EncodeContext) -> Iterator[str | int]:
-    """Yield the values that distinguish a response from others: its request, its time and its
-    content."""
+    """Yield values that distinguish a response from others: the id of its request, or else the
+    time, the request and the content."""
     request = context.request
     yield request.id
     if request.id:
@@ -86,8 +86,8 @@ def is_minted_answer(text: str) -> bool:
 
 
 def seed_from(response_id: object) -> str:
-    """Return the text from which the call ids of a response are minted: its id, unless it has none
-    or a minted one."""
+    """Return the seed for the call ids of a response: its id, or empty text if that is absent or
+    minted."""
     if not isinstance(response_id, str) or is_minted_answer(response_id):
         return ""
     return response_id
@@ -96,8 +96,8 @@ def seed_from(response_id: object) -> str:
 def id_setting(field: str = "id", prefix: str = "") -> SettingSpec:
     """Return the setting `id` of responses.
 
-    An id of another wire gets the prefix of this one instead of its own, and a translation back
-    restores it. A minted id is not read.
+    The prefix of another wire is replaced by the prefix of this one; a translation back restores
+    it. A minted id is not read.
     """
 
     def read(value: JSON) -> Setting | UnsetType:
@@ -120,7 +120,7 @@ def id_setting(field: str = "id", prefix: str = "") -> SettingSpec:
 
 
 def answer_name(request: RequestInfo) -> JSON:
-    """Return the model name of a response whose source has none: the one that was asked for."""
+    """Return the model name for a response whose source has none: the model that was requested."""
     return request.body.get("model") or UNKNOWN_MODEL
 
 
@@ -145,18 +145,21 @@ def answer_time_text(context: EncodeContext) -> JSON:
 
 
 def time_text(seconds: int) -> str:
-    """Return a time as RFC 3339 writes it. Raises ValueError, OverflowError or OSError if it
-    cannot."""
+    """Return a time in the format of RFC 3339.
+
+    Raises:
+        ValueError, OverflowError, OSError: The time is out of range.
+    """
     return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 def elapsed_nanoseconds(context: EncodeContext) -> JSON:
-    """Make a duration: the time since the request arrived."""
+    """Make the time since the request arrived, in nanoseconds."""
     return int(context.request.elapsed() * 1e9)
 
 
 def elapsed_milliseconds(context: EncodeContext) -> JSON:
-    """Make the same duration in milliseconds."""
+    """Make the time since the request arrived, in milliseconds."""
     return int(context.request.elapsed() * 1e3)
 
 
@@ -186,12 +189,12 @@ def time_text_setting(field: str) -> SettingSpec:
     return SettingSpec("created", (field,), read=read, write=write)
 
 
-# --- what responses repeat of the request ---------------------------------------------------------
+# --- fields of the request that responses repeat --------------------------------------------------
 
 
 def repeat(field: str, default: JSON) -> MakeField:
-    """Return a function that repeats a field of the request; an object gets the default's other
-    fields."""
+    """Return a function that repeats a field of the request, or returns the default if it is
+    absent. An object also gets the fields of the default that it lacks."""
 
     def make(context: EncodeContext) -> JSON:
         value = context.request.body.get(field)

@@ -26,7 +26,7 @@ def build_conversation(
     seed: str = "",
     ordered: bool = False,
 ) -> Conversation:
-    """The conversation of a body that was read.
+    """Build the conversation of a body that was read.
 
     Args:
         wire: The wire of the body.
@@ -35,7 +35,7 @@ def build_conversation(
         messages: Its messages; missing call ids are minted from `seed`.
         settings: Its settings.
         tools: Its tool definitions.
-        unknown: Fields without a neutral form, beside those that are no settings.
+        unknown: Fields without a neutral form, beside those that `settings` lists.
         seed: The id of a response.
         ordered: True if results without ids follow the order of their calls.
     """
@@ -55,7 +55,7 @@ def build_conversation(
 
 
 def unknown_fields(value: Object, path: JsonPath, known: Collection[str]) -> Iterator[JsonPath]:
-    """The paths of the fields of an object that are not known; null counts as absent."""
+    """The paths of the unknown fields of an object; null counts as absent."""
     return ((*path, key) for key, item in value.items() if key not in known and item is not None)
 
 

@@ -1,8 +1,8 @@
-"""Cache breakpoints: the marks in a prompt up to which a provider keeps it in its cache.
+"""Cache breakpoints: marks in a prompt. A provider caches the prefix up to each mark.
 
-Wires mark the end of a prefix in different ways: by a field of a block, or by a block of its own.
+Wires mark the end of a prefix in different ways: by a field of a block, or by a separate block.
 `find_breakpoints` collects the marks of a source, `place_breakpoints` decides where the target gets
-them. A mark is a hint that changes no answer, so one that a target has no place for is no loss.
+them. A mark is a hint that changes no answer, so a mark that the target cannot express is no loss.
 This module knows no wire by name.
 """
 
@@ -23,19 +23,20 @@ from toolwire.wires.engine.encode_context import BREAKPOINT_FIELDS, Breakpoints
 from toolwire.wires.engine.specs import Block
 
 BreakpointPolicy: TypeAlias = Literal["keep", "auto"]
-"""Which cache breakpoints a target gets: those of the source, or also some where it has none."""
+"""Which cache breakpoints a target gets: `keep` translates those of the source, `auto` also adds
+some if the source has none."""
 BREAKPOINT_POLICIES = ("keep", "auto")
 FoundBreakpoints: TypeAlias = dict[JsonPath, bool]
-"""The path of each marked part or tool, and True if its prefix is to be kept for long."""
+"""The path of each marked part or tool, and True if its prefix has a long lifetime."""
 _LONG = ("1h", "12h", "24h")
-"""The lifetimes above the shortest one that a wire has."""
+"""Lifetimes that count as long: those above the shortest lifetime of a wire."""
 _AUTOMATIC_TURNS = 2
-"""The newest turns of a user that are marked automatically: the last request ended with the one,
-this request ends with the other."""
+"""How many of the newest user turns are marked automatically: the previous request ended with one
+of them, this request ends with the other."""
 
 
 def require_breakpoint_policy(policy: str, wire: str) -> None:
-    """Raise UsageError if there is no such policy."""
+    """Raise UsageError if the policy does not exist."""
     if policy not in BREAKPOINT_POLICIES:
         raise UsageError(
             f"cache_breakpoints is one of {', '.join(BREAKPOINT_POLICIES)}, not {policy!r}",
@@ -53,10 +54,10 @@ def find_breakpoints(
 
     Args:
         conversation: The request.
-        leftovers: What has fields that only its own wire knows; without a mark among these, no
-            other part is looked at.
-        marks_end: True if a mark of the whole request, which asks for automatic caching, is to
-            become one of its last part.
+        leftovers: Parts with fields that only their own wire knows. If none of them has a mark, the
+            other parts are not examined.
+        marks_end: True if a mark on the whole request, which asks for automatic caching, becomes a
+            mark on its last part.
     """
     whole = _mark_lifetime(conversation.source.body) if marks_end else None
     if whole is None and (not leftovers or all(_lifetime(part) is None for part in leftovers)):
@@ -77,7 +78,8 @@ def find_breakpoints(
 def _collect(
     parts: Iterable[Traceable], found: FoundBreakpoints, *, previous: Traceable | None = None
 ) -> Traceable | None:
-    """Add the marks of some parts, and return the last part that is no mark itself."""
+    """Add the marks of these parts to `found`, and return the last part that is not itself a
+    mark."""
     for part in parts:
         lifetime = _lifetime(part)
         if is_cache_mark(part):
@@ -91,12 +93,13 @@ def _collect(
 
 
 def is_cache_mark(part: Traceable) -> bool:
-    """True for a block that is nothing but a mark."""
+    """True for a block that is only a mark."""
     return isinstance(part.spec, Block) and part.spec.marks_cache
 
 
 def _lifetime(part: Traceable) -> bool | None:
-    """True or False if a part is marked or a mark, for long or not; None if it is not."""
+    """True if a part has, or is, a mark with a long lifetime, False for another mark, None without
+    one."""
     if isinstance(part, Result) and isinstance(part.output, tuple):
         inner = [lifetime for lifetime in map(_lifetime, part.output) if lifetime is not None]
         if inner:
@@ -105,7 +108,7 @@ def _lifetime(part: Traceable) -> bool | None:
 
 
 def _mark_lifetime(raw: JSON | UnsetType) -> bool | None:
-    """The same of a block or body."""
+    """The lifetime of the mark in the JSON of a block or body, as `_lifetime` returns it."""
     if not isinstance(raw, dict) or BREAKPOINT_FIELDS.isdisjoint(raw):
         return None
     marks = [mark for field in BREAKPOINT_FIELDS if isinstance(mark := raw.get(field), dict)]
@@ -125,7 +128,7 @@ def place_breakpoints(
 ) -> Breakpoints | None:
     """The parts and tools to mark for a target; None if there are none.
 
-    A mark on something that the target cannot mark moves to what precedes it. If there are too many
+    A mark on a part that the target cannot mark moves to an earlier part. If there are too many
     marks, the last ones stay.
     """
     marks: PartMap[Traceable, bool] = PartMap()
@@ -149,7 +152,7 @@ def _mark_found(
     markable: Part | None = None
     for message in conversation.messages:
         if message.wire == wire:
-            continue  # it is written as it was read, with its own marks
+            continue  # it is written verbatim, with its own marks
         for part in message.parts:
             if _holds_mark(part, message, support):
                 markable = part
@@ -167,8 +170,8 @@ def _holds_mark(part: Part, message: Message, support: CacheBreakpoints) -> bool
 
 
 def _automatic(conversation: Conversation, support: CacheBreakpoints) -> Iterator[Traceable]:
-    """The marks for a request without any: on the tools or the system prompt, and on the newest
-    turns of the user."""
+    """The parts to mark in a request without marks: the end of the system prompt or else of the
+    tools, and the ends of the newest user turns."""
     ends: list[Part] = []
     system: Part | None = None
     previous = ""
@@ -188,7 +191,7 @@ def _automatic(conversation: Conversation, support: CacheBreakpoints) -> Iterato
 
 
 def _count_own(conversation: Conversation, wire: str) -> int:
-    """The marks of messages that are written as they were read."""
+    """The number of marks in messages that are written verbatim."""
     return sum(
         _lifetime(part) is not None
         for message in conversation.messages
@@ -198,7 +201,8 @@ def _count_own(conversation: Conversation, wire: str) -> int:
 
 
 def _limit(marks: PartMap[Traceable, bool], limit: int) -> Breakpoints:
-    """The last of some marks. A prefix is kept for long only if all shorter ones are."""
+    """The last marks up to a limit. A prefix has a long lifetime only if all shorter ones have
+    it."""
     kept: Breakpoints = PartMap()
     is_long = True
     for part, lasts in list(marks.items())[-limit:] if limit > 0 else ():

@@ -1,4 +1,4 @@
-"""The capabilities of a wire as data, for the lowering pass, which adapts a conversation to them.
+"""The capabilities of a wire as data. Lowering adapts a conversation to them.
 
 A wire declares the features that it lacks; by default it has every feature. This module knows no
 wire by name.
@@ -19,11 +19,11 @@ from toolwire.wires.engine.web_search import WebSearchForm
 Place: TypeAlias = Literal["system", "user", "assistant", "result"]
 """Where in a conversation a part is: in a message of a role, or inside a tool result."""
 MediaForm: TypeAlias = Literal["data", "url", "file", "text"]
-"""How a medium is given: base64 data, a URL, a provider's file id, or text."""
+"""The form of a medium: base64 data, a URL, a provider's file id, or text."""
 
 
 class MediaSupport(Struct, frozen=True, kw_only=True):
-    """The media that one place of a wire holds: for each kind the forms it may be given in.
+    """The forms that one place of a wire accepts for each kind of medium.
 
     A file id belongs to the provider that made it, so the form `file` never counts for media of
     other wires.
@@ -50,7 +50,7 @@ DATA_ONLY: frozenset[MediaForm] = frozenset({"data"})
 
 
 def media_form(media: Media) -> MediaForm:
-    """How a medium is given."""
+    """The form of a medium."""
     if media.text is not None:
         return "text"
     if media.data is not None:
@@ -64,24 +64,24 @@ class CacheBreakpoints(Struct, frozen=True, kw_only=True):
     mark: Mapping[str, JSON]
     """The mark: fields of the marked block, or of a block after it."""
     long_mark: Mapping[str, JSON]
-    """The mark of a prefix that is kept for long."""
+    """The mark of a prefix with a long lifetime."""
     own_block: bool = False
-    """True if the mark is a block of its own, after the marked one."""
+    """True if the mark is a separate block after the marked one."""
     limit: int = 4
-    """The marks that one request may have."""
+    """The maximum number of marks in one request."""
     calls: bool = True
     """A call can be marked."""
     answers: bool = True
-    """So can a text of the assistant."""
+    """A text of the assistant can be marked."""
     tools: bool = True
-    """So can a tool definition."""
+    """A tool definition can be marked."""
     automatic: bool = True
-    """True if the provider caches nothing without a mark, so that it pays to add some."""
+    """True if the provider caches nothing without a mark, so that adding marks is worthwhile."""
 
     def mark_block(
         self, block: JSON, part: Traceable, breakpoints: PartMap[Traceable, bool] | None
     ) -> list[JSON]:
-        """The block of a part or a tool, with the mark that it gets, if any."""
+        """The block of a part or tool with its cache mark, if it gets one."""
         if breakpoints is None or part not in breakpoints:
             return [block]
         mark = dict(self.long_mark if breakpoints[part] else self.mark)
@@ -107,7 +107,7 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     refusals: bool = True
     """A text can be marked as a refusal."""
     refusals_in_history: bool = True
-    """So can a text of a request."""
+    """A text in a request can be marked as a refusal, too."""
     media: Mapping[Place, MediaSupport] | None = None
     """The media that each place holds; a place that is not listed holds none. None: no limits."""
     media_names: frozenset[str] | None = None
@@ -121,11 +121,11 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     reasoning_in_history: bool = True
     """A request can hold reasoning of another provider."""
     reasoning_signed_by: str = ""
-    """A request can hold reasoning with a signature of this maker, whichever wire it came over."""
+    """A request can hold reasoning with a signature of this maker, from any wire."""
     reasoning_in_answers: bool = True
     """A response can hold reasoning of another provider."""
     opaque_reasoning: bool = False
-    """Reasoning that only another provider can read can be held all the same."""
+    """The wire can hold reasoning that only another provider can read."""
     reasoning_texts: Literal["any", "one", "first"] = "any"
     """How many reasoning texts a message holds: any number, one, or one before everything else."""
     error_flag: bool = True
@@ -152,7 +152,7 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     strict_tools: bool = True
     """A tool definition can be marked as strict."""
     choice_names: Literal["any", "required", "one", "none"] = "any"
-    """Which tools a tool choice can name: any, those that are required, only one required tool, or
+    """Which tools a tool choice can name: any tools, only required ones, only one required tool, or
     none."""
     format_fields: frozenset[str] = frozenset({"name", "strict", "description"})
     """The fields of a response format beside its schema."""

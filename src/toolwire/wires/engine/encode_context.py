@@ -59,9 +59,9 @@ NO_REQUEST = RequestInfo()
 
 BREAKPOINT_FIELDS = frozenset({"cache_control", "cachePoint", "prompt_cache_breakpoint"})
 """The fields of a block that mark it as the end of a prefix to cache; clients of several wires send
-them. They change no answer, so that no loss is reported."""
+them. They change no answer, so their loss is not reported."""
 Breakpoints: TypeAlias = PartMap[Traceable, bool]
-"""The parts and tools to mark, and True if the prefix is to be kept for long."""
+"""The parts and tools to mark, and True for a prefix with a long lifetime."""
 _NO_MESSAGES: PartSet[Message] = PartSet()
 
 
@@ -84,33 +84,34 @@ class EncodeContext(Struct, eq=False):
     request: RequestInfo = NO_REQUEST
     """Facts about the request of a response."""
     messages: Sequence[Message] = ()
-    """The messages of a response that is written whole."""
+    """The messages of a response, unless it is streamed."""
     answer_id: str = ""
     """The id of a response whose source has none, without a prefix; minted on first use."""
     native: bool = False
-    """True if the body was read from this wire and kind: only what was edited is written."""
+    """True if the body was read from this wire and kind: only edits are written."""
     unedited: PartSet[Message] = _NO_MESSAGES
     """The messages of that body as they were read: they are written verbatim."""
     restores_forms: bool = False
-    """True if an earlier encoding could not express something, which is restored now."""
+    """True if an earlier encoding recorded forms, which are restored now."""
     no_mapping: bool = False
     """True if ids and results are sent unchanged."""
     minted_ids_sent: bool | None = None
     """True if minted ids are sent even where ids are optional; None until that is computed."""
     needs_minted_ids: Callable[[], bool] = bool
-    """Returns True if pairing by name and order alone would make other pairs."""
+    """Returns True if pairing by name and order alone would give other pairs."""
     results: Sequence[Result] = ()
     """Every result that is written, in order; a call may have several."""
     nth_received: PartMap[Result, int] | None = None
-    """The position of each result among those of its call; None until that is computed."""
+    """The position of each result among those of its call, by the ids in the conversation; None
+    until it is computed."""
     nth_sent: PartMap[Result, int] | None = None
-    """The same by the ids that are sent."""
+    """The same positions by the ids that are sent."""
     assistant_content: Literal["", "text", "some"] = ""
-    """The form of the content beside calls that the target requires in an assistant message."""
+    """The content that the target requires beside calls in an assistant message."""
     breakpoints: Breakpoints | None = None
-    """Where the target gets cache breakpoints; None if nowhere."""
+    """The parts that get cache breakpoints; None if there are none."""
     extra_settings: bool = False
-    """True if the target takes settings that most other servers of its wire do not know."""
+    """True if the target accepts settings that most other servers of its wire do not know."""
     losses: list[Loss] = []
     sent_ids: dict[str, str] = {}
     """Id that was sent → id in the conversation."""
@@ -134,14 +135,15 @@ class EncodeContext(Struct, eq=False):
     opening: str = ""
     """A digest of the events of a stream up to its first content; empty for a body."""
     seed: str = ""
-    """The id of the response, from which readers mint call ids; empty if it is minted, too."""
+    """The id of the response, from which readers mint call ids; empty if it is minted itself."""
 
     def __post_init__(self) -> None:
         self.restores_forms = bool(self.reverse_map.calls or self.reverse_map.results)
         self.no_mapping = self.ids is None and not self.restores_forms
 
     def text_in_result(self, text: str, part: Part) -> str:
-        """Return a text in a result for a target that refuses blank ones: empty if it is blank."""
+        """Return a text inside a result for a target that refuses blank texts: a blank one becomes
+        empty."""
         if not text or text.strip():
             return text
         self.report_info(part, "a blank text in a result is left out")
@@ -162,9 +164,9 @@ class EncodeContext(Struct, eq=False):
         self.losses.append(Loss(where, reason, severity="info"))
 
     def record_default(self, setting: str, value: int) -> int:
-        """Return a value that is sent because the wire requires one, and the source has none.
+        """Record a value that is sent because the wire requires one and the source has none.
 
-        It is recorded, so that a translation back leaves it out.
+        A translation back leaves it out. Returns the value.
         """
         self.defaults[setting] = value
         return value
@@ -178,14 +180,14 @@ class EncodeContext(Struct, eq=False):
     def result_name(self, result: Result) -> str:
         """Return the tool name to write on a result: the name of its call, if that is known."""
         called = self.called_name(result)
-        # While an edit is compared, a name that the result already has is kept.
+        # While an edit is compared, the name on the result takes precedence.
         candidates = (result.name, called) if self.patching else (called, result.name)
         name = candidates[0] or candidates[1] or ""
         return self.names.get(name, name) if self.names else name
 
     def called_name(self, result: Result) -> str | None:
-        """Return the name of the call of a result, if that is known. If several calls have its id,
-        it is the one that the result names, or else the last."""
+        """Return the name of the call of a result, if it is known. If several calls share the id,
+        it is the name on the result if one of them has it, otherwise the name of the last call."""
         self.answered_ids.add(result.call_id)
         if self.names_of_id and result.name in self.names_of_id.get(result.call_id, ()):
             return result.name
@@ -235,7 +237,7 @@ class EncodeContext(Struct, eq=False):
         """
         sent = call.id if self.ids is None else self.call_id(call)
         hidden = sent[:3] == MINTED and self.hides_id(sent)
-        if not self.patching:  # calls of messages that are kept verbatim are counted with these
+        if not self.patching:  # calls of verbatim messages are counted with these
             self.record_name(call)
             if hidden:
                 self._record_id(mint(self.seed, self.ordinal, self.name(call.name)), sent)
@@ -268,7 +270,8 @@ class EncodeContext(Struct, eq=False):
         return {"_raw": call.args.text}
 
     def _restore_arguments(self, call: Call, value: Object) -> JSON:
-        """Return the object that an earlier encoding sent as text under `_raw`, if it is one."""
+        """Return the object that an earlier encoding sent as text under `_raw`, otherwise the
+        value."""
         raw = value.get("_raw") if self.call_form(call).raw_arguments else None
         inside = LazyJson(raw).value if isinstance(raw, str) else None
         return inside if isinstance(inside, dict) else value
@@ -298,11 +301,11 @@ class EncodeContext(Struct, eq=False):
     # --- results ---
 
     def is_error(self, result: Result) -> bool:
-        """Return True if the result is an error, also if an earlier wire had no flag for it."""
+        """Return True if the result is an error, even if an earlier wire had no flag for it."""
         return result.error or (self.restores_forms and self.result_form(result).error)
 
     def output(self, result: Result) -> Output:
-        """Return the output as it was before an earlier wire had to change its form."""
+        """Return the output in the form it had before an earlier wire changed it."""
         output = result.output
         if not self.restores_forms:
             return output
@@ -319,7 +322,7 @@ class EncodeContext(Struct, eq=False):
 
         Args:
             result: The result that is written.
-            flag: True if the target marks errors.
+            flag: True if the target has an error flag.
             structure: True if the target holds this output as a JSON value instead of text.
         """
         if isinstance(result.output, str) and (flag or not result.error):
@@ -350,7 +353,7 @@ class EncodeContext(Struct, eq=False):
             return PLAIN_CALL
         form = forms.get(call.id)
         if form is None and is_minted(call.id):
-            # The id was left out, and the reader of the body minted another.
+            # The id was left out, and the reader of the body minted a new one.
             form = forms.get(self.reverse_map.ids.get(call.id, call.id))
         return form or PLAIN_CALL
 
@@ -375,7 +378,8 @@ class EncodeContext(Struct, eq=False):
     def _nth(self, result: Result, *, sent: bool) -> int:
         """Return how many results of the same call precede this one.
 
-        `sent` counts by the ids that are sent, otherwise by the ids in the conversation.
+        Results are counted by the ids that are sent if `sent`, otherwise by the ids in the
+        conversation.
         """
         positions = self.nth_sent if sent else self.nth_received
         if positions is None:
@@ -403,7 +407,7 @@ class EncodeContext(Struct, eq=False):
     # --- unknown fields ---
 
     def report_unknown_fields(self, read: Traceable, *, keeps_signature: bool = False) -> None:
-        """Report the fields and the signature of a block of another wire that are not carried."""
+        """Report the unknown fields and the signature of a block of another wire."""
         raw, spec = read.raw, read.spec
         signature = read.signature if isinstance(read, Part) and not keeps_signature else None
         if signature not in (None, PLACEHOLDER_SIGNATURE):
@@ -419,7 +423,7 @@ class EncodeContext(Struct, eq=False):
                 and "type" not in spec.keys
                 and read.family != "function"
             ):
-                # The target writes a plain call; a translation back restores the type.
+                # The target writes a function call; a translation back restores the type.
                 if isinstance(read, Call):
                     self.record_call_form(read, CallForm(family=read.family))
                 else:

@@ -1,7 +1,6 @@
-"""Settings and fields without which a conversation means the same: times, counts, names.
+"""Settings and fields that do not affect the meaning of a conversation: times, counts, names.
 
-A wire that cannot hold one loses no meaning, so it is reported with the severity `info`. Knows no
-wire by name.
+If a wire cannot hold them, the loss has the severity `info`. Knows no wire by name.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ _SETTINGS = frozenset(
         *("metadata", "prompt_cache_key", "safety_identifier", "service_tier", "user"),
     }
 )
-"""Settings that name or date a body, choose its transport, or are about accounting. A wire without
-a field for the model has it in the path of the request."""
+"""Settings that name or date a body, choose its transport, or serve accounting. The model is among
+them because a wire without a field for it has it in the URL of the request."""
 _DEFAULT_SETTINGS: Mapping[str, object] = {
     "budget": -1,
     "candidates": 1,
@@ -31,13 +30,13 @@ _DEFAULT_SETTINGS: Mapping[str, object] = {
     "store": False,
     "verbosity": "medium",
 }
-"""The value of a setting that a request without it has. Clients write them out."""
+"""The default value of settings that clients send explicitly."""
 _DEFAULT_FIELDS: Mapping[str, JSON] = {
     "logprobs": False,
     "responseModalities": ["TEXT"],
     "response_format": {"type": "text"},
 }
-"""The same of fields of requests that have no neutral form."""
+"""The same for fields of requests that have no neutral form."""
 _DETAILS: tuple[JsonPath, ...] = (
     ("client_metadata",),
     ("generationConfig", "thinkingConfig", "includeThoughts"),
@@ -94,7 +93,7 @@ _FIELDS: Mapping[Kind, frozenset[str]] = {
         }
     ),
 }
-"""Fields without a neutral form, by their names."""
+"""Incidental fields without a neutral form, by the kind of the body."""
 
 
 def setting_matters(name: str, value: object) -> bool:
@@ -105,12 +104,12 @@ def setting_matters(name: str, value: object) -> bool:
 
 
 def severity_of_field(path: JsonPath, kind: Kind, value: JSON | UnsetType = UNSET) -> LossSeverity:
-    """Return how much the loss of a field without a neutral form matters.
+    """Return the severity of the loss of a field without a neutral form.
 
     Args:
-        path: where it is.
-        kind: the kind of the body.
-        value: what it holds, if that is known. An empty field asks for nothing.
+        path: The path of the field.
+        kind: The kind of the body.
+        value: Its value, if known. An empty field has no effect.
     """
     is_setting = kind == "request" and 0 < len(path) < _DEEPEST_SETTING
     if is_setting and _asks_for_nothing(path, value):
@@ -125,8 +124,8 @@ def severity_of_field(path: JsonPath, kind: Kind, value: JSON | UnsetType = UNSE
 
 
 def _asks_for_nothing(path: JsonPath, value: JSON | UnsetType) -> bool:
-    """Return True for a field of a request that is empty, has its default value, or asks for
-    details; and for an object of such fields."""
+    """Return True for a field of a request that is empty, has its default value, or only asks for
+    details of the response; and for an object of such fields."""
     if value is None or value in ("", []) or path in _DETAILS:
         return True
     if str(path[-1]) in _DEFAULT_FIELDS and _DEFAULT_FIELDS[str(path[-1])] == value:
@@ -144,6 +143,6 @@ def _says_nothing(value: JSON | UnsetType) -> bool:
 
 
 _DEEPEST_SETTING = 4
-"""Settings of a request have shorter paths than its messages."""
+"""Settings of a request have shorter paths than this."""
 _OBJECTS = frozenset({"metrics", "usage", "usageMetadata", "usage_metadata"})
-"""Those whose fields count as well."""
+"""Incidental fields whose inner fields are incidental, too."""

@@ -65,8 +65,8 @@ def lower(
         conversation: The conversation; it is not modified.
         target: The wire of the target.
         kind: `request` or `response`.
-        policy: What calls that another provider ran become.
-        observations: What one pass over the conversation saw.
+        policy: How to write calls that another provider ran.
+        observations: The observations of the conversation.
         defaults: Settings that an earlier encoding added (`IdMap.defaults`): they are left out
             unless the value has changed.
     """
@@ -108,7 +108,7 @@ def lower_messages(
 def follow_repair(
     lowering: Lowering, conversation: Conversation, observations: Observations
 ) -> Lowering:
-    """The lowering of a conversation that was repaired since."""
+    """The lowering with a conversation that was repaired since."""
     if conversation is lowering.conversation:
         return lowering
     lowered = {part.path for part in lowering.observations.leftovers}
@@ -124,7 +124,7 @@ def follow_repair(
 def lower_rest(
     lowering: Lowering, target: Wire, kind: Kind, defaults: Mapping[str, int] = NO_DEFAULTS
 ) -> Lowering:
-    """Adapt what messages say of errors, tool definitions and settings to a target."""
+    """Adapt error results, tool definitions and settings to a target."""
     conversation, observations = lowering.conversation, lowering.observations
     capabilities = target.capabilities
     if defaults and kind == "request" and conversation.wire != target.name:
@@ -157,15 +157,15 @@ _PLAIN_REQUEST = Observation.NO_ERROR_RESULTS | _PLAIN_TOOLS
 def _fits_every_target(
     conversation: Conversation, observations: Observations, capabilities: Capabilities
 ) -> bool:
-    """True for a request in which nothing but messages needs lowering, as in most requests: no
-    result is an error, tools are functions, and settings are plain values."""
+    """True for a request in which only messages may need lowering, as in most requests: no result
+    is an error, tools are functions, and settings are plain values."""
     if not observations.holds(_PLAIN_REQUEST) or has_lowerable(conversation.settings):
         return False
     return capabilities.tool_definitions or not conversation.tools
 
 
 def _follow_results(leftovers: list[Traceable], results: list[Result]) -> list[Traceable]:
-    """The same parts, with results as lowering left them: the id to send belongs to those."""
+    """Replace results by their lowered form: ids to send are stored for these."""
     if not any(part.__class__ is Result for part in leftovers):
         return leftovers
     by_path = {result.path: result for result in results if result.path}
@@ -182,9 +182,9 @@ def lower_to_capabilities(
     kind: Kind,
     losses: list[Loss],
 ) -> Conversation:
-    """Adapt a conversation to the capabilities of a wire, and add the losses to a list.
+    """Adapt a conversation to the capabilities of a wire, and append the losses to `losses`.
 
-    Messages that were read from this wire stay as they are.
+    Messages that were read from this wire stay unchanged.
     """
     if kind == "response":
         conversation = _with_answer_only(conversation, capabilities, wire, losses)
@@ -198,7 +198,7 @@ def lower_to_capabilities(
 def _lower_errors(
     conversation: Conversation, capabilities: Capabilities, wire: str, losses: list[Loss]
 ) -> Conversation:
-    """The conversation with errors that say so in words where results have no flag for it."""
+    """The conversation with an error text in error results, if the target has no error flag."""
     if capabilities.error_flag or not any(result.error for result in conversation.results()):
         return conversation
     messages = list(conversation.messages)
@@ -214,7 +214,7 @@ def _lower_errors(
 
 
 def _is_error(part: Part, native: bool) -> TypeGuard[Result]:
-    """True for an error of the client that the wire of the target has not sent itself."""
+    """True for an error result of the client that was not read from the target's wire."""
     if part.__class__ is not Result or not part.error or part.executor != "client":
         return False
     return not native or is_new(part)
@@ -231,7 +231,7 @@ def _lower_definitions(
 ) -> Conversation:
     """The conversation with tool definitions and settings that the target can hold.
 
-    `plain`: the tools are known to be functions that every target can define, each once.
+    `plain`: the tools are known to be functions that every target can define, without duplicates.
     """
     foreign = conversation.wire != wire
     if foreign:
@@ -270,9 +270,10 @@ def _lower_search(
 def _with_answer_only(
     conversation: Conversation, capabilities: Capabilities, wire: str, losses: list[Loss]
 ) -> Conversation:
-    """A response with what the assistant says, and one candidate where one is held.
+    """A response without messages of other roles, and with one candidate if the target holds only
+    one.
 
-    A body of the target itself holds what it held before.
+    Messages that were read from the target's own wire stay.
     """
     messages, read = conversation.messages, conversation.source.messages
     native = conversation.wire == wire and conversation.kind == "response"

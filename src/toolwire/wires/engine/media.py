@@ -17,7 +17,7 @@ def kind_by(mime: str | None) -> Kind:
 
 
 def split_data_url(url: str) -> tuple[str | None, str] | None:
-    """Return the MIME type and the base64 text of a `data:` URL; None for any other URL."""
+    """Return the MIME type and the data of a base64 `data:` URL; None for any other URL."""
     if not url.startswith("data:"):
         return None
     header, comma, data = url[5:].partition(",")
@@ -26,7 +26,7 @@ def split_data_url(url: str) -> tuple[str | None, str] | None:
 
 
 def data_url(media: Media) -> str | None:
-    """Return the URL of the media, or a `data:` URL with its data."""
+    """Return the URL of the media, or a `data:` URL with its data; None if it has neither."""
     if media.url is not None:
         return media.url
     if media.data is not None:
@@ -40,7 +40,7 @@ def mime_of(media: Media) -> str | None:
 
 
 def type_shows(media: Media) -> bool:
-    """Return True if the MIME type can be guessed from the URL or the name."""
+    """Return True if the URL or the name shows the MIME type, or there is none to show."""
     return media.mime is None or guess_type(media.name or media.url or "")[0] == media.mime
 
 
@@ -58,7 +58,7 @@ _AUDIO_TYPES = {"mp3": "audio/mpeg"}
 
 
 def audio_format(media: Media) -> str:
-    """Return the name of an audio format, on wires that name it instead of a MIME type."""
+    """Return the audio format for wires that name it instead of a MIME type."""
     subtype = (mime_of(media) or "").partition(";")[0].partition("/")[2]
     return _AUDIO_FORMATS.get(subtype, subtype)
 

@@ -1,9 +1,8 @@
-"""Lower the messages of a conversation: what the target cannot hold becomes something else, moves
-to where the target can hold it, or is left out.
+"""Lower the messages of a conversation: content that the target cannot hold is replaced, moved to a
+place where the target can hold it, or left out.
 
 This happens before the repair, so that rules see the messages as the target gets them, and again
-after each fix. Lowering messages that are lowered changes nothing. This module knows no wire by
-name.
+after each fix. Lowering is idempotent. This module knows no wire by name.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from toolwire.wires.engine.part_lowering import (
 
 
 class MessageLowering:
-    """The lowering of the messages of one conversation, which may be repaired in between."""
+    """Lowers the messages of one conversation, again after each fix of the repair."""
 
     def __init__(
         self,
@@ -41,14 +40,15 @@ class MessageLowering:
     ) -> None:
         self._capabilities = capabilities
         self._wire = wire
-        """The target's wire: messages that were read from it stay as they are."""
+        """The target's wire: messages that were read from it stay unchanged."""
         self.kind = kind
         self._abandon_pending = abandon_pending
-        """True if calls at the end get their results from the repair."""
+        """True if the repair adds results to calls at the end."""
         self.losses: list[Loss] = []
 
     def lower(self, conversation: Conversation) -> Conversation:
-        """The conversation with messages that the target can hold. Each loss is reported once."""
+        """The conversation with messages that the target can hold. Each loss is reported only
+        once."""
         if self._capabilities is EVERYTHING:
             return conversation
         losses: list[Loss] = []
@@ -67,7 +67,7 @@ class MessageLowering:
         if messages is conversation.messages:
             return conversation
         if len(messages) < len(conversation.messages):
-            # Without a message between them, calls and results may pair by order.
+            # A removed message may have separated calls and results that now pair by order.
             messages = give_results_ids(messages, ordered=conversation.ordered)
         return replace(conversation, messages=messages)
 
@@ -91,12 +91,12 @@ class _MessagePass:
         self._losses = losses
         self._out: list[Message] = []
         self._moved_media = MovedMedia()
-        """Media of results, which go into a user message after the results of the turn."""
+        """Media of results, which go into a user message after all results of the turn."""
         self._leading = True
-        """True until there is a message that is not a system message."""
+        """True until the first message that is not a system message."""
 
     def lower(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-        """The messages as the target can hold them: the same tuple if nothing changes."""
+        """The messages as the target can hold them; the same tuple if nothing changes."""
         for message in messages:
             if message.role == "assistant":
                 self._flush_media()
@@ -145,7 +145,7 @@ class _MessagePass:
         return replace(message, role=role, parts=tuple(parts))
 
     def _with_media(self, message: Message) -> Message:
-        """A message of the user with the media of the results before it, or of its own results."""
+        """A user message with the media of the results before it and of its own results."""
         others = [part for part in message.parts if not isinstance(part, Result)]
         if not others or message.role not in ("user", "tool"):
             return message
@@ -153,23 +153,22 @@ class _MessagePass:
         return replace(message, parts=(*results, *self._moved_media.take(), *others))
 
     def _hold_back_media(self) -> None:
-        """Leave out the media of the last turn: a user message would end the turn, and the results
-        that are still to come would have no place.
-        """
+        """Leave out the media of the last turn: a user message would end the turn before its
+        remaining results are added."""
         reason = "the media follow once all calls of the turn have results"
         self._losses += [
             Loss(part.path, reason) for part in self._moved_media.take() if isinstance(part, Media)
         ]
 
     def _flush_media(self) -> None:
-        """Add a user message with the media of results that have no message to go into."""
+        """Add a user message with the media that no existing message can take."""
         if self._moved_media.parts:
             self._out.append(Message("user", tuple(self._moved_media.take())))
             self._leading = False
 
 
 def _has_pending_calls(messages: tuple[Message, ...]) -> bool:
-    """True if a call of the last turn has no result yet, and nothing but results follows it."""
+    """True if a call of the last turn has no result yet and only results follow."""
     result_ids: set[str] = set()
     callers_seen = False
     for message in reversed(messages):
@@ -189,7 +188,7 @@ def _has_content(message: Message) -> bool:
 
 
 def _is_plain(parts: tuple[Part, ...]) -> bool:
-    """True for one text, or results of text: every target can hold them as they are."""
+    """True for one text, or results of text: every target can hold these unchanged."""
     only = parts[0] if len(parts) == 1 else None
     if only.__class__ is Text:
         return not only.refusal
@@ -197,7 +196,7 @@ def _is_plain(parts: tuple[Part, ...]) -> bool:
 
 
 def _move_text_first(parts: list[Part], losses: list[Loss]) -> list[Part]:
-    """The parts of a message with text that follows a call moved before the first call."""
+    """Move text that follows a call before the first call, and report it."""
     start = next((n for n, part in enumerate(parts) if _is_client_call(part)), len(parts))
     late = [part for part in parts[start:] if isinstance(part, Text) and part.text]
     if not late:
@@ -208,7 +207,8 @@ def _move_text_first(parts: list[Part], losses: list[Loss]) -> list[Part]:
 
 
 def _report_reasoning(parts: list[Part], capabilities: Capabilities, losses: list[Loss]) -> None:
-    """Report reasoning that the writer joins to the first one, or moves to the front."""
+    """Report reasoning that the writer appends to the first reasoning text or moves to the
+    front."""
     seen_reasoning = False
     for n, part in enumerate(parts):
         if not isinstance(part, Reasoning) or not part.text:

@@ -41,21 +41,20 @@ REASONING_JOINED = "a message has one reasoning text here; several are joined"
 REASONING_MOVED = "reasoning is moved before all other content here"
 NO_ERROR_FLAG = "a result has no error flag here; its text says that it is an error"
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=-]+")
-"""Signatures and encrypted reasoning; anything else is no provider's."""
+"""Signatures and encrypted reasoning match this; any other text is not a provider's."""
 _SHOWN = 80
-"""Characters of a part that a loss quotes."""
+"""The maximum number of characters of a part that a loss quotes."""
 
 
 def is_new(part: Part) -> bool:
-    """True if a part was not read from a body: an edit put it into its message."""
+    """True if a part was not read from a body: an edit or the repair added it."""
     return part.source.raw is UNSET and part.source.spec is None
 
 
 def lower_part(
     part: Part, capabilities: Capabilities, place: Place, *, kind: str, losses: list[Loss]
 ) -> tuple[Part, ...]:
-    """The part in a form that the target supports at this place: itself, another part, or
-    nothing."""
+    """The parts that replace a part at this place of the target: itself, another part, or none."""
     if capabilities is EVERYTHING:
         return (part,)
     match part:
@@ -76,16 +75,17 @@ def lower_part(
 
 
 _TEXT_PLACES: tuple[Place, ...] = ("user", "assistant")
-"""The messages in which a block of an unknown type becomes text; in a system message it configures
+"""The places where a block of unknown type becomes text. In a system message it configures
 tools."""
 
 
 def _lower_unknown(
     part: Opaque, place: Place, *, kind: str, losses: list[Loss]
 ) -> tuple[Part, ...]:
-    """The text of a block of an unknown type in a request, if it has any.
+    """The text of a content block of unknown type in a request, if it has any.
 
-    An item, or an entry of the calls, may be about anything, so it is left out.
+    Unknown items and unknown entries of `tool_calls` are left out, because they need not be
+    content.
     """
     losses.append(Loss(part.path, f"{NO_SUCH_BLOCK}: {_quote(part)}"))
     is_content = len(part.path) > 2 and "tool_calls" not in part.path
@@ -101,7 +101,8 @@ def _holds_refusal(capabilities: Capabilities, kind: str) -> bool:
 
 
 def keep_first_call(message: Message, losses: list[Loss]) -> Message:
-    """The message of an answer without calls after the first, for a client that reads one call."""
+    """The message of an answer without calls after the first, for clients that read only one
+    call."""
     calls = [part for part in message.parts if isinstance(part, Call)]
     if len(calls) < 2:
         return message
@@ -111,9 +112,10 @@ def keep_first_call(message: Message, losses: list[Loss]) -> Message:
 
 
 def lower_opening(part: Part, capabilities: Capabilities, *, losses: list[Loss]) -> Part | None:
-    """A part that opens in a stream, as the target can hold it; None if it cannot.
+    """A part that starts in a stream, in a form that the target can hold; None if there is no such
+    form.
 
-    Its text is still to come, so nothing is decided by that.
+    Only the type of the part decides: its text is not known yet.
     """
     if isinstance(part, Text) and part.refusal and not capabilities.refusals:
         losses.append(Loss(part.path, "a refusal is sent as plain text"))
@@ -157,8 +159,8 @@ def _lower_media(
 
 
 def takes_signature(part: Traceable, capabilities: Capabilities) -> bool:
-    """True for reasoning with a signature, or in an encrypted form, of the maker of the target's
-    models, on whichever wire it came."""
+    """True for reasoning that the maker of the target's models signed or encrypted, from any
+    wire."""
     maker, spec = capabilities.reasoning_signed_by, part.spec
     if not maker or not isinstance(part, Reasoning):
         return False
@@ -174,7 +176,7 @@ def _lower_reasoning(
     if takes_signature(part, capabilities):
         return (part,)
     if not part.text and part.hidden is None and is_new(part):
-        return (part,)  # repair put it there, because the target wants the field
+        return (part,)  # repair added it because the target requires the field
     if not part.text and not capabilities.opaque_reasoning:
         losses.append(Loss(part.path, REASONING_LOST))
         return ()
@@ -194,7 +196,7 @@ _SYSTEM_TAG = "<system>"
 
 
 def mark_system_text(part: Part) -> Part:
-    """A text of a system message, marked as such, for a user message."""
+    """A text of a system message with a tag that marks it, for use in a user message."""
     if not isinstance(part, Text) or part.text.startswith(_SYSTEM_TAG):
         return part
     text = f"{_SYSTEM_TAG}\n{part.text}\n</system>"
@@ -202,25 +204,25 @@ def mark_system_text(part: Part) -> Part:
 
 
 def is_marked_text(part: Text) -> bool:
-    """True if a text in a user's message is not the user's: lowering moved it there."""
+    """True if lowering added a text to a user message: a system text, or the label of media."""
     return part.text.startswith((_SYSTEM_TAG, _MEDIA_LABEL))
 
 
 class MovedMedia:
     """Media of results that follow the results in a user message, each after a text that names its
-    call: by its id, or by its number in the turn if the wire of the call has no ids."""
+    call: by id, or by the number in the turn if the wire of the call has no ids."""
 
     __slots__ = ("_calls", "_previous_role", "parts")
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
-        """The texts and media that no message has yet."""
+        """The texts and media that are not in a message yet."""
         self._calls: dict[str, tuple[int, str]] = {}
-        """The number and the name of each call of the turn."""
+        """Call id → number and name, for the calls of the turn."""
         self._previous_role = ""
 
     def note_calls(self, message: Message) -> None:
-        """Note the calls of a message."""
+        """Record the calls of an assistant message."""
         if message.role == "assistant":
             if self._previous_role != "assistant":
                 self._calls = {}
@@ -230,14 +232,14 @@ class MovedMedia:
         self._previous_role = message.role
 
     def label(self, result: Result) -> Text:
-        """The text before the media of a result."""
+        """The text that introduces the media of a result."""
         number, name = self._calls.get(result.call_id, (0, ""))
         call = f"number {number}" if number and is_minted(result.call_id) else result.call_id
         name = result.name or name
         return Text(f"{_MEDIA_LABEL}{call}{f' ({name})' if name else ''}:", source=Source())
 
     def take(self) -> list[Part]:
-        """The texts and media for the next user message."""
+        """Return the collected texts and media, and forget them."""
         parts, self.parts = self.parts, []
         return parts
 
@@ -245,12 +247,12 @@ class MovedMedia:
 def lower_result(
     result: Result, capabilities: Capabilities, losses: list[Loss], moved: MovedMedia
 ) -> Result:
-    """A result as the target can hold it. That it is an error stays known to the writer."""
+    """A result as the target can hold it. The writer still sees that it is an error."""
     return lower_error(lower_output(result, capabilities, losses, moved), capabilities, losses)
 
 
 def lower_error(result: Result, capabilities: Capabilities, losses: list[Loss]) -> Result:
-    """A result whose text says that it is an error if the target has no flag for that."""
+    """Mark the text of an error result as an error if the target has no error flag."""
     if capabilities.error_flag or not result.error or result.executor != "client":
         return result
     losses.append(Loss(result.path, NO_ERROR_FLAG))

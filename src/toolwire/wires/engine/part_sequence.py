@@ -1,7 +1,7 @@
 """Read streams whose chunks have the shape of whole bodies: they hold parts, not deltas of parts.
 
-Nothing numbers the parts of such a stream. A piece of text may continue the text before it, which
-the wire decides; any other part is complete in its chunk. Knows no wire.
+The parts of such a stream have no numbers. Whether a piece of text continues the text before it is
+decided by the wire; any other part is complete in its chunk. Knows no wire.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ class OpenText(Struct, eq=False):
     """The newest text or reasoning, while the next chunk may continue it."""
 
     part: Text | Reasoning
-    """The part as its first piece opened it."""
+    """The part as its first piece started it."""
     slot: int
     block: Object
-    """The block as the whole body will hold it."""
+    """The block that the body will hold."""
     field: str
     """The field of the block that grows."""
     pieces: list[str] = []
-    """Its texts, if the body is wanted."""
+    """The texts so far, if the body is kept."""
 
 
 class PartSequence:
@@ -39,13 +39,13 @@ class PartSequence:
         self.choice = choice
         self.keep = reader.keep if keep is None else keep
         self.blocks: list[JSON] = []
-        """The blocks as the whole body holds them, if the body is wanted."""
+        """The blocks of the body, if the body is kept."""
         self.open: OpenText | None = None
 
     def add_text(
         self, part: Text | Reasoning, block: Object, field: str = "text", *, continues: bool
     ) -> list[Event]:
-        """Add a piece of text, which continues the open one or starts another."""
+        """Add a piece of text, which continues the open text or starts a new one."""
         if continues and self.open is not None:
             return self.continue_text(self.open, part.text)
         out = self.close()
@@ -58,13 +58,13 @@ class PartSequence:
         return out + self.continue_text(current, part.text)
 
     def continue_text(self, current: OpenText, text: str) -> list[Event]:
-        """Add more text to the open one."""
+        """Append text to the open text."""
         if self.keep:
             current.pieces.append(text)
         return [PartDelta(current.slot, text)] if text else []
 
     def add(self, part: Part, block: JSON) -> list[Event]:
-        """Add a part that is complete."""
+        """Add a complete part, which ends the open text."""
         out = self.close()
         if self.keep:
             self.blocks.append(copy_json(block))

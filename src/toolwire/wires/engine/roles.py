@@ -1,5 +1,5 @@
-"""The meaning of message roles on all wires: clients that switched their API leave roles in a
-history that its wire does not know."""
+"""What message roles mean on all wires. Clients that switched their API leave roles in a history
+that its wire does not know."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _ROLE_MEANINGS: dict[str, Role] = {
     "function": "tool",
     "tool": "tool",
 }
-"""The meaning of roles that only some wires know; any other is a user's."""
+"""The meaning of roles that only some wires know; any other role counts as the user's."""
 
 
 def meant_role(message: JSON) -> Role:
-    """Return the role that a message means: by its fields for calls and results, or by its role."""
+    """Return the role of a message by its fields for calls and results, otherwise by its role
+    field."""
     if not isinstance(message, dict):
         return "user"
     if isinstance(message.get("tool_calls"), list):
@@ -32,8 +33,9 @@ def meant_role(message: JSON) -> Role:
 
 
 def role_of_unread(message: JSON) -> Role:
-    """Return the role of a message that its wire does not read.
+    """Return the role of a message that its wire cannot read.
 
-    The assistant's under another name starts a turn, so results after it belong to no earlier call.
+    An assistant message under another name starts a turn, so that results after it are not paired
+    with earlier calls.
     """
     return "assistant" if meant_role(message) == "assistant" else "user"

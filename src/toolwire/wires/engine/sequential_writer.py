@@ -2,8 +2,8 @@
 
 The first open part of a candidate is written at once. Events of a later part are kept until the
 parts before it have ended, so that parallel calls are sent one after the other, in the order in
-which they started, as in a body. Text and reasoning open with their first words: an empty text is
-no part. Knows no wire.
+which they started, as in a body. Text and reasoning start with their first characters, so that an
+empty text is not written. Knows no wire.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from toolwire.wires.engine.stream import StreamWriter
 
 
 class QueuedPart(Struct, eq=False):
-    """A part that is not written to its end."""
+    """A part that is not written completely."""
 
     part: Part
     choice: int = 0
     more: bool = False
     """True if the part continues a text that another part interrupted."""
     complete: bool = False
-    """True if the part arrived at once."""
+    """True if the part arrived complete, without deltas."""
     whole: bool = False
-    """True if the part grows, but is written only when it is complete."""
+    """True if the part arrives in deltas but is written only when it is complete."""
     texts: list[str] = []
     """Deltas that are not written yet."""
     opened: bool = False
@@ -45,14 +45,14 @@ class SequentialWriter(StreamWriter):
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
         self._queues: dict[int, deque[QueuedPart]] = {}
-        """The parts of each candidate that are not written to their end, in order."""
+        """The parts of each candidate that are not written completely, in order."""
         self._by_slot: dict[int, QueuedPart] = {}
         self.stop: str | None = None
 
     # --- for subclasses ---
 
     def waits_for_end(self, part: Part) -> bool:
-        """True if a part that grows is written only when it is complete."""
+        """True if a part that arrives in deltas is written only when it is complete."""
         return False
 
     def open_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
@@ -60,11 +60,11 @@ class SequentialWriter(StreamWriter):
         raise NotImplementedError
 
     def grow_part(self, queued: QueuedPart, text: str) -> list[Chunk]:
-        """Write more text of the part that was opened last."""
+        """Write more text of the open part."""
         raise NotImplementedError
 
     def close_part(self, queued: QueuedPart, event: PartEnd) -> list[Chunk]:
-        """Write the end of the part that was opened last."""
+        """Write the end of the open part."""
         return []
 
     def write_part(self, part: Part, choice: int) -> list[Chunk]:
@@ -72,7 +72,7 @@ class SequentialWriter(StreamWriter):
         raise NotImplementedError
 
     def appender(self, queued: QueuedPart) -> Callable[[str], object] | None:
-        """Return the `text_appender` of the part that was opened last."""
+        """Return the `text_appender` of the open part."""
         return None
 
     # --- the queue ---
@@ -119,7 +119,8 @@ class SequentialWriter(StreamWriter):
         return queued.texts.append
 
     def _advance(self, queue: deque[QueuedPart]) -> list[Chunk]:
-        """Write what can be written of the first part, and of those that waited for its end."""
+        """Write what is known of the first part and, each time a part is complete, of the next
+        one."""
         out: list[Chunk] = []
         while queue:
             queued = queue[0]

@@ -28,20 +28,21 @@ from toolwire.errors import UsageError
 from toolwire.wires.engine.specs import Wire
 
 ServerToolPolicy: TypeAlias = Literal["auto", "text", "call", "drop"]
-"""How calls of tools that another provider ran are written. `auto` is text in a request, where the
-model reads what happened, and nothing in a response, whose text is for the user."""
+"""How calls of tools that another provider ran are written. `auto` is `text` in a request, so that
+the model reads what happened, and `drop` in a response, whose text is for the user."""
 POLICIES: tuple[str, ...] = get_args(ServerToolPolicy)
 Form: TypeAlias = Literal["text", "call", "drop"]
 _SCHEMAS = frozenset({"input_schema", "parameters"})
 _MARKUP = frozenset({"search_suggestions", "searchSuggestions", "rendered_content"})
-"""Fields with HTML that a client has to show; it says nothing to a model."""
+"""Fields with HTML that a client has to show and that is useless to a model."""
 
 
 def form_of(policy: ServerToolPolicy, *, kind: str) -> Form:
     """Return how server tools are written in a body of a kind.
 
-    A response is one message and cannot hold results, so it has no form `call`. Its reasoning is no
-    place for them either: clients send it back, and the model would take it for its own.
+    A response is one message and cannot hold results, so `call` becomes `text` there. Nor do they
+    become reasoning: clients send reasoning back, and the model would take them for its own
+    thoughts.
     """
     if policy == "auto":
         return "text" if kind == "request" else "drop"
@@ -49,7 +50,7 @@ def form_of(policy: ServerToolPolicy, *, kind: str) -> Form:
 
 
 def require_policy(policy: str, target: str) -> None:
-    """Raise UsageError if there is no such policy."""
+    """Raise UsageError if the policy does not exist."""
     if policy not in POLICIES:
         options = ", ".join(POLICIES)
         raise UsageError(f"server_tools is one of {options}, not {policy!r}", wire=target)
@@ -90,7 +91,7 @@ def _is_server_tool(part: Part) -> bool:
 
 
 def _role(message: Message, parts: tuple[Part, ...]) -> Role:
-    """Return the role of a message after lowering: only results have the role of a tool."""
+    """Return the role of a message after lowering: a tool message holds only results."""
     if message.role == "tool" and not any(isinstance(part, Result) for part in parts):
         return "user"
     return message.role
@@ -119,7 +120,7 @@ def _approval_as_text(part: Call | Result, losses: list[Loss]) -> Part:
 
 
 def lower_server_tool(part: Part, form: Form, losses: list[Loss]) -> Part | None:
-    """Return a call or result in another form; None if it is left out. Either is reported.
+    """Return a call or result as text, or None if it is left out, and report the loss.
 
     An approval is always text: the user has to know what the provider waits for.
     """
@@ -133,7 +134,7 @@ def lower_server_tool(part: Part, form: Form, losses: list[Loss]) -> Part | None
     if isinstance(part, Result):
         shown = replace(part, output=_readable(part.output))
     elif isinstance(part, Call) and not part.args.broken:
-        # The same text, whether the wire sent the arguments as text or as a value.
+        # The text does not depend on whether the wire sent the arguments as text or as a value.
         shown = replace(part, args=LazyJson.from_value(part.input))
     return Text(describe(shown), source=Source(part.raw, part.path, part.spec))
 

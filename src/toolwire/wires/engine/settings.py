@@ -1,7 +1,7 @@
 """Settings as tables: each spec has a neutral name, a path in the body, a reader and a writer.
 
-A field that no spec reads is kept for its own wire and is a loss for every other. Knows no wire by
-name.
+A field that no spec reads is kept for its own wire and is a loss for any other wire. Knows no wire
+by name.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ WriteSetting: TypeAlias = "Callable[[Setting, EncodeContext], JSON | UnsetType]"
 class SettingSpec(Struct, frozen=True, eq=False):
     """One setting of a wire.
 
-    `read` returns UNSET if the value has no neutral form, and None if it has no effect; without it,
-    the value is neutral as it is. `write` returns UNSET if the wire cannot hold the value.
+    `read` returns UNSET if the value has no neutral form, and None if it has no effect; without
+    `read`, the value itself is neutral. `write` returns UNSET if the wire cannot hold the value.
     """
 
     name: str
@@ -39,8 +39,8 @@ class SettingSpec(Struct, frozen=True, eq=False):
     read: ReadSetting | None = None
     write: WriteSetting | None = _write_unchanged
     knows: frozenset[str] = frozenset()
-    """The known fields of an object with all that they hold, as dotted paths, and an empty path if
-    the value may be no object; none if all are known."""
+    """The known fields of an object, as dotted paths, including everything inside them; an empty
+    path if the value need not be an object. An empty set if all fields are known."""
     reads_empty: bool = False
     """True if an empty object has a meaning."""
 
@@ -59,7 +59,7 @@ class SettingsRead(Struct, frozen=True):
 
 
 class _FieldSpecs(Struct, frozen=True):
-    """The specs that read one top-level field, and which of them read each field inside it."""
+    """The specs that read one top-level field or a field inside it."""
 
     specs: tuple[SettingSpec, ...]
     whole: tuple[int, ...]
@@ -78,7 +78,7 @@ class _FieldSpecs(Struct, frozen=True):
         return _FieldSpecs(specs, whole, inner)
 
     def present_in(self, item: JSON) -> list[SettingSpec]:
-        """The specs that a value may have something for, in order: a later one overrides."""
+        """The specs that may read something of a value, in order: a later one overrides."""
         positions = list(self.whole)
         if isinstance(item, dict):
             for name in item:
@@ -91,14 +91,14 @@ class _Index(Struct, frozen=True):
 
     readers: dict[str, _FieldSpecs]
     single: dict[str, SettingSpec]
-    """Top-level fields that are exactly one setting, which most are."""
+    """Top-level fields that are exactly one setting, as most are."""
     writers: dict[str, SettingSpec]
     fields: dict[str, str]
-    """The top-level fields of settings that are written as they are, which most are."""
+    """Setting → top-level field, for settings that are written unchanged, as most are."""
 
 
 _INDEXES: PartMap[tuple[SettingSpec, ...], _Index] = PartMap()
-"""Hashing a tuple of specs would cost more than reading most bodies."""
+"""By identity, because hashing a tuple of specs would cost more than reading most bodies."""
 
 
 def _build_index(fields: tuple[SettingSpec, ...]) -> _Index:
@@ -162,7 +162,7 @@ def read_settings(
 
 
 def _says_nothing(key: str, item: JSON) -> bool:
-    """True for an empty object or list, and for a mark of the cache."""
+    """True for an empty object or list, and for a cache breakpoint."""
     return (not item and item.__class__ in _CONTAINERS) or key in BREAKPOINT_FIELDS
 
 
@@ -177,7 +177,7 @@ def _read_value(spec: SettingSpec, item: JSON) -> Setting | UnsetType:
 
 
 def read_usage(fields: tuple[SettingSpec, ...], body: Object) -> Usage | None:
-    """Read the token usage of a response, and nothing else."""
+    """Read only the token usage of a response."""
     index = _INDEXES.get(fields) or _build_index(fields)
     spec = index.writers["usage"]
     item = get(body, spec.path)
@@ -222,8 +222,8 @@ def _read_field(
 def _collect_unknown(
     value: JSON, path: JsonPath, name: str, knows: frozenset[str], unknown: list[JsonPath]
 ) -> None:
-    """Append to `unknown` the paths of the leaves that a spec does not know, except null, zero and
-    empty lists. `name` is the dotted path inside the setting."""
+    """Append to `unknown` the paths of the leaves that a spec does not know, except null, false,
+    zero and empty lists. `name` is the dotted path inside the setting."""
     if not isinstance(value, dict):
         if name not in knows and value not in (None, 0, []):
             unknown.append(path)
@@ -241,7 +241,8 @@ def _collect_unread(
     parents: set[JsonPath],
     unknown: list[JsonPath],
 ) -> None:
-    """Append to `unknown` the paths in an object that are neither `read` nor `parents` of these."""
+    """Append to `unknown` the paths in an object that are neither in `read` nor parents of
+    these."""
     for key, item in value.items():
         item_path = (*path, key)
         if item_path in read or item is None or (not item and item.__class__ in _CONTAINERS):
@@ -284,7 +285,7 @@ def write_settings(
         else:
             written = spec.write(value, context)
         if spec is None or written is UNSET:
-            if len(losses) == loss_count:  # else the writer has reported the reason
+            if len(losses) == loss_count:  # otherwise the writer has reported the reason
                 matters = setting_matters(name, value)
                 report = context.report_loss if matters else context.report_info
                 report(path, f"this wire has no such setting: {name}")
@@ -300,7 +301,8 @@ def write_settings(
 
 
 def extra_setting(name: str, *path: str) -> SettingSpec:
-    """Return a setting that only some servers of a wire take: see `extra_settings` of a context."""
+    """Return a setting that only some servers of a wire accept: see
+    `EncodeContext.extra_settings`."""
 
     def write(value: Setting, context: EncodeContext) -> JSON | UnsetType:
         return _write_unchanged(value, context) if context.extra_settings else UNSET
@@ -314,7 +316,7 @@ EXTRA_SETTINGS = tuple(
         ("store", "metadata", "service_tier", "prompt_cache_key", "safety_identifier"),
     )
 )
-"""Extra settings that have the same place on all wires that have them."""
+"""Extra settings that have the same field on all wires that have them."""
 
 
 def read_texts(value: JSON) -> Setting | UnsetType:
@@ -330,7 +332,7 @@ https://github.com/maximhq/bifrost/pull/1000."""
 
 
 def write_user(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    """Write the user id on a wire that limits its length; a longer one is reported."""
+    """Write the user id on a wire that limits its length; a longer id is reported."""
     if isinstance(value, str) and len(value) <= _LONGEST_USER:
         return value
     context.report_loss(
@@ -340,7 +342,7 @@ def write_user(value: Setting, context: EncodeContext) -> JSON | UnsetType:
 
 
 def reasoning_budget(field: str, least: int) -> tuple[ReadSetting, WriteSetting]:
-    """Return the reader and the writer of a reasoning budget that is switched on and off by `type`.
+    """Return the reader and the writer of a reasoning budget whose `type` switches it on and off.
 
     A budget below `least` cannot be written.
     """
@@ -363,7 +365,7 @@ def reasoning_budget(field: str, least: int) -> tuple[ReadSetting, WriteSetting]
 
 
 def put_tools(body: Object, tools: list[JSON]) -> None:
-    """Put tool definitions into a body; no list if there are none, which most servers reject."""
+    """Put tool definitions into a body. An empty list, which most servers reject, is left out."""
     if tools:
         body["tools"] = tools
     else:
@@ -379,7 +381,7 @@ def write_finish_reason(
     """Return the finish reason of a message as the wire writes it.
 
     `to_wire` maps neutral reasons to those of the wire, and `from_wire` the reverse. A reason that
-    the wire does not have becomes the nearest one and is reported.
+    the wire lacks is reported, and written as `to_wire` has it, or else like `stop`.
     """
     if message.stop is None:
         return None

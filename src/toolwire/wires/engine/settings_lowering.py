@@ -26,7 +26,7 @@ from toolwire.wires.engine.incidental import setting_matters
 from toolwire.wires.engine.specs import Block
 
 CLIENT_TOOLS = ("function", "custom")
-"""Kinds of tools that a client runs; any other is a provider's own."""
+"""Kinds of tools that a client runs; any other tool is a provider's own."""
 _FORMAT_FIELDS = ("name", "strict", "description")
 _USAGE_FIELDS = ("cached", "cache_write", "reasoning")
 
@@ -40,9 +40,10 @@ def lower_tools(
     plain: bool,
     losses: list[Loss],
 ) -> tuple[Tool, ...]:
-    """The tools that the target can define; `read` are those of a body of its own.
+    """The tools that the target can define.
 
-    `plain`: they are known to be functions with a name and without a strict flag.
+    `read` are the tools of a body that was read from the target's wire: they stay. `plain`: the
+    tools are known to be functions with a name and without a strict flag.
     """
     if not tools:
         return tools
@@ -88,7 +89,7 @@ def without_nameless_tools(conversation: Conversation, losses: list[Loss]) -> Co
 
 
 def without_repeated_tools(conversation: Conversation) -> Conversation:
-    """Drop definitions that repeat an earlier one: a history may define a tool again."""
+    """Drop tool definitions that are equal to an earlier one."""
     tools = conversation.tools
     if len({tool.name for tool in tools}) == len(tools):
         return conversation
@@ -104,7 +105,7 @@ def without_repeated_tools(conversation: Conversation) -> Conversation:
 
 
 def without_defaults(conversation: Conversation, defaults: Mapping[str, int]) -> Conversation:
-    """Drop settings that have the value that an earlier encoding added."""
+    """Drop settings that still have the value that an earlier encoding added."""
     kept = {
         name: value
         for name, value in conversation.settings.items()
@@ -116,10 +117,11 @@ def without_defaults(conversation: Conversation, defaults: Mapping[str, int]) ->
 
 
 def without_idle_settings(conversation: Conversation, losses: list[Loss]) -> Conversation:
-    """Drop settings about tools that are not defined: servers refuse even a free choice of none.
+    """Drop settings about tools if no tools are defined: servers refuse even the choice `auto`
+    then.
 
-    A choice that requires a call is kept if no tools were defined in the first place: the server
-    reports the error.
+    A choice that requires a call is kept if the source defined no tools either: the server reports
+    this error.
     """
     settings = conversation.settings
     if "choice" not in settings and "parallel" not in settings:
@@ -151,7 +153,8 @@ def without_idle_settings(conversation: Conversation, losses: list[Loss]) -> Con
 def _without_undefined_choices(
     conversation: Conversation, choice: Choice, defined: set[str], losses: list[Loss]
 ) -> Conversation:
-    """Drop those names of a choice that no tool has: servers refuse the whole choice for one."""
+    """Drop the names of undefined tools from a choice: servers refuse the whole choice
+    otherwise."""
     names = tuple(name for name in choice.names if name in defined)
     dropped = [name for name in choice.names if name not in defined]
     path = conversation.source.setting_paths.get("choice", ("choice",))
@@ -166,7 +169,7 @@ def lower_settings(
     paths: Mapping[str, JsonPath],
     losses: list[Loss],
 ) -> dict[str, Setting]:
-    """Settings as the target can hold them: the same dict if nothing changes."""
+    """The settings as the target can hold them; the same dict if nothing changes."""
     changed: dict[str, Setting] = {}
     for name, value in settings.items():
         lower = _LOWER.get(value.__class__)
@@ -212,12 +215,12 @@ _LOWER: dict[type, Callable[..., Setting]] = {
     Format: _lower_format,
     Usage: _lower_usage,
 }
-"""The functions that lower the settings with fields which a target may lack."""
+"""The function that lowers each type of setting whose fields a target may lack."""
 _LOWERABLE = frozenset({*_LOWER, WebSearch})
 
 
 def has_lowerable(settings: Mapping[str, Setting]) -> bool:
-    """False if no stage but the last one, which writes them, has to look at these settings."""
+    """True if a setting may have to be lowered; other settings concern only the writer."""
     return "parallel" in settings or not _LOWERABLE.isdisjoint(map(type, settings.values()))
 
 
@@ -228,7 +231,7 @@ def _without_fields(
     path: JsonPath,
     losses: list[Loss],
 ) -> Format | Usage:
-    """A setting without the fields that the target does not hold."""
+    """A setting without the fields that the target cannot hold."""
     if held.issuperset(names):
         return value
     dropped = [name for name in names if name not in held and getattr(value, name) is not None]

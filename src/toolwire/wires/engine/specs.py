@@ -65,9 +65,9 @@ class Block(Struct, frozen=True, eq=False):
     """The spec of the result, if call and result share one block: such a block is read as two
     parts."""
     signed_by: str = ""
-    """Who signs reasoning in this block: every wire of the same maker takes it back."""
+    """Who signs reasoning in this block: every wire of the same maker accepts it."""
     marks_cache: bool = False
-    """True if the block only marks where a prefix of the prompt ends that may be cached."""
+    """True if the block only marks the end of a prefix that may be cached."""
     deltas: Mapping[str, tuple[str, str]] = {}
     """The deltas of the block in a stream: delta type → field of the delta, field of the block. The
     first one is the text of the part; for a call it is JSON text."""
@@ -93,7 +93,7 @@ class Block(Struct, frozen=True, eq=False):
         return True
 
     def _says_nothing(self, block: Object) -> bool:
-        """Return True if the further fields of a block have their empty values."""
+        """Return True if the unknown fields of a block all have the empty values of `required`."""
         required = self.required
         return all(
             key in self.keys or (key in required and block[key] == required[key]) for key in block
@@ -101,7 +101,7 @@ class Block(Struct, frozen=True, eq=False):
 
     @property
     def origin(self) -> str:
-        """The class of the call id: natural, nullable, borrowed (only an item id) or absent."""
+        """The class of the call id: natural, nullable, borrowed (the item id is used) or absent."""
         for field in self.ids:
             if field.role == "correlation":
                 return "natural" if field.required and not field.nullable else "nullable"
@@ -119,7 +119,7 @@ def blocks(*specs: Block) -> dict[str, Block]:
 
 
 OPAQUE = Block("", Opaque, write=lambda part, context: part.value)
-"""The spec of blocks of unknown types, which are written as they were read."""
+"""The spec of blocks of unknown types, which are written verbatim."""
 
 
 def opaque(name: JSON, block: JSON, path: JsonPath) -> Opaque:
@@ -129,14 +129,14 @@ def opaque(name: JSON, block: JSON, path: JsonPath) -> Opaque:
 
 
 def opaque_text(wire: str, block: JSON, path: JsonPath) -> Opaque:
-    """Return the part of a plain text in place of a block. Raises DecodeError for other values."""
+    """Return the part for a plain text in place of a block. Raises DecodeError for other values."""
     if not isinstance(block, str):
         raise_unexpected(wire, path, "an object", block)
     return opaque("", block, path)
 
 
 def unread_message(wire: str, role: JSON, message: JSON, path: JsonPath) -> Message:
-    """Return a message whose role its wire does not know: one part that keeps it verbatim."""
+    """Return a message with a role that its wire does not know: one part keeps it verbatim."""
     part = opaque(role, message, path)
     return Message(role_of_unread(message), (part,), None, wire, source=Source(message, path))
 
@@ -144,7 +144,7 @@ def unread_message(wire: str, role: JSON, message: JSON, path: JsonPath) -> Mess
 def read_block(
     wire: str, specs: Mapping[str, Block], block: JSON, path: JsonPath, *, field: str = "type"
 ) -> Part:
-    """Return the part of a block whose `field` names its type; Opaque if it does not match it."""
+    """Return the part of a block whose `field` names its type; Opaque if it does not match."""
     if not isinstance(block, dict):
         return opaque_text(wire, block, path)
     name = block.get(field)
@@ -173,14 +173,14 @@ def read_block_by_field(wire: str, specs: Mapping[str, Block], block: JSON, path
 
 
 def require_string(value: JSON) -> str:
-    """Return the value. Raises TypeError if it is no string."""
+    """Return the value. Raises TypeError if it is not a string."""
     if isinstance(value, str):
         return value
     raise TypeError("a string")
 
 
 def require_object(value: JSON) -> Object:
-    """Return the value. Raises TypeError if it is no object."""
+    """Return the value. Raises TypeError if it is not an object."""
     if isinstance(value, dict):
         return value
     raise TypeError("an object")
@@ -219,12 +219,12 @@ def single_text(content: list[JSON]) -> JSON:
 
 
 def read_name(value: JSON) -> str:
-    """Return a tool name; an empty one if the value is no string."""
+    """Return a tool name; empty if the value is not a string."""
     return value if isinstance(value, str) else ""
 
 
 def read_definition(fields: Object, schema: JSON, source: Source, kind: str = "function") -> Tool:
-    """Return the tool of an object with a name, a description and perhaps a strict flag."""
+    """Return the tool defined by an object with a name, a description and perhaps a strict flag."""
     name, description, strict = fields.get("name"), fields.get("description"), fields.get("strict")
     return Tool(
         name if isinstance(name, str) else "",
@@ -310,7 +310,7 @@ def patch_block(part: Part, context: EncodeContext, block: JSON) -> JSON | Unset
         new = spec.write(part, context)
         reported = context.losses[first:]
         old = spec.write(original, context)
-        # What the original cannot express either is not lost: it stays in the block.
+        # What the original cannot express either is no loss: it stays in the block.
         unchanged = context.losses[first + len(reported) :]
         context.losses[first:] = [loss for loss in reported if loss not in unchanged]
         return patch(block, old, new) if isinstance(block, dict) else new
@@ -327,7 +327,7 @@ def patch_parts(
 ) -> JSON | UnsetType:
     """Return a body or message with the edits of its parts applied in place.
 
-    Returns UNSET if parts were added, removed or moved.
+    Returns UNSET if parts were added, removed or moved, or if one changed its type.
     """
     parts = list(parts)
     if [part.path for part in original_parts] != [part.path for part in parts]:
@@ -387,25 +387,25 @@ class Wire(Struct, frozen=True, eq=False):
     read: Callable[[JSON, Kind], Conversation]
     write: Callable[[Conversation, EncodeContext], JSON]
     match_score: Callable[[JSON], int]
-    """Returns how likely a body is of this wire: 0 no, 1 possible, 2 it has typical fields, 3 it
-    has fields that no other wire has."""
+    """Returns how well a body matches this wire: 0 not at all, 1 possible, 2 it has typical fields,
+    3 it has fields that no other wire has."""
     stream: StreamSpec | None = None
     """How the wire streams; None if it does not."""
     capabilities: Capabilities = EVERYTHING
     """The capabilities of the wire; lowering adapts every conversation to them before writing."""
     messages_field: str = ""
-    """The field of a request that holds the list of messages: such a list alone is a body too."""
+    """The field of a request that holds the list of messages: a bare list is a body, too."""
     read_message: Callable[[JSON, JsonPath], Message] | None = None
-    """Reads one element as one message, without the others; None if messages are not elements."""
+    """Reads one element of that list as one message; None if elements are not messages."""
     read_from: Callable[[list[JSON], int, Conversation], tuple[Message, ...] | None] | None = None
     """Reads an edited list from its first changed element on; None if that needs the whole body."""
     normalize: Callable[[JSON], JSON] | None = None
-    """Writes out what a body abbreviates; used for bodies that cannot be read as they are."""
+    """Expands a body in a short form; used if the body cannot be read directly."""
     hosts: bool = False
     """True if its responses can hold calls that another provider ran, with their results."""
     read_outcome: Callable[[Object], Outcome | None] | None = None
     """Reads the outcome of a response without its content; returns None if only the content shows
-    why the model stopped. A wire without it reads the whole response."""
+    why the model stopped. Without it, the whole response is read."""
 
 
 def all_blocks(*groups: Mapping[str, Block] | Iterable[Block]) -> tuple[Block, ...]:

@@ -1,4 +1,4 @@
-"""The parts of a streaming wire: a reader, a writer, and the framing of events.
+"""What a streaming wire provides: a reader, a writer, and the framing of events.
 
 A reader turns events of the wire into neutral events; with `keep` it also assembles the body that
 the stream represents. A writer turns neutral events into events of the wire. Both use the block
@@ -69,7 +69,7 @@ class StreamReader:
         self.error: JSON = None
         """The error that ended the stream, as the body holds it."""
         self.cut = False
-        """True if that error is that the stream ended before the answer did."""
+        """True if `error` stands for a stream that ended before the answer did."""
         self._reported: set[tuple[object, JsonPath]] = set()
 
     def read(self, event: Chunk) -> list[Event]:
@@ -77,8 +77,8 @@ class StreamReader:
         raise NotImplementedError
 
     def end(self) -> list[Event]:
-        """Return the events that remain at the end of the input: the ends of open parts, the finish
-        reason, or the error that the stream was cut off."""
+        """Return the remaining events when the input ends: the ends of open parts, and the finish
+        reason or the error that the stream was cut off."""
         raise NotImplementedError
 
     def close_parts(self, *, cut: bool) -> list[Event]:
@@ -94,7 +94,7 @@ class StreamReader:
         raise NotImplementedError
 
     def assign_call_id(self, call: Call, ordinal: int | None = None) -> Call:
-        """Return the call with its own id, or with the minted id that the body will get too.
+        """Return the call with its id, or with the minted id that it will have in the body, too.
 
         `ordinal` is the position among all calls of the body, if it differs from the order in which
         the stream starts them.
@@ -114,7 +114,8 @@ class StreamReader:
     def assign_result_id(self, result: Result) -> Result:
         """Return the result with the id of its call.
 
-        A result without an id belongs to the oldest call of its name that has no result.
+        A result without an id belongs to the oldest call without a result that has its name, if it
+        has one, and its family.
         """
         index = next(
             (
@@ -139,7 +140,7 @@ class StreamReader:
         return replace(result, call_id=self.calls[index].id)
 
     def identify(self, part: Part) -> Part:
-        """Return a complete part; a call or a result gets its id."""
+        """Return a complete part; a call or result with its id."""
         if isinstance(part, Call):
             return self.assign_call_id(part)
         return self.assign_result_id(part) if isinstance(part, Result) else part
@@ -150,7 +151,8 @@ class StreamReader:
         return self.slots - 1
 
     def text_appender(self, slot: int) -> Callable[[str], bool] | None:
-        """Return a function that appends text to an open part, or None if there is none.
+        """Return a function that appends text to an open part, or None if the part has no such
+        shortcut.
 
         The function is called instead of `read` for an event that differs from the previous one
         only in its text. It returns False, and changes nothing, if the event has to be read after
@@ -159,7 +161,7 @@ class StreamReader:
         return None
 
     def report_unknown(self, *path: str | int, scope: object = None) -> list[Event]:
-        """Report a field of this event without a neutral form, once in a stream or in a scope."""
+        """Report a field of this event without a neutral form, once per stream or per scope."""
         if (scope, path) in self._reported:
             return []
         self._reported.add((scope, path))
@@ -170,8 +172,9 @@ class StreamReader:
 
         Args:
             error: The error as the body holds it.
-            code: The server's word for it.
-            message: Its text, if that is not the `message` of the error, or the error itself.
+            code: The server's code for it.
+            message: Its text, if that is neither the field `message` of the error nor the error
+                itself.
         """
         self.error = error
         text = message or (error.get("message") if isinstance(error, dict) else error)
@@ -181,7 +184,8 @@ class StreamReader:
         return [*self.close_parts(cut=True), event]
 
     def fail_cut(self, error: JSON) -> list[Event]:
-        """End all parts, because the stream ended before the answer did; the body holds `error`."""
+        """End all parts, because the stream ended before the answer did. The body will hold
+        `error`."""
         self.error, self.cut = error, True
         return [*self.close_parts(cut=True), StreamError(STREAM_CUT, cut=True)]
 
@@ -191,17 +195,17 @@ class StreamReader:
 
 
 class StreamWriter:
-    """Writes one stream of a wire. Each neutral event becomes events of the wire, immediately
-    where the grammar of the wire allows it."""
+    """Writes one stream of a wire. Each neutral event becomes events of the wire, immediately if
+    the wire allows it."""
 
     writes_one_call = False
-    """True if the client can read one call of the answer; others are dropped."""
+    """True if the client reads only one call of the answer; the others are dropped."""
     supports_candidates = False
     """True if the wire can hold several candidates."""
     supports_results = False
     """True if a response of the wire can hold tool results, and so several turns."""
     open_calls_come_last = False
-    """True if a call for the client has to follow the calls with results and their results."""
+    """True if calls for the client have to follow all calls with results and their results."""
     requires_object_arguments = False
     """True if the argument deltas of a call must form a JSON object."""
     supports_custom_calls = False
@@ -214,7 +218,7 @@ class StreamWriter:
         """The version of the wire to write, if the wire has several."""
 
     def must_know_executor(self) -> bool:
-        """Return True if a call can be written only when it is known who runs it."""
+        """Return True if a call can be written only once its executor is known."""
         return self.open_calls_come_last or not self.supports_results
 
     def begin(self, event: MessageStart) -> list[Chunk]:
@@ -261,8 +265,8 @@ class StreamWriter:
         return None
 
     def text_buffer(self, slot: int) -> Callable[[str], object] | None:
-        """Return a function that keeps a text delta of an open part, if all of its deltas are kept
-        until something other than a delta arrives; None if they are written."""
+        """Return a function that keeps a text delta of an open part, if all its deltas are kept
+        until another event arrives; None if they are written at once."""
         return None
 
     def metadata(self, event: Metadata) -> list[Chunk]:
@@ -318,7 +322,8 @@ class StreamSpec(Struct, frozen=True, eq=False):
     versions: tuple[int, ...] = ()
     """The versions that a writer supports; the first is the default."""
     adapt: Callable[[Chunk, int], Chunk | None] | None = None
-    """Converts an event to a version of the wire; returns None if it has no such event."""
+    """Converts an event to a version of the wire; returns None if that version has no such
+    event."""
 
 
 def one_line(event: Chunk) -> bytes:
@@ -361,7 +366,7 @@ def named_sse(field: str) -> Callable[[Chunk], bytes]:
 
 @lru_cache(maxsize=256)
 def _event_start(name: str) -> bytes:
-    """The bytes before the data of an event; a name that would break the line is left out."""
+    """The bytes before the data of an event; a name with a line break is left out."""
     line = b"event: " + name.encode("utf-8", "replace") + b"\n" if name.isprintable() else b""
     return line + b"data: "
 
@@ -393,7 +398,7 @@ def unwrap_named_type(field: str) -> Callable[[str, JSON], JSON]:
 
 
 unwrap_typed = unwrap_named_type("type")
-"""Takes the payload as the event; the frame name becomes its `type` if it has none."""
+"""Uses the payload as the event; the frame name becomes its `type` if it has none."""
 
 
 def unwrap_named(name: str, payload: JSON) -> JSON:

@@ -1,6 +1,7 @@
-"""A web search that the provider runs: from the form of one wire to the form of another.
+"""Web searches that the provider runs: from the form of one wire to the form of another.
 
-Most wires define it as a tool, some as a setting of the request. This module knows no wire by name.
+Most wires define a search as a tool, some as a setting of the request. This module knows no wire by
+name.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from toolwire.conversation.model import Conversation, Loss, LossSeverity, Tool, 
 from toolwire.conversation.parts import Message, Source, Text
 
 SETTING = "web_search"
-"""The setting that holds a search, where it is no tool."""
+"""The setting that holds a search on wires where it is not a tool."""
 UNAVAILABLE = (
     "[toolwire] This conversation asks for a web search of the provider, which is not available to"
     " you. Answer without it, and say so where the answer would need it."
 )
-"""The note for the model about a search that it does not have."""
+"""The note that informs the model that it has no web search."""
 LOCATION_FIELDS = ("city", "region", "country", "timezone")
 LOCATION_KEYS = frozenset(("type", *LOCATION_FIELDS))
-"""The known fields of the object that holds a place."""
+"""The known fields of the object that holds a location."""
 _IMPORTANT = frozenset({"allowed_domains", "blocked_domains", "location"})
-"""Options whose loss changes what is found."""
+"""Options that affect which pages are found."""
 
 
 class WebSearchForm(Struct, frozen=True, kw_only=True):
@@ -32,22 +33,22 @@ class WebSearchForm(Struct, frozen=True, kw_only=True):
     kind: str = ""
     """The type of the tool definition; empty if a search is a setting."""
     name: str = ""
-    """The name of the tool, if it has one: no function may have it."""
+    """The name of the tool, if it has one: functions must not use it."""
     options: frozenset[str] = frozenset()
-    """The options that it can hold."""
+    """The options that the wire can express."""
     excludes_functions: bool = False
     """True if a request cannot have functions beside it."""
 
 
 def location_fields(location: JSON) -> Object:
-    """The fields of a place that is known approximately."""
+    """The known fields of an approximate location that are set."""
     if not isinstance(location, dict):
         return {}
     return {name: location[name] for name in LOCATION_FIELDS if location.get(name)}
 
 
 def domains(value: JSON) -> tuple[str, ...]:
-    """A list of domains."""
+    """The domains in a JSON list."""
     return tuple(filter(None, map(str, value))) if isinstance(value, list) else ()
 
 
@@ -61,9 +62,9 @@ def asks_for_search(conversation: Conversation) -> bool:
 def lower_web_search(
     conversation: Conversation, form: WebSearchForm | None, losses: list[Loss]
 ) -> Conversation:
-    """A request with its web search in the format of the target.
+    """A request with its web search in the form of the target.
 
-    If the target has none, that is a loss, and the model gets a note.
+    If the target cannot search, that is a loss, and the model gets a note.
     """
     functions = [tool for tool in conversation.tools if tool.web_search is None]
     searches = [tool for tool in conversation.tools if tool.web_search is not None]
@@ -99,7 +100,7 @@ def _why_not(form: WebSearchForm | None, functions: list[Tool]) -> str:
 def _with_options(
     search: WebSearch, form: WebSearchForm, path: JsonPath, losses: list[Loss]
 ) -> WebSearch:
-    """A search without the options that the target does not hold."""
+    """A search without the options that the target cannot express."""
     for option in search.__struct_fields__:
         if option in form.options or not getattr(search, option):
             continue
@@ -110,8 +111,8 @@ def _with_options(
 
 
 def _with_note(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The messages with a note for the model: in the last system message at the start, because some
-    servers take only one, or in one of its own."""
+    """The messages with a note for the model: in the last of the system messages at the start,
+    because some servers accept only one, or in a new system message."""
     count = next((n for n, message in enumerate(messages) if message.role != "system"), 0)
     if not count:
         return (Message("system", (Text(UNAVAILABLE),)), *messages)
