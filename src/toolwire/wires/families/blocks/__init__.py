@@ -1,1 +1,2 @@
-"""Wires whose messages are lists of content blocks: how they write histories and stream answers."""
+"""Wires whose messages are lists of content blocks: how histories are written and answers
+streamed."""

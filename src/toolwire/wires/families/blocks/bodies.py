@@ -49,16 +49,16 @@ def usage_spec(
     output_includes_reasoning: bool = True,
     required: Mapping[str, JSON] | None = None,
 ) -> SettingSpec:
-    """The setting `usage`.
+    """The spec of the setting `usage`.
 
     Args:
-        path: Where bodies have it.
+        path: The path of the usage in a body.
         fields: For each field of `Usage` that the wire has, and for `total`, its names as dotted
             paths. All are read, and the first one is written.
         input_includes_cache: True if the input counts tokens that were read from or written to the
             cache.
         output_includes_reasoning: True if the output counts the tokens of reasoning.
-        required: Fields that the usage always has, with the values that say nothing.
+        required: Fields that the usage always has, with their values if nothing is known.
     """
     field_of = {name: field for field, names in fields.items() for name in names}
     nested = {

@@ -1,4 +1,5 @@
-"""The deltas of streamed blocks: which block they open, where they belong, how they are joined.
+"""The deltas of streamed blocks: which block they open, to which field they belong, how they are
+joined.
 
 This module knows no wire by name.
 """
@@ -39,7 +40,7 @@ def leaves(
 
 
 def nest(path: str, value: JSON) -> Object:
-    """A value inside the objects that a dotted path names."""
+    """A value nested in objects along a dotted path."""
     first, _, rest = path.partition(".")
     return {first: nest(rest, value) if rest else value}
 
@@ -48,7 +49,7 @@ def nest(path: str, value: JSON) -> Object:
 
 
 def join_text(opening: JSON, pieces: list[JSON]) -> JSON:
-    """One text."""
+    """The pieces joined to one text."""
     text = "".join([piece for piece in pieces if isinstance(piece, str)])
     if not text and opening is not None:
         return opening
@@ -56,7 +57,8 @@ def join_text(opening: JSON, pieces: list[JSON]) -> JSON:
 
 
 def join_arguments(opening: JSON, pieces: list[JSON]) -> JSON:
-    """The object that the pieces spell; other text is under `_raw`, as in a body."""
+    """The object whose JSON text the pieces form; any other text is put under `_raw`, as in a
+    body."""
     text = "".join([piece for piece in pieces if isinstance(piece, str)])
     if not text and opening is not None:
         return opening
@@ -68,5 +70,5 @@ def join_arguments(opening: JSON, pieces: list[JSON]) -> JSON:
 
 
 def join_list(opening: JSON, pieces: list[JSON]) -> JSON:
-    """A list of the pieces."""
+    """The pieces as a list."""
     return [*(opening if isinstance(opening, list) else []), *pieces]

@@ -21,11 +21,11 @@ from toolwire.wires.engine.specs import OPAQUE, Block, patch_block, patch_messag
 
 
 class PartWriter(Struct, frozen=True, eq=False, kw_only=True):
-    """How one wire writes the parts of a message."""
+    """Writes the parts of messages on one wire."""
 
     name: str
     specs: frozenset[Block]
-    """The block specs of this wire: a block of another spec is not written back."""
+    """The block specs of this wire. A block that was read by any other spec is not written back."""
     foreign: Mapping[type[Part], Callable[..., JSON]]
     """The functions that write parts of other wires; they return None for a part without content.
     """
@@ -34,7 +34,7 @@ class PartWriter(Struct, frozen=True, eq=False, kw_only=True):
     def write_part(self, part: Part, message: Message, context: EncodeContext) -> JSON:
         """The block of a part, or None if it is empty.
 
-        A block of this wire stays as it was read, except for the edit of its part.
+        A block of this wire stays verbatim, except for the edit of its part.
         """
         if message.wire != self.name:
             return self.foreign[part.__class__](part, context)
@@ -48,7 +48,7 @@ class PartWriter(Struct, frozen=True, eq=False, kw_only=True):
                 context.ordinal = ordinal
                 record_call(part, context)
                 return patched
-        # An edit put the part into a message of this wire, so it has not been lowered.
+        # An edit added the part to a message of this wire, so it has not been lowered.
         context.report_unknown_fields(part)
         place: Place = "user" if message.role == "tool" else message.role
         kind, losses = context.kind, context.losses
@@ -62,23 +62,24 @@ class PartWriter(Struct, frozen=True, eq=False, kw_only=True):
 
 
 def record_call(part: Part, context: EncodeContext) -> None:
-    """Count a call that is written as it was read."""
+    """Count a call that is written verbatim."""
     if isinstance(part, Call):
         context.record_name(part)
         context.ordinal += 1
 
 
 class WrittenHistory(Struct):
-    """The messages of a history, with the system prompt apart."""
+    """The written messages of a history, and its system prompt."""
 
     messages: list[JSON] = []
     system: JSON = None
-    """The system prompt as it was read, or made of the blocks of system messages."""
+    """The system prompt, verbatim or made of the blocks of system messages."""
     verbatim: set[int] = set()
-    """The indexes of messages that are written exactly as they were read."""
+    """The indexes of messages that are written verbatim."""
 
     def add_native(self, message: Message, patched: JSON, context: EncodeContext) -> bool:
-        """Add a message of this wire as it is sent; True if it is the system prompt."""
+        """Add a message of this wire with its edits applied; return True if it is the system
+        prompt."""
         for part in message.parts:
             if part.__class__ is Call:
                 record_call(part, context)
@@ -92,7 +93,7 @@ class WrittenHistory(Struct):
         return False
 
     def put_system(self, body: Object, field: str) -> None:
-        """Put the system prompt into a body, or remove one that was deleted from the history."""
+        """Put the system prompt into a body, or remove it if it was deleted from the history."""
         if self.system is not None:
             body[field] = self.system
         elif body.get(field) is not None:
@@ -100,7 +101,7 @@ class WrittenHistory(Struct):
 
 
 class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
-    """How one wire writes a history."""
+    """Writes a history on one wire."""
 
     read: Callable[[JSON, JsonPath], Message]
     """Reads a message of this wire, to find out what was edited."""
@@ -111,7 +112,8 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
     system: Callable[[list[JSON]], JSON] = list
     """Makes a system prompt of blocks."""
     alone: bool = False
-    """True if results share their message with nothing else and follow the order of their calls."""
+    """True if a message with results holds nothing else, and they follow the order of their
+    calls."""
 
     def read_messages(self, body: Object) -> list[Message]:
         """The system prompt and the messages of a request."""
@@ -126,7 +128,8 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         out = written.messages
         system: list[JSON] = []
         prompt, position = _NO_PROMPT, 0
-        """The system prompt of this wire, and the number of system blocks before it."""
+        """The system prompt that was read from this wire, and the number of system blocks before
+        it."""
         turn = _Turn()
         name, alone, write_text = self.name, self.alone, self.text
         write_result = self.foreign[Result]
@@ -171,7 +174,8 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         return written
 
     def _write_in_turn(self, message: Message, turn: _Turn, context: EncodeContext) -> list[JSON]:
-        """The blocks of a message; results of a user are added to the turn instead."""
+        """The blocks of a message; results outside assistant messages are added to the turn
+        instead."""
         blocks: list[JSON] = []
         native, is_assistant = message.wire == self.name, message.role == "assistant"
         marks = context.breakpoints
@@ -191,14 +195,15 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         return blocks
 
     def _mark(self, part: Part, block: JSON, marks: Breakpoints) -> Sequence[JSON]:
-        """A block with the cache breakpoint that it gets, if any."""
+        """A block with its cache breakpoint, if it gets one."""
         support = self.capabilities.cache_breakpoints
         return (block,) if support is None else support.mark_block(block, part, marks)
 
     def _write_results(
         self, turn: _Turn, out: list[JSON], following: list[JSON] | None = None
     ) -> None:
-        """Add a message with the results of a turn, in the order of their calls if that counts."""
+        """Add a message with the results of a turn, in the order of their calls if the wire
+        requires it."""
         if not turn.results:
             return
         results, turn.results = turn.results, []
@@ -218,12 +223,12 @@ class _Turn(Struct, eq=False):
     """The calls of a turn and its results so far, which may be in several messages."""
 
     callers: list[tuple[Part, ...]] = []
-    """The parts of the messages with its calls."""
+    """The parts of the messages with the calls."""
     results: list[tuple[str, JSON]] = []
-    """Each with the id of its call."""
+    """The call id and the block of each result."""
 
     def add_caller(self, parts: tuple[Part, ...], *, same_turn: bool) -> None:
-        """Add the calls of a message. Those of consecutive messages are one turn: its results
+        """Add the calls of a message. Consecutive assistant messages are one turn: the results
         follow all of them."""
         if same_turn:
             self.callers.append(parts)

@@ -1,6 +1,6 @@
 """Read streams of indexed blocks, which open, grow by deltas and close under an index.
 
-A wire subclasses `IndexedBlockReader` and gives it its tables. The `deltas` of its block specs
+A wire subclasses `IndexedBlockReader` and supplies its tables. The `deltas` of its block specs
 drive reading and writing: a spec maps the type of a delta to the field of the delta and to the
 field of the block that grows. The first delta of a spec carries the text of the part; its pieces
 are forwarded as they arrive. This module knows no wire by name.
@@ -46,16 +46,16 @@ class OpenBlock(Struct, eq=False):
 
     key: BlockKey
     block: Object
-    """The block as its opening event gives it."""
+    """The block in its opening event."""
     spec: Block | None
     slot: int = -1
-    """The slot of its events; -1 as long as no `PartStart` was emitted."""
+    """The slot of its events; -1 until its `PartStart` is emitted."""
     arguments: str = ""
     """Arguments of the opening event, emitted at the end if no delta follows."""
     grew: bool = False
     signature: str | None = None
     pieces: dict[str, list[JSON]] = {}
-    """The pieces by delta type; empty lists if the part is forwarded and no body is wanted."""
+    """The pieces by delta type; empty lists if the part is forwarded and the body is not kept."""
     main: str = ""
     """The type of the delta that carries the text of the part."""
     main_path: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class IndexedBlockReader(StreamReader):
     """Reads a stream of indexed blocks. A subclass turns events into calls of these methods."""
 
     openers: Mapping[str, tuple[Block, ...]] = {}
-    """The blocks that a delta can open if no event opened one, by the type of the delta."""
+    """The blocks that a delta can open implicitly, by the type of the delta."""
     joins: Mapping[str, Join] = {}
     """How the pieces of a field become its value, by the field of the block; text if not listed."""
     block_path: JsonPath = ()
@@ -82,18 +82,18 @@ class IndexedBlockReader(StreamReader):
     delta_path: JsonPath = ("delta",)
     """The path to the delta in its event."""
     list_depth = 0
-    """How many steps of the path of a delta name the list of the block, not a field of it."""
+    """How many leading steps of a delta's path name the list of the block, not a field in it."""
     cut_error: JSON = CUT_ERROR
     """The error in the body of a stream that ended before the answer did."""
     finish_reasons: Mapping[str, str] = {}
     complete_reasons: frozenset[str] = frozenset()
-    """Reasons to stop after which a block that was never closed is complete all the same."""
+    """Stop reasons after which a block that was never closed still counts as complete."""
 
     def __init__(self, *, keep: bool = False) -> None:
         super().__init__(keep=keep)
         self.open: dict[BlockKey, OpenBlock] = {}
         self.blocks: list[OpenBlock] = []
-        """Every block in the order of opening, if the body is wanted."""
+        """Every block in the order of opening, if the body is kept."""
         self.stop: str | None = None
         """The stop reason, as the wire writes it."""
         self.finished = False
@@ -104,7 +104,7 @@ class IndexedBlockReader(StreamReader):
         raise NotImplementedError
 
     def new_block(self, spec: Block) -> Object:
-        """A block that a delta opens."""
+        """An empty block for a delta that opens one."""
         return {}
 
     def pointer(self, key: BlockKey, path: JsonPath) -> JsonPath:
@@ -114,7 +114,7 @@ class IndexedBlockReader(StreamReader):
     # --- blocks ---
 
     def start_block(self, key: BlockKey, block: Object, spec: Block | None) -> list[Event]:
-        """Open a block; an index that opens again closes the block it had before."""
+        """Open a block. If the index is in use, its previous block is closed."""
         events = self.close_block(key)
         record = self._add(key, block, spec)
         if spec is not None and spec.deltas and spec.part is not Media:
@@ -129,7 +129,7 @@ class IndexedBlockReader(StreamReader):
         return record
 
     def _announce(self, record: OpenBlock) -> list[Event]:
-        """Emit the start of a part that can grow, and what its opening event already holds."""
+        """Emit the start of a part that can grow, and the text of its opening event."""
         spec = record.spec
         if spec is None or spec.read is None or spec.part not in _STREAMED:
             return []
@@ -169,7 +169,7 @@ class IndexedBlockReader(StreamReader):
             key: The block.
             delta: The type of the delta, as the block specs name it.
             piece: The piece.
-            path: Where in the block the piece is kept if no spec knows the delta.
+            path: The path in the block under which the piece is kept if no spec knows the delta.
         """
         record = self.open.get(key)
         if (
@@ -191,8 +191,8 @@ class IndexedBlockReader(StreamReader):
             candidates = self.openers.get(delta, ())
             if not candidates:
                 return self.keep_unknown(key, path, piece)
-            # A block that has deltas of two kinds is of the type that knows both; if there is no
-            # such type, the delta starts another block.
+            # A block with two types of deltas has the type that knows both. If there is none, the
+            # delta starts another block.
             spec = next((spec for spec in candidates if _fits(spec, record)), None)
             if record is not None and spec is not None:
                 record.set_spec(spec)
@@ -210,7 +210,7 @@ class IndexedBlockReader(StreamReader):
         return events + self._forward(record, delta, piece) if record.slot >= 0 else events
 
     def grow_nested(self, key: BlockKey, delta: Object) -> list[Event]:
-        """Add every piece of a delta, on wires where the type of a delta is its dotted path."""
+        """Add every piece of a delta, on wires where its dotted path is the type of a delta."""
         record = self.open.get(key)
         if record is not None and record.slot >= 0:
             piece: JSON = delta
@@ -227,7 +227,7 @@ class IndexedBlockReader(StreamReader):
         return events
 
     def _forward(self, record: OpenBlock, delta: str, piece: JSON) -> list[Event]:
-        """The events for a piece of an announced block."""
+        """The events for a piece of a part that has started."""
         assert record.spec is not None
         field = record.spec.deltas[delta][0]
         if not isinstance(piece, str) or (delta != record.main and field != "signature"):
@@ -240,10 +240,10 @@ class IndexedBlockReader(StreamReader):
         return []
 
     def keep_unknown(self, key: BlockKey, path: JsonPath, piece: JSON) -> list[Event]:
-        """Keep in its block a piece that no spec knows.
+        """Keep a piece that no spec knows in its block.
 
-        A field that was announced with the start of the part, such as the name of a call, stays as
-        it was: a client of the stream has seen it.
+        A field that was sent with the start of the part, such as the name of a call, does not
+        change: a client of the stream has already seen it.
         """
         record = self.open.get(key)
         if record is None:
@@ -270,7 +270,7 @@ class IndexedBlockReader(StreamReader):
         block = self.assemble(record)
         try:
             part = self.read_block(key, block)
-        except DecodeError:  # a body with such a block is refused, but this stream has begun
+        except DecodeError:  # a body with such a block is refused, but this stream has started
             part = opaque(next(iter(block), ""), block, (self.count,))
         return [PartComplete(self.identify(part))]
 
@@ -279,7 +279,7 @@ class IndexedBlockReader(StreamReader):
         return [event for key in list(self.open) for event in self.close_block(key, cut=cut)]
 
     def assemble(self, record: OpenBlock) -> Object:
-        """A block with its deltas, as a body holds it."""
+        """A block with its deltas, as in a body."""
         return self._assemble(record.block, record.spec, record.pieces)
 
     def _assemble(
@@ -299,7 +299,7 @@ class IndexedBlockReader(StreamReader):
     def text_appender(self, slot: int) -> Callable[[str], bool] | None:
         return bool if any(record.slot == slot for record in self.open.values()) else None
 
-    # --- what is not in blocks ---
+    # --- outside of blocks ---
 
     def read_metadata(
         self, specs: tuple[SettingSpec, ...], fields: Object, known: frozenset[str], path: JsonPath
@@ -324,7 +324,7 @@ class IndexedBlockReader(StreamReader):
 
 
 def _understands(spec: Block | None, path: JsonPath) -> bool:
-    """True for a field of a block that its spec reads."""
+    """True if a spec reads the field at a path of its block."""
     if spec is None or path[:1] == () or path[0] not in spec.keys:
         return False
     inner = dict(spec.inner).get(str(path[0]))
@@ -332,5 +332,5 @@ def _understands(spec: Block | None, path: JsonPath) -> bool:
 
 
 def _fits(spec: Block, record: OpenBlock | None) -> bool:
-    """True if the spec knows every delta that the block has had so far."""
+    """True if the spec knows all deltas of the block so far."""
     return record is not None and record.pieces.keys() <= spec.deltas.keys()

@@ -1,6 +1,6 @@
 """Write streams of indexed blocks, which open, grow by deltas and close under an index.
 
-A wire subclasses `IndexedBlockWriter` and gives it its tables. The first of the `deltas` of a block
+A wire subclasses `IndexedBlockWriter` and supplies its tables. The first of the `deltas` of a block
 spec carries the text of the part. This module knows no wire by name.
 """
 
@@ -42,24 +42,24 @@ class IndexedBlockWriter(SequentialWriter):
     """
 
     repeats_deltas = False
-    """True if the deltas of a block are the same bytes except for their text."""
+    """True if the deltas of a block differ only in their text."""
     specs: Mapping[type[Part], Block] = {}
     """The spec of the block that a part is written as."""
     writers: Mapping[type[Part], Callable[..., JSON]] = {}
     """The functions that write parts in bodies: they make the opening blocks."""
     empty_arguments = ""
-    """The arguments of a call that got none, on wires that demand some text."""
+    """The text for a call without arguments, on wires that require some text."""
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
         self.block: WrittenBlock | None = None
-        """The block that is open; None if the wire has no block for the part."""
+        """The open block; None if the wire has no block for the part."""
         self.count = 0
 
     # --- for subclasses ---
 
     def write_start(self, block: WrittenBlock, content: Object) -> list[Chunk]:
-        """The events that open a block; `content` is the block as bodies hold it."""
+        """The events that open a block; `content` is the block as in a body."""
         raise NotImplementedError
 
     def write_delta(self, block: WrittenBlock, text: str) -> Chunk:
@@ -98,7 +98,8 @@ class IndexedBlockWriter(SequentialWriter):
         return out + self.grow_part(queued, text) if text else out
 
     def _write_block(self, part: Part) -> Object | None:
-        """The block of a part, which becomes the open one; None if the wire has no such block."""
+        """Write the block of a part and make it the open one; None if the wire has no such
+        block."""
         content = self.writers[type(part)](part, self.context)
         self.block = None
         if not isinstance(content, dict):

@@ -1,1 +1,1 @@
-"""The chat shape: messages with tool calls in a field of their own, one message for each result."""
+"""The chat shape: messages with tool calls in a separate field, and one message for each result."""

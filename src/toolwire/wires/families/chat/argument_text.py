@@ -4,8 +4,8 @@
   far with every piece. Nothing is ever added to a complete object.
 - braces-may-come-first: `{}` is held back, because some servers send it before the real arguments.
 
-Memory does not grow with the text: what was added is known by its length, checksum and open
-brackets. This module knows no wire.
+Memory does not grow with the text: only its length, its checksum and its open brackets are kept.
+This module knows no wire.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAY_COMPLETE = "}] \n\r\t"
 _BEFORE_VALUE = ":[,"
 """A nested object can follow only these."""
 _SCAN_AFTER = 64
-"""Pieces that are collected before they are scanned together."""
+"""How many pieces are collected before they are scanned together."""
 
 
 def starts_object(piece: JSON) -> bool:
@@ -59,7 +59,7 @@ class ArgumentText:
         self._simple = free_text
         """True if the next piece can only extend the text, unless it starts with a brace."""
         self._empty_object = False
-        """True if `{}` is all the text so far; it is held back."""
+        """True if the text so far is just `{}`, which is held back."""
         self._unscanned: list[str] = []
         self._length = 0
         self._checksum = 0
@@ -69,14 +69,14 @@ class ArgumentText:
         self._last = ""
         """The last character that is not blank."""
         self._ambiguous: list[str] = []
-        """Pieces that are either extensions or repetitions of the whole text so far."""
+        """Pieces that either extend the text or repeat all of it so far."""
         self._repeated = ""
         """Text that followed the complete object and starts another one."""
         self._object: Object | None = None
         """The arguments, if they are sent as objects."""
 
     def add(self, piece: JSON) -> str:
-        """Add a piece; return the text that is new, as far as that is certain."""
+        """Add a piece; return the new text, as far as it is certain."""
         if piece is None or piece == "":
             return ""
         if not isinstance(piece, str):
@@ -97,7 +97,7 @@ class ArgumentText:
         return True
 
     def _add_checked(self, piece: str) -> str:
-        """Add a piece that may repeat what is there."""
+        """Add a piece that may repeat the text so far."""
         self.started = True
         opens = starts_object(piece)
         if self._ambiguous:
@@ -156,7 +156,7 @@ class ArgumentText:
         return text
 
     def _append_snapshot(self, piece: str) -> str:
-        """Append what a snapshot of the whole text has beyond the text so far."""
+        """Append the end of a snapshot of the whole text, beyond the text so far."""
         self._scan()
         return self._append(piece[self._length :])
 
@@ -165,7 +165,7 @@ class ArgumentText:
         return len(piece) >= self._length and _checksum(piece[: self._length]) == self._checksum
 
     def _scan(self) -> None:
-        """Update length, checksum and open brackets with the pieces that are not scanned."""
+        """Update length, checksum and open brackets with the unscanned pieces."""
         if not self._unscanned:
             return
         text = "".join(self._unscanned)
@@ -191,7 +191,7 @@ class ArgumentText:
 
     @property
     def complete(self) -> bool:
-        """True if the text is a whole object, which nothing can follow."""
+        """True if the text is a complete object or list."""
         if self._object is not None or self._empty_object:
             return True
         self._scan()
@@ -199,11 +199,11 @@ class ArgumentText:
 
     @property
     def final(self) -> bool:
-        """True if the text is a whole object, and not `{}`, which real arguments may follow."""
+        """True if the text is complete and is not `{}`, which real arguments may still replace."""
         return self._object is None and not self._empty_object and self.complete
 
     def equals(self, piece: JSON) -> bool:
-        """True if a piece is the same as the complete arguments."""
+        """True if a piece is equal to the arguments so far."""
         if isinstance(piece, dict) and self._object is not None:
             return piece == self._object
         text = piece if isinstance(piece, str) else text_of(piece)
@@ -211,7 +211,8 @@ class ArgumentText:
         return len(text) == self._length and _checksum(text) == self._checksum
 
     def finish(self) -> tuple[str, str | None]:
-        """The text that is still to be added, and the whole text if it is a different one."""
+        """The text that is still to be added, and the whole text if it differs from what was
+        added."""
         repeated = self._repeated if isinstance(LazyJson(self._repeated or "0").value, dict) else ""
         if self._object is not None:
             return repeated or text_of(self._object), None

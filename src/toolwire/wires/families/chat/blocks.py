@@ -30,7 +30,7 @@ REASONING = Block("reasoning", Reasoning, write=lambda part, _: part.text)
 
 
 def read_text_block(block: Object, path: JsonPath, spec: Block) -> Part:
-    """Read a block whose text is in the field that its type names."""
+    """Read a block whose text is in the field with the name of its type."""
     text = require_string(block[spec.name])
     return Text(text, spec.name == "refusal", source=Source(block, path, spec))
 
@@ -56,7 +56,7 @@ def read_media_url(
 
 
 def write_image_url(media: Media, context: EncodeContext) -> JSON:
-    """Write an image. An edit may put anything else there, which is named in text."""
+    """Write an image. Other media, which only an edit can put there, are described in text."""
     url = data_url(media)
     if media.kind != "image" or url is None:
         return name_in_text(media, context)
@@ -66,7 +66,7 @@ def write_image_url(media: Media, context: EncodeContext) -> JSON:
 
 
 def name_in_text(media: Media, context: EncodeContext) -> JSON:
-    """The text in the place of media that an edit put into a message of a wire without them."""
+    """The text for media that an edit put into a message of a wire without media."""
     context.report_loss(
         media, f"this wire does not accept this {media.kind}; replaced by a text description"
     )
@@ -96,7 +96,8 @@ _EMPTY_TEXT = text_block("")
 
 
 def join_content(pieces: list[JSON]) -> JSON:
-    """Content that was sent in pieces: one text, or blocks with neighbours of one type joined."""
+    """Join content that was sent in pieces: one text, or blocks with neighbours of one type
+    joined."""
     if all(isinstance(piece, str) for piece in pieces):
         return "".join(map(str, pieces))
     out: list[JSON] = []
@@ -116,7 +117,7 @@ def join_content(pieces: list[JSON]) -> JSON:
 
 
 def _growing_field(block: JSON) -> str:
-    """The field in which a block grows; empty if it has other fields or is of another type."""
+    """The field in which a block grows; empty if the block has other fields or another type."""
     kind = block.get("type") if isinstance(block, dict) else None
     if kind in _GROWING_BLOCKS and isinstance(block, dict) and len(block) == 2 and kind in block:
         return str(kind)
@@ -138,7 +139,7 @@ TEXT_FIELDS = {"function": "arguments", "custom": "input"}
 
 
 def read_call(block: Object, path: JsonPath, spec: Block) -> Part:
-    """Read a call whose name and text are in the object that its kind names."""
+    """Read a call with name and text in the object that its kind names."""
     call_id, origin = read_id(block.get("id"))
     inner = block.get(spec.name)
     if not isinstance(inner, dict):
@@ -203,7 +204,7 @@ TOOL_MESSAGE = Block(
     ids=(Id("tool_call_id"),),
     forms=("request",),
 )
-"""A result. Reading it is a method of the wire's `Chat`, which knows the content blocks."""
+"""A result. The wire's `Chat` reads it, because it knows the content blocks."""
 
 # --- tool definitions -----------------------------------------------------------------------------
 

@@ -45,7 +45,7 @@ _CALL_FIELDS = ("tool_calls", "function_call")
 
 
 class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
-    """How one chat wire reads and writes whole bodies."""
+    """Reads and writes whole bodies of one chat wire."""
 
     chat: Chat
     request: tuple[SettingSpec, ...]
@@ -66,12 +66,12 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     ordered: bool = False
     """True if results without ids follow the order of their calls."""
     legacy_tools: Block | None = None
-    """The definitions of functions in a field of their own, without a kind."""
+    """The spec of function definitions in their own field, without a kind."""
     answer_fields: frozenset[str] = frozenset({"choices", "object"})
-    """The fields of a response that are no settings."""
+    """The fields of a response that are not settings."""
     finish_field: str = "finish_reason"
     seed_field: str = "id"
-    """The field of a response from which ids are minted."""
+    """The field of a response from which call ids are minted."""
 
     def read(self, body: JSON, kind: Kind) -> Conversation:
         """Read a request or a response."""
@@ -119,7 +119,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     # --- tool definitions ---
 
     def request_fields(self, body: Object) -> frozenset[str]:
-        """The fields of a request that are no settings."""
+        """The fields of a request that are not settings."""
         return _REQUEST_FIELDS if self.legacy_tools is None else _LEGACY_REQUEST_FIELDS
 
     def read_tools(self, body: Object) -> tuple[Tool, ...]:
@@ -140,7 +140,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         return read_definition(tool, tool.get("parameters"), Source(tool, path, self.legacy_tools))
 
     def write_tools(self, body: Object, conversation: Conversation, context: EncodeContext) -> None:
-        """Put the tool definitions into a request, unless they are in it already.
+        """Put the tool definitions into a request, unless they are already there.
 
         Unedited definitions of this wire are kept verbatim.
         """
@@ -156,7 +156,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         put_tools(body, out)
 
     def _is_unedited(self, tool: Tool, context: EncodeContext) -> bool:
-        """True if a definition can be written as it was read."""
+        """True if a definition can be written verbatim."""
         raw = tool.raw
         if context.name(tool.name) != tool.name or tool.path[:1] != ("tools",):
             return False
@@ -165,7 +165,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     # --- responses ---
 
     def seed(self, body: Object) -> str:
-        """The text from which the ids of a response are minted."""
+        """The text from which the call ids of a response are minted."""
         return seed_from(body.get(self.seed_field))
 
     def read_response_settings(self, body: Object) -> SettingsRead:
@@ -181,7 +181,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
             fields = require_object(choice)
             stop = self.read_finish_reason(fields)
             if stop is None and has_calls(message):
-                stop = "tool"  # some servers give no reason beside calls
+                stop = "tool"  # some servers send no finish reason with calls
             messages.append(replace(message, stop=stop))
             unknown += [
                 ("choices", i, key)
@@ -191,7 +191,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         return messages, unknown
 
     def read_outcome(self, body: Object) -> Outcome | None:
-        """The outcome of a response; None if its message decides, by its calls."""
+        """The outcome of a response; None if the calls in its message decide it."""
         choices = body.get("choices")
         choice = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
         message = choice.get("message") if isinstance(choice, dict) else None
@@ -206,7 +206,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         return read_usage(self.response, body), stop
 
     def read_finish_reason(self, frame: Object) -> str | None:
-        """Why the model stopped, if a choice or a body has a reason."""
+        """The neutral finish reason of a choice or body, if it has one."""
         reason = frame.get(self.finish_field)
         if not reason or not isinstance(reason, str):
             return None
@@ -245,7 +245,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         return {**body, "choices": choices}
 
     def write_message(self, message: Message, context: EncodeContext) -> JSON:
-        """Write the message of a response, with the fields that every such message has."""
+        """Write the message of a response, with the fields that every message of a response has."""
         written = self.chat.write_answer(message, context)
         required = self.chat.message.required
         if context.native or not isinstance(written, dict):
@@ -255,7 +255,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     def write_finish_reason(
         self, frame: Object, message: Message, context: EncodeContext
     ) -> Object:
-        """The frame with the reason why the model stopped."""
+        """The frame of a choice with the finish reason."""
         after_calls = self.stop_after_calls
         if message.stop == "tool" and after_calls != "tool" and has_calls(message):
             message = replace(message, stop=after_calls)
@@ -274,7 +274,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
 
 
 class SingleMessageBodies(ChatBodies, frozen=True, eq=False, kw_only=True):
-    """How a chat wire whose responses hold one message reads and writes whole bodies."""
+    """Reads and writes whole bodies of a chat wire whose responses hold one message."""
 
     def read_answers(self, body: Object) -> tuple[list[Message], list[JsonPath]]:
         message = self.chat.read_answer(object_at(self.chat.name, body, ("message",)), ("message",))

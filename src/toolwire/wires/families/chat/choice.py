@@ -18,17 +18,18 @@ class ChatStreamSpec(Struct, frozen=True, eq=False):
 
     bodies: ChatBodies
     keeps_index: bool = False
-    """True if a whole message keeps the index of each call."""
+    """True if the calls of a whole message keep their index."""
     empty_content: JSON = ""
     """The content of a message that has only calls."""
     whole_calls: bool = False
-    """True if a call is written in one chunk: the types of some SDKs want its name in every one."""
+    """True if a call is written in one chunk, because some SDKs require its name in every chunk."""
     usage_in_last_choice: bool = False
-    """True if the usage is in the chunk with the reason to stop, not in one of its own."""
+    """True if the usage is in the chunk with the finish reason, not in a separate one."""
 
 
 class ChoiceState(Struct, eq=False):
-    """One choice while its chunks are read. The second half is filled only for a whole body."""
+    """The state of one choice while its chunks are read. The second half is only filled if the body
+    is kept."""
 
     index: int
     calls: CallTable
@@ -37,7 +38,7 @@ class ChoiceState(Struct, eq=False):
     """The field whose text is open: `content`, `refusal` or `reasoning`."""
     open_slot: int = -1
     seen_fields: set[str] = field(default_factory=set)
-    """Fields that had text: a message has one text of each, even if calls come in between."""
+    """Fields that had text: a message has one text for each, even if calls come in between."""
     has_output: bool = False
     finish_reason: str | None = None
     server_tools: dict[int, Object] = field(default_factory=dict)
@@ -56,7 +57,7 @@ class ChoiceState(Struct, eq=False):
             yield self.legacy_call
 
     def to_json(self, spec: ChatStreamSpec, *, failed: bool) -> Object:
-        """The choice as a whole body holds it; `failed` if an error ended the stream."""
+        """The choice as in a whole body; `failed` if an error ended the stream."""
         calls = self.calls.calls
         if self.finish_reason is None and not failed:
             self.finish_reason = "tool_calls" if calls else "stop"

@@ -1,8 +1,8 @@
 """Calls and results as content blocks, which clients of another API leave in chat messages.
 
-No chat server accepts them. They are read, so that nothing of the history is lost on the way to a
-wire that has them, and `check` finds them. They have no family: no catalogue lists them. This
-module knows no wire by name.
+No chat server accepts them. They are read so that a wire that has such blocks gets them, and so
+that `check` finds them. They have no family, so the catalogue does not list them. This module knows
+no wire by name.
 """
 
 from __future__ import annotations

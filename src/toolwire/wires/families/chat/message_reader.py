@@ -1,6 +1,6 @@
 """Read the messages of chat wires.
 
-The calls of an assistant message are in a field of their own, and every result is a message. This
+The calls of an assistant message are in a separate field, and every result is a message. This
 module knows no wire by name.
 """
 
@@ -37,13 +37,13 @@ class MessageReader(Struct, frozen=True, eq=False):
     message: Block
     roles: Mapping[str, Role]
     reasoning_fields: tuple[str, ...] = ()
-    """Fields that hold reasoning. The first one is written."""
+    """Fields that hold reasoning. The first one is used for writing."""
     reasoning_block: Callable[[str], Object] | None = None
-    """Makes the content block of a reasoning text, on wires that have no field for it."""
+    """Makes the content block for a reasoning text, on wires without a field for it."""
     legacy_call: Block | None = None
-    """The single call without an id, in a field of its own."""
+    """The spec of the single call without an id in its own field."""
     server_tools: Block | None = None
-    """The list of calls that the provider ran, each with its result."""
+    """The spec of the list of calls that the provider ran, each with its result."""
     cache_breakpoints: CacheBreakpoints | None = None
     """How content blocks are marked for the provider's cache."""
 
@@ -53,7 +53,7 @@ class MessageReader(Struct, frozen=True, eq=False):
         return self.read_answer(object_at(self.name, body, path), path)
 
     def read_answer(self, message: JSON, path: JsonPath) -> Message:
-        """Read the message of a response, which is the assistant's whatever its role says."""
+        """Read the message of a response as the assistant's, whatever its role."""
         answer = self.read_message(message, path)
         return answer if answer.role == "assistant" else replace(answer, role="assistant")
 
@@ -98,7 +98,7 @@ class MessageReader(Struct, frozen=True, eq=False):
         return Message("tool", (part,), None, self.name, source=source)
 
     def read_output(self, content: JSON, path: JsonPath) -> Output:
-        """Read the content of a result: plain text, parts, or the JSON value of a tool."""
+        """Read the content of a result: plain text, parts, or any JSON value."""
         if content is None or isinstance(content, str):
             return content or ""
         if not isinstance(content, list) or not all(isinstance(x, str | dict) for x in content):
@@ -110,7 +110,7 @@ class MessageReader(Struct, frozen=True, eq=False):
         parts: list[Part] = []
         calls = message.get("tool_calls")
         if len(message) == 3 and calls is not None and "content" in message and "role" in message:
-            # Most messages with calls have nothing else, so there are no other fields to look for.
+            # Most messages with calls have no other fields to look for.
             if content is not None:
                 parts += self._read_text_or_content(content, path)
             parts += self._read_calls(calls, path + ("tool_calls",))
@@ -147,7 +147,7 @@ class MessageReader(Struct, frozen=True, eq=False):
         return [Text(content, source=Source(content, path, PLAIN_TEXT))] if content else []
 
     def _read_content(self, content: JSON, path: JsonPath) -> list[Part]:
-        if isinstance(content, dict):  # some servers take one block or a JSON value
+        if isinstance(content, dict):  # some servers accept one block or a JSON value
             return [opaque(content.get("type"), content, path)]
         if not isinstance(content, list):
             raise_unexpected(self.name, path, "a string, a list or null", content)
@@ -159,7 +159,7 @@ class MessageReader(Struct, frozen=True, eq=False):
         ]
 
     def _read_server_tools(self, spec: Block, message: Object, path: JsonPath) -> Iterator[Part]:
-        """Two parts for each entry: the call and its result."""
+        """Yield two parts for each entry: the call and its result."""
         entries = message[spec.name]
         for i, entry in enumerate(entries if isinstance(entries, list) else ()):
             if isinstance(entry, dict):

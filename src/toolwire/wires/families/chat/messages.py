@@ -34,7 +34,7 @@ class Chat(MessageReader, frozen=True, eq=False):
     """Reads and writes the messages of one chat wire, by its tables."""
 
     def write_messages(self, messages: Iterable[Message], context: EncodeContext) -> list[JSON]:
-        """Write a history, in which every result is a message."""
+        """Write a history. Every result becomes a message."""
         out: list[JSON] = []
         for message in messages:
             parts = message.parts
@@ -72,7 +72,7 @@ class Chat(MessageReader, frozen=True, eq=False):
         return native
 
     def _write_user(self, message: Message, context: EncodeContext) -> list[JSON]:
-        """Write the results of a message, then the rest of it."""
+        """Write the results of a message, then its other parts."""
         out: list[JSON] = []
         content: list[JSON] = []
         for part in message.parts:
@@ -86,7 +86,7 @@ class Chat(MessageReader, frozen=True, eq=False):
         return out
 
     def write_result(self, result: Result, context: EncodeContext) -> JSON:
-        """Write the message of a result: in the form of its call, if that stays as it was read."""
+        """Write the message of a result; on its own wire, in the form that its family has there."""
         spec = self.results["tool"]
         if context.native and result.family != spec.family:
             spec = next((s for s in self.results.values() if s.family == result.family), spec)
@@ -104,12 +104,12 @@ class Chat(MessageReader, frozen=True, eq=False):
         return written
 
     def mark_block(self, block: JSON, part: Part, context: EncodeContext) -> list[JSON]:
-        """The block of a part with the cache breakpoint that it gets, if any."""
+        """The block of a part with its cache breakpoint, if it gets one."""
         marks = self.cache_breakpoints
         return [block] if marks is None else marks.mark_block(block, part, context.breakpoints)
 
     def write_content(self, part: Part, context: EncodeContext) -> JSON:
-        """Write a part of a user or system message; None if it cannot be there."""
+        """Write a part of a user or system message; None if the message cannot hold it."""
         if isinstance(part, Text):
             return text_block(part.text) if part.text else None
         if isinstance(part, Media):
@@ -128,8 +128,8 @@ class Chat(MessageReader, frozen=True, eq=False):
         return block
 
     def answers_legacy(self, context: EncodeContext) -> bool:
-        """True if the request of a response defined functions in the form before `tools`: its
-        client reads a call only from the legacy field."""
+        """True if the request of a response defined functions in the legacy form: its client reads
+        a call only from the legacy field."""
         request = context.request.body
         if self.legacy_call is None or context.kind != "response" or request.get("tools"):
             return False
@@ -189,7 +189,7 @@ class Chat(MessageReader, frozen=True, eq=False):
     # --- writing messages of this wire ---
 
     def write_native(self, message: Message, context: EncodeContext) -> JSON | UnsetType:
-        """Write a message that was read from this wire: what was not edited stays verbatim.
+        """Write a message that was read from this wire; everything unedited stays verbatim.
 
         Returns UNSET if the message has to be written from its parts.
         """
@@ -224,7 +224,7 @@ class Chat(MessageReader, frozen=True, eq=False):
     ) -> dict[str, list[JSON]] | None:
         """The JSON of each part, by the field of the message that holds it.
 
-        None if a part has no place in the message.
+        None if the message has no field for a part.
         """
         depth = len(message.path)
         out: dict[str, list[JSON]] = {}
@@ -269,7 +269,7 @@ class Chat(MessageReader, frozen=True, eq=False):
         empty_fields = fields - blocks.keys()
         lost_calls = "tool_calls" in empty_fields
         if not empty_fields.isdisjoint(self.reasoning_fields):
-            empty_fields.update(self.reasoning_fields)  # only one of them was read
+            empty_fields.update(self.reasoning_fields)  # only the first of them was read
         if "tool_calls" not in blocks:
             empty_fields.add("tool_calls")  # most servers refuse an empty list
         out = {key: value for key, value in raw.items() if key not in empty_fields - {"content"}}
@@ -300,7 +300,7 @@ def report_misplaced(part: Part, role: str, context: EncodeContext) -> None:
 
 
 def _join(blocks: list[JSON]) -> JSON:
-    """Plain texts joined to one text; anything else as blocks."""
+    """Plain texts joined to one text; otherwise blocks."""
     texts = [block for block in blocks if isinstance(block, str)]
     return "\n\n".join(texts) if len(texts) == len(blocks) else _as_text_blocks(blocks)
 

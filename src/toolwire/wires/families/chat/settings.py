@@ -1,4 +1,4 @@
-"""Tool definitions and settings that chat wires write in the same way.
+"""Tool definitions and settings that chat wires share.
 
 This module knows no wire by name.
 """
@@ -45,7 +45,7 @@ def read_tool(tool: Object, path: JsonPath, specs: Mapping[str, Block]) -> Tool:
 def write_tool(
     tool: Tool, context: EncodeContext, *, schema: JSON, kind: str = "function"
 ) -> Object:
-    """Write a tool definition; what it does not define is left out."""
+    """Write a tool definition; absent fields are left out."""
     inner: Object = {"name": context.name(tool.name)}
     if tool.description is not None:
         inner["description"] = tool.description
@@ -116,7 +116,7 @@ _USAGE_DETAILS: dict[UsageDetail, tuple[str, str]] = {
 
 
 def usage_setting(*details: UsageDetail) -> SettingSpec:
-    """The setting `usage` of a wire that counts some details beside input and output."""
+    """The setting `usage` of a wire that counts `details` beside input and output."""
     paths = {name: _USAGE_DETAILS[name] for name in details}
 
     def read(value: JSON) -> Setting | UnsetType:

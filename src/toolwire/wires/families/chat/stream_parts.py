@@ -29,17 +29,17 @@ _DELTA_FIELDS = frozenset({"role", "content", "refusal", "tool_calls", "function
 _CALL_FIELDS = frozenset({"index", "id", "type", "function", "custom"})
 _INNER_FIELDS = frozenset({"name", "arguments", "input"})
 _NAME_JOINTS = ("_", "-", ".", "/", ":")
-"""A name that ends with one of these is likely to go on in the next piece."""
+"""A name that ends with one of these is likely to continue in the next piece."""
 _EMPTY_PARTS: dict[str, Part] = {
     "content": Text("", source=Source(spec=PLAIN_TEXT)),
     "refusal": Text("", True, source=Source(spec=REFUSAL)),
     "reasoning": Reasoning("", source=Source(spec=REASONING)),
 }
-"""The part that the text of each field starts."""
+"""The empty part with which the text of each field starts."""
 
 
 class ChatPartReader(StreamReader):
-    """The state of a stream that is read, and the events of its parts."""
+    """The state of a stream that is read, and the events for its parts."""
 
     def __init__(self, spec: ChatStreamSpec, *, keep: bool = False) -> None:
         super().__init__(keep=keep)
@@ -50,10 +50,10 @@ class ChatPartReader(StreamReader):
         self.started = False
         self.choices: dict[int, ChoiceState] = {}
         self.waiting: list[CallState] = []
-        """Calls that are not started: the next chunk may hold their id or the rest of their name.
-        """
+        """Calls that have not started: the next chunk may hold their id or the rest of their
+        name."""
         self.envelope: Object = {}
-        """All of the body but its choices."""
+        """The body without its choices."""
         self.known_fields = frozenset({*_DELTA_FIELDS, *chat.reasoning_fields})
         own_fields = (chat.legacy_call, chat.server_tools)
         self.assembled_fields = frozenset(
@@ -66,9 +66,9 @@ class ChatPartReader(StreamReader):
     def emit_text(
         self, state: ChoiceState, field: str, text: str, *, listed: bool = False
     ) -> list[Event]:
-        """Emit a piece of text of a field.
+        """Emit a piece of text for a field.
 
-        A message has one text of each field, even if calls come in between; in a list of blocks
+        A message has one text for each field, even if calls come in between; in a list of blocks
         (`listed`) it can have several.
         """
         if not text:
@@ -95,7 +95,7 @@ class ChatPartReader(StreamReader):
     # --- calls ---
 
     def read_call_piece(self, state: ChoiceState, entry: Object, path: JsonPath) -> list[Event]:
-        """Read an entry of `tool_calls`. A call starts when its id and name are known."""
+        """Read an entry of `tool_calls`. The call starts when its id and name are known."""
         delta = read_call_delta(entry)
         call = state.calls.find(delta, self.count)
         out = self._grow_call(call, delta.arguments)
@@ -120,7 +120,8 @@ class ChatPartReader(StreamReader):
         return out
 
     def _grow_call(self, call: CallState, arguments: JSON) -> list[Event]:
-        """Add a piece of arguments; a call that is not started keeps it until then."""
+        """Add a piece of arguments. If the call has not started, the piece is kept until it
+        does."""
         text = call.arguments.add(arguments)
         started = call.slot != NOT_STARTED
         if text and (self.keep or not started):
@@ -128,7 +129,7 @@ class ChatPartReader(StreamReader):
         return [PartDelta(call.slot, text)] if text and started and not call.ended else []
 
     def _read_unknown_fields(self, call: CallState, entry: Object, path: JsonPath) -> list[Event]:
-        """Report the unknown fields of a call, and keep them for the whole body."""
+        """Report the unknown fields of a call, and keep them for the body."""
         out: list[Event] = []
         if not _CALL_FIELDS.issuperset(entry):
             out += self._keep_unknown(entry, _CALL_FIELDS, call.unknown_fields, path)
@@ -152,7 +153,7 @@ class ChatPartReader(StreamReader):
         return out
 
     def read_legacy_call(self, state: ChoiceState, entry: Object) -> list[Event]:
-        """Read a piece of the call without an id."""
+        """Read a piece of the legacy call, which has no id."""
         call = state.legacy_call
         if call is None:
             call = state.legacy_call = new_call(state.index, None, "function-legacy")
@@ -165,9 +166,9 @@ class ChatPartReader(StreamReader):
         return out
 
     def start_calls(self, calls: Iterable[CallState], *, last: bool = False) -> list[Event]:
-        """Start calls that waited for a chunk that had neither their id nor more of their name.
+        """Start waiting calls, except those whose name this chunk extended.
 
-        A call without a name goes on waiting, unless nothing more can come (`last`).
+        A call without a name keeps waiting, unless nothing more can come (`last`).
         """
         out: list[Event] = []
         for call in calls:
@@ -177,7 +178,7 @@ class ChatPartReader(StreamReader):
         return out
 
     def start_call(self, state: ChoiceState, call: CallState) -> list[Event]:
-        """Start a call under its id, or under a minted one, with the arguments so far."""
+        """Start a call under its id or a minted one, with the arguments so far."""
         out = [*self.close_text(state), *self._end_complete_calls(state)]
         call.slot = self.next_slot()
         state.has_output = True
@@ -205,8 +206,8 @@ class ChatPartReader(StreamReader):
     def _end_complete_calls(self, state: ChoiceState) -> list[Event]:
         """End the calls whose arguments are complete, because another call starts.
 
-        No event says that a call has ended, but servers send one call after the other. A call under
-        a minted id stays open: its own id may still come.
+        No event marks the end of a call, but servers send one call after the other. A call with a
+        minted id stays open, because its own id may still come.
         """
         out: list[Event] = []
         for call in state.calls.calls:
@@ -237,7 +238,7 @@ class ChatPartReader(StreamReader):
     def read_server_tools(
         self, state: ChoiceState, spec: Block, entries: JSON, path: JsonPath
     ) -> list[Event]:
-        """Read calls that the provider ran; each is emitted when its result is there."""
+        """Read calls that the provider ran; each is emitted with its result."""
         assert spec.read is not None and spec.answer is not None and spec.answer.read is not None
         out: list[Event] = []
         for i, entry in enumerate(entries if isinstance(entries, list) else []):
@@ -262,7 +263,8 @@ class ChatPartReader(StreamReader):
         return out
 
     def text_appender(self, slot: int) -> Callable[[str], bool] | None:
-        """A text takes any more text; a call, pieces that can only extend its arguments."""
+        """Return the appender of an open text or call. A call accepts only pieces that can only
+        extend its arguments."""
         for state in self.choices.values():
             if state.open_field and state.open_slot == slot:
                 return bool
@@ -279,7 +281,7 @@ class ChatPartReader(StreamReader):
     # --- the end ---
 
     def close_parts(self, *, cut: bool) -> list[Event]:
-        """Start the calls that still wait, and end all parts that are open."""
+        """Start the calls that still wait, and end all open parts."""
         out: list[Event] = []
         for state in self.choices.values():
             waiting = [call for call in self.waiting if call.choice == state.index]

@@ -1,8 +1,8 @@
 """Read the chunks of chat wires: deltas of message fields, and calls in pieces under an index.
 
-No event says that a call has ended: pieces may come in any order, and some servers go on after the
-finish reason. A call ends when its arguments are complete and another call starts, or at the end.
-A `Chat` and a `ChatStreamSpec` hold the tables of a wire; this module knows no wire by name.
+No event marks the end of a call: pieces may come in any order, and some servers continue after the
+finish reason. A call ends when its arguments are complete and another call starts, or at the end. A
+`Chat` and a `ChatStreamSpec` hold the tables of a wire; this module knows no wire by name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CUT_ERROR: Object = {"message": STREAM_CUT, "type": "stream_cut"}
 
 
 class ChatReader(ChatPartReader):
-    """Reads chunks."""
+    """Reads the chunks of a chat stream."""
 
     def read(self, event: Chunk) -> list[Event]:
         choices = event.get("choices")
@@ -62,9 +62,9 @@ class ChatReader(ChatPartReader):
         return out
 
     def read_plain_delta(self, choice: JSON) -> Event | None:
-        """Read what most chunks are: text or arguments of a part that is open, and nothing else.
+        """Read a chunk that holds only more text or arguments for an open part, as most chunks do.
 
-        None, and nothing is changed, for any other chunk.
+        Returns None, and changes nothing, for any other chunk.
         """
         if not isinstance(choice, dict) or choice.get("finish_reason") or choice.get("logprobs"):
             return None
@@ -91,7 +91,8 @@ class ChatReader(ChatPartReader):
         return PartDelta(call.slot, text)
 
     def _read_envelope(self, event: Chunk, choices: JSON) -> list[Event]:
-        """Read all but the choices. The first value of each field counts, and the last usage."""
+        """Read everything but the choices. The first value of each field counts, and the last
+        usage."""
         out: list[Event] = []
         for key, value in event.items():
             if key == "choices" or (key == "error" and value is None):
@@ -103,7 +104,8 @@ class ChatReader(ChatPartReader):
                     out.append(Metadata(usage.values))
                 continue
             previous = self.envelope.get(key)
-            # An id that follows minted call ids is too late: they were made without it.
+            # An id that arrives after calls have started is too late: minted ids were made without
+            # it.
             too_late = key == "id" and self.calls
             if self.started and key not in self.envelope:
                 late = read_settings(self.bodies.response, {key: value}, _NOT_SETTINGS)
@@ -174,7 +176,7 @@ class ChatReader(ChatPartReader):
     # --- texts ---
 
     def _read_fields(self, state: ChoiceState, delta: Object, position: int) -> list[Event]:
-        """Read all fields of a delta but its calls."""
+        """Read all fields of a delta except its calls."""
         out: list[Event] = []
         for key in self.chat.reasoning_fields:
             reasoning = delta.get(key)
@@ -199,7 +201,7 @@ class ChatReader(ChatPartReader):
         return out
 
     def _keep_fields(self, message: Object, delta: Object) -> None:
-        """Add the fields of a delta to the whole message."""
+        """Add the fields of a delta to the message of the body."""
         for key, value in delta.items():
             if key == "role":
                 message[key] = message.get(key) or value

@@ -1,6 +1,6 @@
 """Write the chunks of chat wires.
 
-Nothing is held back, except on wires whose calls are written whole. A `Chat` and a
+Everything is written at once, except on wires that write whole calls. A `Chat` and a
 `ChatStreamSpec` hold the tables of a wire; this module knows no wire by name.
 """
 
@@ -33,12 +33,12 @@ from toolwire.wires.families.chat.stream_reader import ChatReader
 
 
 class WrittenChoice(Struct, eq=False):
-    """One choice while its chunks are written."""
+    """The state of one choice while its chunks are written."""
 
     index: int
     started_calls: int = 0
     written_calls: int = 0
-    """Calls that were written whole."""
+    """The number of calls that were written whole."""
     buffer: CallBuffer = field(default_factory=CallBuffer)
     """Calls that are written whole, in the order in which they started."""
     has_reasoning: bool = False
@@ -46,19 +46,19 @@ class WrittenChoice(Struct, eq=False):
 
 
 class _PartState(Struct, eq=False):
-    """A part that was started and not ended."""
+    """A part that has started and not ended."""
 
     choice: WrittenChoice
     delta: Callable[[str], Object]
-    """The delta that holds a piece of its text."""
+    """Makes the delta for a piece of its text."""
     family: str = ""
     """The kind of a call; empty for a text."""
     empty: bool = True
-    """True if no text of it was written."""
+    """True until some of its text is written."""
 
 
 class ChatWriter(StreamWriter):
-    """Writes chunks."""
+    """Writes the chunks of a chat stream."""
 
     supports_candidates = True
 
@@ -72,11 +72,11 @@ class ChatWriter(StreamWriter):
         self.supports_custom_calls = "custom" in self.chat.calls
         self.writes_one_call = self.chat.answers_legacy(context)
         self.frame: Object = {}
-        """All of a chunk but its choices."""
+        """The fields of every chunk beside its choices."""
         self.choices: dict[int, WrittenChoice] = {}
         self._open: dict[int, _PartState] = {}
         self._last: list[Chunk] = []
-        """The chunk that waits for the usage which it will have."""
+        """The last chunk, which waits for the usage."""
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
@@ -100,7 +100,8 @@ class ChatWriter(StreamWriter):
         }
 
     def start_choice(self, index: int) -> list[Chunk]:
-        """The first chunk of a choice, if it is not started; that of choice 0 is always written."""
+        """The first chunk of a choice, unless it has started. `begin` has written that of choice
+        0."""
         if index in self.choices:
             return []
         self.choices[index] = WrittenChoice(index)
@@ -123,7 +124,7 @@ class ChatWriter(StreamWriter):
         return out
 
     def reasoning_delta(self, text: str) -> Object:
-        """The delta of a piece of reasoning."""
+        """The delta for a piece of reasoning."""
         if self.chat.reasoning_block is not None:
             return {"content": [self.chat.reasoning_block(text)]}
         return {self.chat.reasoning_fields[0]: text}
@@ -131,7 +132,7 @@ class ChatWriter(StreamWriter):
     def _start_legacy_call(
         self, event: PartStart, choice: WrittenChoice, call: Call
     ) -> list[Chunk]:
-        """Start the one call that the legacy form holds."""
+        """Start the only call that the legacy field can hold."""
         assert self.chat.legacy_call is not None
         field = self.chat.legacy_call.name
         self._open[event.slot] = _PartState(choice, partial(_legacy_delta, field), "function")
@@ -172,7 +173,7 @@ class ChatWriter(StreamWriter):
     def text_appender(self, slot: int) -> Callable[[str], object] | None:
         part = self._open.get(slot)
         buffered = self.spec.whole_calls and part is not None and part.family
-        return None if buffered else bool  # nothing is kept of a text that was written
+        return None if buffered else bool  # written text is not kept
 
     def end(self, event: PartEnd) -> list[Chunk]:
         part = self._open.pop(event.slot, None)
@@ -191,7 +192,7 @@ class ChatWriter(StreamWriter):
         return [self.chunk(choice.index, part.delta("{}"))]
 
     def write_whole_call(self, choice: WrittenChoice, call: Part) -> list[Chunk]:
-        """Write a call that is complete."""
+        """Write a complete call."""
         assert isinstance(call, Call)
         entry = {**self.chat.write_call(call, self.context), "index": choice.written_calls}
         choice.written_calls += 1

@@ -20,7 +20,7 @@ from toolwire.wires.families.chat.blocks import TEXT_FIELDS
 NOT_STARTED = -1
 """The slot of a call that was not started yet."""
 _PLACEHOLDERS = frozenset({"null", "None"})
-"""Words that servers send where a piece has no id or no name."""
+"""Values that servers send instead of an absent id or name."""
 
 
 class CallDelta(Struct, frozen=True, gc=False):
@@ -32,7 +32,7 @@ class CallDelta(Struct, frozen=True, gc=False):
     arguments: JSON
     family: str
     placeholder: str = ""
-    """The name if it is a word for no name: a tool may be called so, if no other name comes."""
+    """The name if it is a placeholder: it counts if no other name comes."""
 
 
 def read_call_delta(entry: Object) -> CallDelta:
@@ -53,7 +53,7 @@ def read_call_delta(entry: Object) -> CallDelta:
 
 
 def _read_index(value: JSON) -> int | None:
-    """An index, which may be sent as text or as a float; None if it is neither."""
+    """An index sent as an integer, as text or as a float; None for any other value."""
     if isinstance(value, int):
         return None if isinstance(value, bool) else value
     if isinstance(value, str):
@@ -62,7 +62,7 @@ def _read_index(value: JSON) -> int | None:
 
 
 def read_word(value: JSON) -> str:
-    """An id or a name; empty if the value is neither."""
+    """An id or name; empty for a placeholder or a value of another type."""
     if isinstance(value, str):
         return "" if value in _PLACEHOLDERS or not value.strip() else value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
@@ -80,11 +80,11 @@ class CallState(Struct, eq=False):
     aliases: set[str] = field(default_factory=set)
     name: str = ""
     name_pieces: int = 0
-    """How many pieces had the name."""
+    """How many pieces had a name."""
     placeholder: str = ""
-    """The name of a call that gets no other one."""
+    """The name of the call if no other name comes."""
     name_complete: bool = False
-    """True if the name cannot grow any more."""
+    """True if the name cannot grow any further."""
     slot: int = NOT_STARTED
     """The slot of its events."""
     chunk: int = 0
@@ -92,15 +92,15 @@ class CallState(Struct, eq=False):
     possible_start: tuple[str, str] | None = None
     """Id and name of a piece that may start another call: the next arguments decide."""
     minted: bool = False
-    """True if it was started under a minted id."""
+    """True if it started under a minted id."""
     ended: bool = False
     """True if its end was emitted."""
     unknown_fields: Object = field(default_factory=dict)
     pieces: list[str] = field(default_factory=list)
-    """Argument text before the start, or all of it if the whole body is wanted."""
+    """Argument text before the start, or all of it if the body is kept."""
 
     def to_json(self, index: int | None) -> Object:
-        """The call as a whole message holds it."""
+        """The call as in a whole message."""
         unknown_inner = self.unknown_fields.get(self.family)
         inner: Object = {"name": self.name, TEXT_FIELDS[self.family]: "".join(self.pieces)}
         if isinstance(unknown_inner, dict):
@@ -111,12 +111,12 @@ class CallState(Struct, eq=False):
 
 
 def new_call(choice: int, index: int | None, family: str) -> CallState:
-    """A call without any piece."""
+    """A new call without any pieces."""
     return CallState(choice, index, family, ArgumentText(free_text=family == "custom"))
 
 
 class CallTable:
-    """The calls of one choice, found for each piece."""
+    """The calls of one choice. Finds the call that each piece belongs to."""
 
     __slots__ = ("_by_id", "_by_index", "_choice", "_used_ids", "calls", "last")
 
@@ -130,12 +130,12 @@ class CallTable:
         self._used_ids: set[str] = set()
 
     def at_index(self, index: JSON) -> CallState | None:
-        """The call with an index, unless it is open whether another one starts there."""
+        """The call with an index; None if the next piece may start another call there."""
         call = self._by_index.get(index) if isinstance(index, int) else None
         return call if call is None or call.possible_start is None else None
 
     def find(self, delta: CallDelta, chunk: int) -> CallState:
-        """The call that a piece belongs to, or a new one; it takes the id and name of the piece."""
+        """The call that a piece belongs to, or a new one, with the id and name of the piece."""
         if delta.index is not None:
             call = self._by_index.get(delta.index)
         else:
@@ -170,7 +170,8 @@ class CallTable:
         return call
 
     def _find_without_index(self, delta: CallDelta, chunk: int) -> CallState | None:
-        """Find by id; a piece with a name starts a call, any other belongs to the last one."""
+        """Find a call by id; a piece with a new name starts a call, any other belongs to the last
+        one."""
         last = self.last
         if delta.id:
             known = self._by_id.get(delta.id)
@@ -185,7 +186,7 @@ class CallTable:
         return None if last.arguments.complete and starts_object(delta.arguments) else last
 
     def _starts_call(self, call: CallState, delta: CallDelta) -> bool:
-        """True if a piece that was found to belong to a call is the start of another one."""
+        """True if a piece that seems to belong to a call starts another one."""
         call_id, name = delta.id, delta.name
         complete = call.arguments.complete if name else False
         repeats_header = name == call.name and call.name_pieces == 1 and call_id in ("", call.id)
@@ -200,7 +201,7 @@ class CallTable:
             return name != call.name and call.arguments.started
         if (call_id and not call.id) or name != call.name:
             return True
-        # If every piece has the name, it does not start a call; nor does a repeated call.
+        # A name in every piece does not start a call, and neither does a repeated call.
         repeated = call_id and call_id == call.id and call.arguments.equals(delta.arguments)
         return call.name_pieces == 1 and not repeated
 
@@ -211,7 +212,7 @@ class CallTable:
             call.id = call_id
             self._used_ids.add(call_id)
             self._by_id[call_id] = call
-        else:  # two calls with one id: the second has no id of its own
+        else:  # two calls share an id: the second one has it only as an alias
             call.aliases.add(call_id)
             self._by_id[call_id] = call
 

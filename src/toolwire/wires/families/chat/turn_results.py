@@ -23,12 +23,12 @@ class TurnResults:
         self._order: dict[str, int] = {}
         """The position of each call id among the calls of the turn."""
         self._in_assistant = False
-        """True if the last message is the assistant's: the next one continues its turn."""
+        """True if the last message was the assistant's: another one continues its turn."""
         self._orphans: list[Result] = []
         """Results without a call."""
 
     def add(self, results: list[Result]) -> None:
-        """Add results that are to be written."""
+        """Add results to write."""
         self._pending += results
 
     def take(self) -> list[Result]:
@@ -44,7 +44,7 @@ class TurnResults:
         return results
 
     def follow(self, message: Message) -> None:
-        """Note the calls of the next message; several assistant messages in a row are one turn."""
+        """Record the calls of the next message. Consecutive assistant messages are one turn."""
         continues, self._in_assistant = self._in_assistant, message.role == "assistant"
         if self._in_assistant:
             self._order = self._order if continues else {}
@@ -53,7 +53,7 @@ class TurnResults:
                     self._order.setdefault(part.id, len(self._order))
 
     def keep(self, message: Message, ordinal: int) -> None:
-        """Note a message that is kept verbatim; `ordinal` is the number of calls before it."""
+        """Record a message that is written verbatim; `ordinal` is the number of calls before it."""
         context = self._context
         context.ordinal = ordinal
         for part in message.parts:
@@ -63,7 +63,7 @@ class TurnResults:
                 self._orphans.append(part)
 
     def map_orphans(self) -> None:
-        """Map the ids that a reader will mint for results without a call back to their ids."""
+        """Map the ids that a reader will mint for results without a call to their ids."""
         context = self._context
         for i, result in enumerate(self._orphans):
             if context.hides_id(context.result_id(result)):

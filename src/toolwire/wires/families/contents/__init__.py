@@ -1,1 +1,2 @@
-"""The content shape: contents with a role and a list of parts, each known by the field it has."""
+"""The content shape: contents with a role and a list of parts. The field of a part shows its
+type."""

@@ -49,7 +49,7 @@ from toolwire.wires.families.contents.responses import is_wrapper, read_response
 from toolwire.wires.families.contents.spelling import get_field, spellings
 
 _CODE_EXECUTION = "code_execution"
-"""The name under which the provider's code interpreter is called."""
+"""The tool name of the provider's code interpreter."""
 _MESSAGE = Block("content", part=Message, keys=spellings("role", "parts"))
 _PLAIN = Block("content", part=Text, write=lambda part, context: part.text)
 """Content that is a plain string."""
@@ -121,7 +121,7 @@ def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
 def _write_media(media: Media, context: EncodeContext) -> JSON:
     mime = mime_of(media)
     if media.data is None and media.url is None:
-        # An edit of this wire's own block: lowering replaces media of other wires.
+        # An edit of a block of this wire: lowering replaces media of other wires.
         context.report_loss(media, "media without data or URL; replaced by a text description")
         return {"text": describe(media)}
     if media.data is not None:
@@ -182,7 +182,7 @@ def _write_tool_response(result: Result, context: EncodeContext) -> JSON:
 def _response_and_media(
     result: Result, context: EncodeContext, *, wrapper: str = ""
 ) -> tuple[JSON, list[JSON]]:
-    """The `response` of a result and its `parts`; `wrapper` is the name in that of its client."""
+    """The `response` and the `parts` of a result; `wrapper` is the name in its wrapper."""
     output = context.output(result)
     media: list[JSON] = []
     if isinstance(output, tuple):
@@ -193,7 +193,7 @@ def _response_and_media(
                 continue
             others.append(part)
             if not isinstance(part, Text | Media) or part.text is None:
-                # An edit of this wire's own result: lowering replaces parts of other results.
+                # An edit of a result of this wire: lowering replaces parts of other results.
                 context.report_loss(part, f"a result cannot contain this here: {describe(part)}")
         only = others[0].raw if len(others) == 1 and others[0].spec is None else UNSET
         output = only if isinstance(only, dict) else "\n".join(map(describe, others))
@@ -221,7 +221,7 @@ def _part(
     family: str = "",
     read: Callable[[Object, JsonPath, Block], Part] | None = None,
 ) -> Block:
-    """The spec of the part that has the field `name`, with the names of the fields inside."""
+    """The spec of the part with the field `name`, and the fields inside."""
     known = spellings(*fields.split())
     executor: Literal["", "client", "provider"] = "provider" if family else ""
     return Block(
@@ -239,7 +239,7 @@ def _part(
 
 
 class ContentParts:
-    """The parts of one wire: a part is known by the field it has.
+    """Reads and writes the parts of one wire. The field of a part shows its type.
 
     Args:
         name: The wire's name.
@@ -292,12 +292,12 @@ class ContentParts:
             Result: self.write_result,
             Reasoning: _write_text,
         }
-        """How a part of another wire is written; None: no block."""
+        """The functions that write parts of other wires; they return None if there is no block."""
 
     # --- reading ---
 
     def read_content(self, content: JSON, path: JsonPath, role: Role | None = None) -> Message:
-        """Read one content; with `role` given, its own role is ignored and it may be plain text."""
+        """Read one content. A given `role` replaces its role, and then it may be plain text."""
         name = self.name
         if isinstance(content, str) and role is not None:
             text = Text(content, source=Source(content, path, _PLAIN))
@@ -317,7 +317,7 @@ class ContentParts:
         return Message(role, read_parts, None, name, source=Source(content, path, _MESSAGE))
 
     def read_part(self, block: JSON, path: JsonPath) -> Part:
-        """Read one part; `thought` makes a text reasoning."""
+        """Read one part; a text with `thought` is reasoning."""
         if not isinstance(block, dict):
             return opaque_text(self.name, block, path)
         is_thought = block.get("thought") is True
@@ -427,7 +427,7 @@ class ContentParts:
         return {"functionResponse": block}
 
     def _has_wrapper(self, result: Result) -> bool:
-        """True if a result was read from this wire, in the wrapper of its client."""
+        """True if a result was read from this wire, and its client had wrapped the output."""
         block, spec = result.raw, self.blocks["functionResponse"]
         if result.spec is not spec or not isinstance(block, dict):
             return False
@@ -439,7 +439,7 @@ class ContentParts:
         call_id = context.wire_id(call)
         if call_id is None or not self._is_hidden(call_id, context):
             return call_id
-        # A reader of the body mints an id instead; the id map leads from that to the original.
+        # A reader of the body mints an id instead; the id map leads back to the original.
         minted = mint(context.seed, context.ordinal - 1, context.name(call.name))
         context.sent_ids[minted] = call.id
         return None

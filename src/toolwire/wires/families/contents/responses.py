@@ -1,4 +1,5 @@
-"""The `response` of a function: what in it is the output, and how an output is put into it."""
+"""The `response` of a function: which part of it is the output, and how an output is put into
+it."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ def is_wrapper(answer: Object) -> bool:
 
 
 def read_response(answer: Object) -> tuple[JSON, bool]:
-    """The output of a function, and whether it is an error.
+    """The output of a function, and True if it is an error.
 
-    The output is the value under `output`, `error` or, in a wrapper, `content`; or all of the
+    The output is the value under `output`, `error` or, in a wrapper, `content`; otherwise the whole
     response.
     """
     response = answer.get("response")
@@ -36,8 +37,9 @@ def read_response(answer: Object) -> tuple[JSON, bool]:
 
 
 def write_response(output: JSON, *, error: bool, wrapper: str) -> JSON:
-    """The response with an output: an object is the response itself; anything else is put under
-    `output` or `error`, or into a wrapper with the name `wrapper`."""
+    """The response for an output. An error is put under `error`, an output whose client wrapped it
+    into a wrapper with the name `wrapper`; an object is the response itself unless it looks like an
+    envelope; anything else is put under `output`."""
     if wrapper and not error:
         return {"name": wrapper, "content": output}
     if isinstance(output, dict) and not error and not _is_envelope(output):

@@ -41,7 +41,7 @@ FINISH_REASON_TO_WIRE = {
 
 
 def read_finish_reason(reason: JSON) -> str | None:
-    """The neutral finish reason; one without a neutral name in lower case."""
+    """The neutral finish reason; a reason without one is returned in lower case."""
     if not isinstance(reason, str):
         return None
     return FINISH_REASON_FROM_WIRE.get(reason, reason.lower())
@@ -50,7 +50,7 @@ def read_finish_reason(reason: JSON) -> str | None:
 def finish_reason(message: Message, context: EncodeContext) -> str | None:
     """The finish reason to write for a message.
 
-    That the model stopped for a tool is visible in its calls, so it is not reported as a loss.
+    The reason `tool` is not reported as a loss, because the calls show it.
     """
     if message.stop == "tool" and any(isinstance(part, Call) for part in message.parts):
         return "STOP"

@@ -21,8 +21,8 @@ def get_field(value: Object, name: str) -> JSON:
 
 
 def both_spellings(*specs: SettingSpec) -> tuple[SettingSpec, ...]:
-    """The settings, each also readable with any step of its path in snake_case; camelCase, which
-    comes last, is written."""
+    """The settings with further specs that read any step of their paths in snake_case. The
+    camelCase spec comes last, so it is the one that writes."""
     others = [
         replace(spec, path=path, write=None)
         for spec in specs

@@ -32,7 +32,7 @@ def parse_json_path(path: str) -> Path:
 
 
 class PartialArguments:
-    """The arguments of one call, as the JSON text that its values add up to so far.
+    """The arguments of one call, as the JSON text that its values form so far.
 
     Brackets are opened and closed as the paths require. A string stays open until a value with
     another path arrives, because it may continue. A value whose path leads back into a closed
@@ -48,12 +48,13 @@ class PartialArguments:
         self._path: Path = []
         """The path of the last value."""
         self._brackets = ""
-        """The closing brackets of what is open, outermost first."""
+        """The closing brackets of everything that is open, outermost first."""
         self._in_string = False
         self._closed: set[tuple[str | int, ...]] = set()
-        """The paths of everything that was closed."""
+        """The paths of all closed objects and lists."""
         self._returned = False
-        """True if a path led back into something closed, or before an element of a list."""
+        """True if a path led back into a closed object or list, or to an earlier element of a
+        list."""
 
     def add(self, partial: Object) -> str:
         """Add one value; return the text that it appends."""
@@ -104,7 +105,7 @@ class PartialArguments:
         return "".join(out)
 
     def close(self) -> str:
-        """Close everything that is open; return the text that does it."""
+        """Close everything that is open; return the text that this appends."""
         text = "{}"
         if self._brackets:
             text = ('"' if self._in_string else "") + self._brackets[::-1]
@@ -114,19 +115,19 @@ class PartialArguments:
 
     @property
     def corrected_text(self) -> str | None:
-        """The text of all arguments, if the pieces do not add up to it."""
+        """The text of all arguments, if it differs from the joined pieces."""
         return text_of(self._value.to_json()) if self._returned else None
 
 
 def _without_point(value: JSON) -> JSON:
-    """A whole number as an int: on these wires every number is a double, and clients write 50.0."""
+    """A whole number as an int: every number on these wires is a double, and clients write 50.0."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return value
 
 
 class _Container(Struct, eq=False):
-    """An object or a list of the arguments; a list keeps its elements by their index."""
+    """An object or a list of the arguments. A list keeps its elements by index."""
 
     is_list: bool
     entries: dict[str | int, JSON | _Container] = {}
@@ -153,9 +154,9 @@ class _Container(Struct, eq=False):
 def _put(
     container: _Container, path: Sequence[str | int], value: JSON, *, extend: bool = False
 ) -> bool:
-    """Set the value at a path and make the containers on the way; `extend` appends to a string.
+    """Set the value at a path and create the containers on the way; `extend` appends to a string.
 
-    Returns True if an element of a list has a smaller index than one before it.
+    Returns True if the index of a list element is smaller than an earlier one.
     """
     is_late = False
     for n, step in enumerate(path):

@@ -1,9 +1,9 @@
 """Streams whose events hold whole contents: how their parts grow, and what their readers share.
 
-Nothing numbers the parts; they arrive one after the other.
+The parts have no numbers; they arrive one after the other.
 
 - stream-text-and-thoughts: adjacent texts of one kind are one part. A text with another field, such
-  as a signature, is a part of its own. An empty text separates the text before it from the next.
+  as a signature, is a separate part. An empty text separates the text before it from the next.
 - stream-arguments-by-path: a call may be opened, get values by their JSON paths, and end with a
   part that does not have `willContinue`. Only one call is open at a time, and this end is all that
   separates two calls of one tool.
@@ -48,12 +48,12 @@ class _OpenCall(Struct, eq=False):
 
     slot: int
     block: Object
-    """The block as the whole body has it."""
+    """The block as in the whole body."""
     call: Object
     """The call inside the block."""
     call_id: str
     alias: str | None = None
-    """The id of a call that was announced without one."""
+    """The id of the call, if the call started without it."""
     signature: str | None = None
     arguments: PartialArguments = field(default_factory=PartialArguments)
 
@@ -76,7 +76,7 @@ class PartStream(PartSequence):
         return "" if self.open is None else _kind(self.open.part)
 
     def read(self, block: JSON, path: JsonPath) -> list[Event]:
-        """The events of the next part."""
+        """The events for the next part."""
         if block.__class__ is dict:
             text = block.get("text")
             if text.__class__ is str and (len(block) == 1 or block.keys() == _THOUGHT_FIELDS):
@@ -94,7 +94,7 @@ class PartStream(PartSequence):
         return self.add(self._parts.read_part(block, path), block)
 
     def read_text(self, text: str, kind: str, *, block: Object, path: JsonPath) -> list[Event]:
-        """The events of a piece of text; an empty one closes the open part."""
+        """The events for a piece of text; an empty piece closes the open part."""
         if not text:
             return self.close()
         if self.open is not None and self.open_kind == kind:
@@ -112,7 +112,7 @@ class PartStream(PartSequence):
     # --- calls ---
 
     def _read_partial_call(self, block: Object, call: Object, path: JsonPath) -> list[Event] | None:
-        """The events of a part of a growing call; None if the call is complete in itself."""
+        """The events for a piece of a growing call; None if the call is complete in itself."""
         out: list[Event] = []
         part = self._call
         call_id, _ = read_id(call.get("id"))
@@ -171,7 +171,7 @@ class PartStream(PartSequence):
             by_path = bool(arguments.texts)
             text = arguments.close()
             corrected = arguments.corrected_text
-            if given and not by_path:  # the call was opened with all of its arguments
+            if given and not by_path:  # the call started with all of its arguments
                 text = text_of(given)
                 arguments.texts[:] = [text]
             elif isinstance(given, dict) and given:  # or with some of them

@@ -1,4 +1,4 @@
-"""The base of writers of content streams: each event has whole parts, or pieces of a text."""
+"""The base of writers of content streams: each event holds whole parts, or pieces of a text."""
 
 from __future__ import annotations
 

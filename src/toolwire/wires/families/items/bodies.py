@@ -1,6 +1,6 @@
 """Whole bodies: a request or a response is a list of items, with settings and tools beside it.
 
-Several wires have this shape; an `ItemBodies` holds the block specs of one.
+Several wires have this shape; an `ItemBodies` holds the block specs of one wire.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _OTHER_ITEMS = keys(
 )
 """Items that are neither calls nor results."""
 _HISTORY_ELSEWHERE = ("prompt", "conversation", "previous_response_id")
-"""Fields that name a history on the server; a request with one of them needs no input."""
+"""Fields that refer to a history on the server; a request with one of them needs no input."""
 
 
 def _qualify_repeated_names(messages: list[Message], tools: list[Tool]) -> list[Message]:
-    """Put calls into the namespace of their own name if a tool is defined in it."""
+    """Qualify calls whose namespace repeats their name, if a tool is defined in that namespace."""
     names = (split_name(tool.name) for tool in tools)
     defined = {name for namespace, name in names if namespace == name}
     if not defined:
@@ -119,11 +119,11 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         """The messages of an edited input; None if the whole body has to be read.
 
         They are read from the turn of the first changed item on. A message item of the user or the
-        system ends the turn before it, and of the items before that only the calls matter.
+        system ends the turn before it, and of the earlier items only the calls matter.
 
         Args:
             items: The edited input.
-            changed: The position of the first item that `before` does not have there.
+            changed: The position of the first item that differs from `before`.
             before: The request as it was read before the edit.
         """
         kept, start = _turns_before(changed, before.messages)
@@ -228,7 +228,7 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
     # --- detection ---
 
     def match_score(self, body: JSON) -> int:
-        """How certain it is that a body has this shape; an unknown item makes it less so."""
+        """How well a body matches this shape; an unknown item lowers the score."""
         if not isinstance(body, dict):
             return 0
         items = body.get("output") if "output" in body else body.get("input")
@@ -254,8 +254,8 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
 
 
 def _is_call_of_another_api(item: Object) -> bool:
-    """True for a call whose arguments are an object and whose only id is that of the item: other
-    APIs have items of the same type, and here arguments are text and results need a call id."""
+    """True for a call whose arguments are an object and whose only id is the item id. Other APIs
+    have items of the same type; on these wires, arguments are text and results need a call id."""
     return isinstance(item.get("arguments"), dict) and "call_id" not in item
 
 
@@ -268,10 +268,9 @@ def items_of(body: JSON) -> list[Object]:
 
 
 def _turns_before(changed: int, messages: Sequence[Message]) -> tuple[Sequence[Message], int]:
-    """The messages of the turns before that of a changed item, and the position of the first item
-    after them; 0 if there are none, or if an item after them defines tools: its message may stand
-    elsewhere.
-    """
+    """The messages of the turns before a changed item, and the position of the first item after
+    them. The position is 0 if there are none, or if an item after them defines tools, because the
+    message of such an item may have been moved."""
     for n in range(len(messages) - 1, -1, -1):
         source = messages[n].source
         position = source.path[-1]
@@ -283,10 +282,10 @@ def _turns_before(changed: int, messages: Sequence[Message]) -> tuple[Sequence[M
 
 
 class _Turns(Struct, frozen=True, eq=False):
-    """Turns that are written as they were read."""
+    """Turns that are written verbatim."""
 
     messages: int = 0
-    """The number of their messages."""
+    """The number of messages."""
     items: Sequence[JSON] = ()
 
 
@@ -301,7 +300,7 @@ def _unedited_turns(conversation: Conversation) -> tuple[_Turns, _Turns]:
     changed = before[first].path[-1] if first < len(before) else len(items)
     kept, start = _turns_before(changed if isinstance(changed, int) else 0, before[:first])
     if any(isinstance(part, Call) and part.origin != "wire" for m in kept for part in m.parts):
-        start = 0  # how a result is written depends on the item of such a call
+        start = 0  # the items of such calls decide how their results are written
     head = _Turns(len(kept), items[:start]) if start else _Turns()
     for n, message in enumerate(before[len(before) - last :]):
         position = message.path[-1]
@@ -311,7 +310,7 @@ def _unedited_turns(conversation: Conversation) -> tuple[_Turns, _Turns]:
 
 
 def _count_same(before: Sequence[Message], messages: Sequence[Message]) -> int:
-    """The number of messages at the start that are the same objects."""
+    """The number of leading messages that are the same objects."""
     return [*map(is_, before, messages), False].index(False)
 
 
@@ -325,7 +324,7 @@ def _has_client_calls(message: Message) -> bool:
 
 
 def _update_tools_items(conversation: Conversation, context: EncodeContext) -> tuple[Message, ...]:
-    """The messages, with the current tools in the items that define tools."""
+    """The messages, with the current definitions in the items that define tools."""
 
     def update(message: Message) -> Message:
         spec = message.spec

@@ -1,7 +1,7 @@
 """Blocks inside items: text, images and files of messages and results; and the capabilities.
 
-A block inside a message item remembers that item: several items make one turn, and each must be
-found again when the turn is written.
+A block inside a message item remembers that item, because a turn is made of several items and each
+has to be found when the turn is written.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from toolwire.wires.engine.specs import (
 
 
 class ContentBlock(Block, frozen=True, eq=False):
-    """The spec of a block inside an item, with that item."""
+    """The spec of a block inside an item, together with that item."""
 
     item: JSON = None
 
 
 def content_block(spec: Block, item: JSON) -> ContentBlock:
-    """A spec for a block of this very item."""
+    """A copy of the spec for a block of this item."""
     return ContentBlock(
         spec.name,
         part=spec.part,
@@ -106,7 +106,7 @@ def _write_image(media: Media, context: EncodeContext) -> JSON:
 
 
 def write_screenshot(media: Media, context: EncodeContext) -> JSON:
-    """The image that answers a computer call."""
+    """The screenshot in the result of a computer call."""
     return {"type": "computer_screenshot", **_image_source(media)}
 
 
@@ -167,7 +167,7 @@ CONTENT = blocks(
     ),
 )
 PLAIN_TEXT = Block("content", part=Text, write=lambda part, context: part.text)
-"""A content that is one plain string."""
+"""Content that is a plain string."""
 _DEFAULT_DETAIL_IMAGE = replace(CONTENT["input_image"], keys=_IMAGE_KEYS | {"detail"})
 """An image with the default `detail`, a field that the type requires."""
 _VERBATIM = frozenset(
@@ -203,7 +203,7 @@ def read_output(value: JSON, path: JsonPath) -> Output:
     return read_content(value, path) if isinstance(value, list) else value
 
 
-# --- what wires of this shape hold ----------------------------------------------------------------
+# --- capabilities of wires of this shape ----------------------------------------------------------
 
 
 def _accepts(media: Media) -> bool:
@@ -235,9 +235,9 @@ CAPABILITIES = Capabilities(
 
 
 def write_content(part: Part, context: EncodeContext, place: Place) -> list[JSON]:
-    """The blocks of a part of a result, or of a message of the user or the system."""
+    """The blocks of a part in a result, or in a user or system message."""
     # A block inside a result is edited with the result and does not record the edit itself: it is
-    # compared with what its JSON says.
+    # compared with its JSON.
     if (
         part.spec in _VERBATIM
         and part.original is None
@@ -248,7 +248,7 @@ def write_content(part: Part, context: EncodeContext, place: Place) -> list[JSON
     if isinstance(part, Text):
         return [{"type": "input_text", "text": part.text}] if part.text else []
     out: list[JSON] = []
-    # Lowering leaves messages of this wire alone, but parts may have been added to them.
+    # Lowering skips messages of this wire, but parts may have been added to them.
     for lowered in lower_part(part, CAPABILITIES, place, kind="request", losses=context.losses):
         if isinstance(lowered, Media):
             out.append(_write_media(lowered, context))
@@ -258,7 +258,7 @@ def write_content(part: Part, context: EncodeContext, place: Place) -> list[JSON
 
 
 def write_output(parts: tuple[Part, ...], context: EncodeContext) -> list[JSON]:
-    """The blocks of a result; a part that a result cannot hold is described in text."""
+    """The blocks of a result; parts that a result cannot hold are described in text."""
     out: list[JSON] = []
     for part in parts:
         if not isinstance(part, Text | Media):

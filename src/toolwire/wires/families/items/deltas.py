@@ -1,6 +1,6 @@
-"""How items grow in a stream: which field of which item each event adds to.
+"""How items grow in a stream: which field of which item each event changes.
 
-The last event of an item has the finished item; an unfinished one is the sum of its events.
+The last event of an item holds the finished item; an unfinished item is the sum of its events.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _SUMMARY: Object = {"type": "summary_text", "text": ""}
 
 
 class Change(Struct, frozen=True, eq=False):
-    """The effect of an event on a field of an item."""
+    """The effect of one type of event on a field of an item."""
 
     item: str
-    """The type of the item, for events whose item was never added."""
+    """The type of the item, if no event has added the item."""
     path: tuple[str, ...]
-    """The path in the item; `#name` is the number in the event's field `name`."""
+    """The path in the item; `#name` stands for the number in the event's field `name`."""
     field: str
-    """The field of the event that has the value."""
+    """The field of the event that holds the value."""
     new: JSON = None
     """The initial value of a list entry on the path."""
     action: Literal["append", "complete", "set"] = "complete"
-    """`complete` replaces what was appended; `set` is for values that do not grow."""
+    """`complete` replaces the appended pieces; `set` is for values that do not grow."""
 
     def path_of(self, event: Chunk) -> JsonPath:
         """The path in the item for one event."""
@@ -45,7 +45,7 @@ class Change(Struct, frozen=True, eq=False):
 
 
 def list_index(value: JSON) -> int:
-    """An index of a list; an invalid one is 0."""
+    """An index of a list; 0 for an invalid one."""
     return value if isinstance(value, int) and value > 0 else 0
 
 
@@ -70,7 +70,7 @@ _GROWING = {
     "shell_call_command": Change("shell_call", _COMMANDS, field="command", new=""),
     "shell_call_output_content": Change("shell_call_output", _SHELL_OUTPUT, field="", new={}),
 }
-"""Fields that grow, by the stem of their events, with the last event of each."""
+"""Fields that grow, by the common part of their event names, with the last event of each."""
 _PART = Change("message", _CONTENT, field="part", new=_TEXT, action="set")
 _SUMMARY_PART = Change("reasoning", _SUMMARIES, field="part", new=_SUMMARY, action="set")
 CHANGES = {
@@ -114,7 +114,7 @@ class ItemAccumulator:
         return read_id(self.block.get("id"))[0]
 
     def is_item(self, block: Mapping[str, JSON]) -> bool:
-        """True if a block may be this item: it has the same type, and the same id or no different
+        """True if a block may be this item: it has the same type and either the same id or no other
         call id."""
         if self.type != block.get("type"):
             return False
@@ -142,14 +142,14 @@ class ItemAccumulator:
             _put(self.block, path, copy_json(value), change.new)
 
     def store_final(self, block: Object) -> None:
-        """Take the finished item. Pieces of fields that it leaves empty still count."""
+        """Store the finished item. Pieces of fields that are empty in it still count."""
         self.block = block
         self._pieces = {
             path: pieces for path, pieces in self._pieces.items() if not get(block, path)
         }
 
     def keep_ids_only(self) -> None:
-        """Forget everything but what distinguishes the item from others."""
+        """Forget everything except what distinguishes the item from others."""
         known = ("type", "id", "call_id")
         self.block = {key: self.block[key] for key in known if key in self.block}
         self._pieces = {}
@@ -168,8 +168,8 @@ class ItemAccumulator:
 
 
 def _put(block: Object, path: JsonPath, value: JSON, new: JSON) -> None:
-    """Put a value at a path of a block, and make what is missing on the way. An index past the end
-    of a list means the next entry."""
+    """Put a value at a path of a block, and create what is missing on the way. An index past the
+    end of a list stands for the next entry."""
     container: JSON = block
     for step, following in zip(path, (*path[1:], None), strict=True):
         inner: JSON = None

@@ -1,4 +1,4 @@
-"""Writing messages as a flat list of items, whatever the items of a wire look like.
+"""Write messages as a flat list of items, whatever the items of a wire look like.
 
 Items that were read from the same wire are written verbatim, with the edits of their parts; an item
 is written whole as long as one of its parts is left. A subclass decides how a new part is written.
@@ -27,8 +27,8 @@ class ItemListWriter:
     lists: frozenset[str]
     """The fields of a body that hold items."""
     capabilities: Capabilities
-    """The capabilities of the wire: parts that were added to one of its messages are lowered to
-    them."""
+    """The capabilities of the wire, to which parts that were added to one of its messages are
+    lowered."""
 
     def __init__(self, reader: ItemReader, context: EncodeContext) -> None:
         self.reader = reader
@@ -39,7 +39,7 @@ class ItemListWriter:
         self.role: Role = "user"
 
     def write_items(self, messages: Iterable[Message]) -> list[JSON]:
-        """The items of some messages."""
+        """The items of the messages."""
         for message in messages:
             self.role = message.role
             self.write_message(message)
@@ -57,15 +57,15 @@ class ItemListWriter:
         raise NotImplementedError
 
     def write_answer_part(self, part: Part) -> None:
-        """Add the item of a text, of reasoning or of a medium of the assistant."""
+        """Add the item of a text, reasoning or a medium of the assistant."""
         raise NotImplementedError
 
     def write_blocks(self, part: Part) -> list[JSON]:
-        """The blocks of a part in a message of the user or the system."""
+        """The blocks of a part in a user or system message."""
         raise NotImplementedError
 
     def write_content(self, content: list[JSON]) -> JSON:
-        """The item that holds the blocks of a message of the user or the system."""
+        """The item that holds the blocks of a user or system message."""
         raise NotImplementedError
 
     def prepare_parts(self, path: JsonPath) -> None:
@@ -125,7 +125,7 @@ class ItemListWriter:
     def _write_parts(
         self, source: Object | None, parts: tuple[Part, ...], *, unedited: bool
     ) -> None:
-        """Write the parts of one item, or one part that was read from none."""
+        """Write the parts of one item, or one part that was not read from an item."""
         item: JSON | UnsetType = UNSET
         if source is not None:
             item = source if unedited else self._patch_item(source, parts)
@@ -137,7 +137,7 @@ class ItemListWriter:
         self.finish_item(source, parts)
 
     def _patch_item(self, item: Object, parts: tuple[Part, ...]) -> JSON | UnsetType:
-        """An item with the edits of its parts; UNSET if a part became one of another type."""
+        """An item with the edits of its parts; UNSET if the type of a part changed."""
         if not isinstance(parts[0].spec, ContentBlock):
             edited: JSON | UnsetType = item
             for part in parts:
@@ -157,7 +157,7 @@ class ItemListWriter:
         return item if blocks == content else {**item, "content": blocks}
 
     def patch_blocks(self, part: Part) -> list[JSON]:
-        """The blocks of a part of a message that gained or lost parts."""
+        """The blocks of a part in a message that gained or lost parts."""
         if isinstance(part.spec, ContentBlock) and isinstance(part.raw, dict):
             block = patch_block(part, self.context, part.raw)
             if not isinstance(block, UnsetType):
@@ -176,7 +176,7 @@ class ItemListWriter:
         elif isinstance(part, Text):
             self.write_answer_part(part)
         else:
-            # Lowering leaves messages of this wire alone, but parts may have been added to them.
+            # Lowering skips messages of this wire, but parts may have been added to them.
             for lowered in self.lower(part, "assistant"):
                 self.write_answer_part(lowered)
 
@@ -186,7 +186,7 @@ class ItemListWriter:
         return lower_part(part, self.capabilities, place, kind=context.kind, losses=context.losses)
 
     def mark(self, blocks: list[JSON], part: Part) -> list[JSON]:
-        """The blocks of a part, the last one with the cache breakpoint that the part gets."""
+        """The blocks of a part; the last one has the cache breakpoint of the part."""
         breakpoints, marks = self.context.breakpoints, self.capabilities.cache_breakpoints
         if breakpoints is None or marks is None or not blocks:
             return blocks

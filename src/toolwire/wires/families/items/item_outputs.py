@@ -1,4 +1,4 @@
-"""How items hold the output of a result: in one field, in several, as blocks."""
+"""How items hold the output of a result: in one field, in several fields, or as blocks."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class OutputForm(Struct, frozen=True, eq=False):
 
     read: Callable[[Object, JsonPath], Output]
     write: Callable[[Result, EncodeContext], Object | None]
-    """Writes the output as fields of the item; gives None if it does not fit the item's type."""
+    """Writes the output as fields of the item; returns None if it does not fit the item's type."""
     fields: tuple[str, ...] = ("output",)
 
 
 def members(block: Object, names: tuple[str, ...]) -> Object:
-    """The fields of an item that have a value, as an object."""
+    """The named fields of an item that have a value, as an object."""
     return {name: block[name] for name in names if block.get(name) is not None}
 
 
@@ -37,19 +37,19 @@ def has_failed(block: Object) -> bool:
 
 
 def output_blocks(output: Output, context: EncodeContext) -> JSON:
-    """A result's output as text, or as blocks."""
+    """The output of a result as text or as blocks."""
     if isinstance(output, tuple):
         return content.write_output(output, context)
     return output if isinstance(output, str) else text_of(output)
 
 
 def plain_output(output: Output) -> JSON:
-    """A result's output as JSON; parts become one text."""
+    """The output of a result as JSON; parts become one text."""
     return output_text(output) if isinstance(output, tuple) else output
 
 
 def read_field(block: Object, field: str) -> Output:
-    """The output in a field; missing output is empty text."""
+    """The output in a field; a missing output is empty text."""
     value = block.get(field)
     return "" if value is None else value
 
@@ -67,7 +67,7 @@ def in_field(field: str) -> OutputForm:
 
 
 def in_fields(*fields: str) -> OutputForm:
-    """The output as an object, whose members are fields of the item."""
+    """The output as an object whose members are fields of the item."""
 
     def read(block: Object, path: JsonPath) -> Output:
         return members(block, fields)

@@ -1,9 +1,8 @@
-"""Makers of item specs: items that hold a call, a result, or both.
+"""Functions that make specs of items with a call, a result, or both.
 
 Most types of items differ only in their name, in who runs the tool, and in the fields that hold
-arguments and output, so their specs are made from those. A call or result that does not fit its
-type (another tool's name, text where an object is needed) is written as a function's item, which
-holds any.
+arguments and output. A call or result that does not fit its type (another tool name, text where an
+object is required) is written as an item of a function, which can hold any call or result.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from toolwire.wires.families.items.namespaces import (
 )
 
 ExecutorRule: TypeAlias = "Executor | Callable[[Object], Executor]"
-"""Who runs the tool of an item: always the same, or decided by the item."""
+"""Who runs the tool of an item: a constant, or a function of the item."""
 
 
 ITEM_ID = Id("id", "item", required=False, nullable=True)
@@ -56,11 +55,12 @@ ONLY_ITEM_ID = (Id("id", "item"),)
 """The item id serves as call id."""
 _ANY_BODY: tuple[Form, ...] = ("request", "response")
 Fields: TypeAlias = "str | tuple[str, ...]"
-"""A field that holds a value, or the fields of an item that are the members of the value."""
+"""The field that holds a value, or several fields that are its members."""
 
 
 class _AllFields(frozenset[str]):
-    """Every field: the unknown fields of an item of two parts are reported for the first one."""
+    """A set that contains every field: unknown fields of an item with two parts are reported only
+    for the first part."""
 
     def issuperset(self, other: Iterable[object], /) -> bool:
         return True
@@ -82,8 +82,8 @@ def _executor(rule: ExecutorRule, block: Object) -> Executor:
 def _item_keys(executor: ExecutorRule, *names: str) -> frozenset[str]:
     """The fields that an item's spec understands.
 
-    A server tool is reported as such on other wires, so its type and id are no further losses. A
-    status other than `completed` is looked at by the reader of items.
+    A server tool is reported as such on other wires, so its type and id are no further losses. The
+    reader of items handles a status other than `completed`.
     """
     provider = ("type", "id") if executor == "provider" else ()
     return keys("call_id", "status", *filter(None, names), *provider)
@@ -95,14 +95,15 @@ def _without_namespace(spec: Block) -> Block:
 
 
 def _spec_for(block: Object, spec: Block) -> Block:
-    """The spec of a block; a namespace that is part of no name is an unknown field."""
+    """The spec of a block; a namespace that is not part of a name is an unknown field."""
     if "namespace" in spec.keys and has_unused_namespace(block):
         return _without_namespace(spec)
     return spec
 
 
 def _read_tool_name(block: Object, field: str, spec: Block) -> str:
-    """The tool's name. Only `name` can have a namespace: other fields hold a word of the wire."""
+    """The tool's name. Only `name` can have a namespace: other fields hold a fixed word of the
+    wire."""
     if not field:
         return ""
     if field != "name":
@@ -133,10 +134,10 @@ def call_item(
 ) -> Block:
     """Make the spec of an item that holds a call.
 
-    The tool is named in `name_field`, or is always `name`; `as_text`: the arguments are JSON text.
-    `known` are the fields that are understood, if they do not follow from the others. Only the
-    provider can read `signature_field`, and requires it back. `answer` is the spec of a result in
-    the same item.
+    `name_field` holds the name of the tool; without it, the name is always `name`. `as_text`: the
+    arguments are JSON text. `known` are the fields that are understood, if they do not follow from
+    the other arguments. `signature_field` is opaque and must be sent back to the provider. `answer`
+    is the spec of a result in the same item.
     """
 
     def read(block: Object, path: JsonPath, spec: Block) -> Part:
@@ -155,7 +156,7 @@ def call_item(
 
     def write(call: Call, context: EncodeContext) -> JSON:
         fields = _argument_fields(call, arguments, as_text=as_text, context=context)
-        if fields is None and answer is not None:  # the item holds a result too: its type stays
+        if fields is None and answer is not None:  # the item also holds a result: its type stays
             fields = {arguments if isinstance(arguments, str) else "arguments": call.arguments}
         if fields is None or (name and not name_field and call.name != name):
             return _write_function(call, context)
@@ -184,7 +185,7 @@ def call_item(
 
 
 def _call_id_fields(call: Call, id_field: str, context: EncodeContext) -> Object:
-    """The ids of a call as fields of its item: the call id, the item id, or both."""
+    """The ids of a call as fields of its item: call id, item id, or both."""
     if id_field == "id":
         return {"id": context.call_id(call)}
     if call.origin == "item":
@@ -219,7 +220,7 @@ def _argument_fields(
 
 
 def _write_function(call: Call, context: EncodeContext) -> Object:
-    """A call as the item that holds any call."""
+    """A call as a function call, the item that can hold any call."""
     return {
         "type": "function_call",
         "call_id": context.call_id(call),
@@ -244,7 +245,7 @@ def result_item(
 ) -> Block:
     """Make the spec of an item that holds a result.
 
-    `known` are the fields that are understood, if they do not follow from the others.
+    `known` are the fields that are understood, if they do not follow from the other arguments.
     """
     by_item_id = ids is ONLY_ITEM_ID
 
@@ -298,7 +299,7 @@ def result_item(
 
 
 def _write_function_output(result: Result, context: EncodeContext) -> Object:
-    """A result as the item that holds any result."""
+    """A result as a function's result, the item that can hold any result."""
     return {
         "type": "function_call_output",
         "call_id": context.result_id(result),
@@ -307,7 +308,7 @@ def _write_function_output(result: Result, context: EncodeContext) -> Object:
 
 
 def _status_fields(result: Result) -> Object:
-    """The fields in which an item of a server tool reports a failure."""
+    """The fields that report the failure of a server tool."""
     fields: Object = {"status": "failed" if result.error else "completed"}
     if not result.error and isinstance(result.raw, dict) and result.raw.get("error") is not None:
         fields["error"] = None
@@ -315,7 +316,7 @@ def _status_fields(result: Result) -> Object:
 
 
 def _has_name(result: Result, context: EncodeContext) -> bool:
-    """True if a result was read with its tool's name, and the name can be sent."""
+    """True if a result was read with its tool's name and the name can be sent."""
     if not isinstance(result.raw, dict) or "name" not in result.raw:
         return False
     return not context.names or result.name in context.names
@@ -338,9 +339,9 @@ def provider_item(
 ) -> Block:
     """Make the spec of an item of a server tool.
 
-    It holds the call and its result: two parts, each of which writes its own fields. An edit that
-    the type has no field for is in `name`, `arguments` or `output`. `extra` are further fields that
-    are understood.
+    The item holds the call and its result: two parts, each of which writes its own fields. An edit
+    for which the type has no field goes into `name`, `arguments` or `output`. `extra` are further
+    fields that are understood.
     """
 
     def read(block: Object, path: JsonPath, spec: Block) -> Part:

@@ -1,4 +1,4 @@
-"""The types of items: one spec for each that holds reasoning, a call, a result, or both."""
+"""The types of items: one spec for each item with reasoning, a call, a result, or both."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _write_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
 
 
 def _write_custom(call: Call, context: EncodeContext) -> JSON:
-    """Free text, which wires without custom calls send in the field `input`."""
+    """Write free text, which wires without custom calls send in the field `input`."""
     text = call.arguments if call.family == "custom" else get(call.input, ("input",))
     out: Object = {
         "type": "custom_tool_call",
@@ -140,8 +140,8 @@ TOOL_MESSAGE = Block(
     write=_write_tool_message,
     keys=keys("type", "role", "tool_call_id", "content", "name", "id", "status"),
 )
-"""A result as a message of the role `tool`, as other wires have it. It is no item of this shape:
-the catalogue does not list it, and it is written back but never made."""
+"""A result as a message with the role `tool`, as on other wires. It is not an item of this shape:
+the catalogue does not list it, and it is only written back, never created."""
 
 # --- client tools ---------------------------------------------------------------------------------
 
@@ -153,7 +153,7 @@ def _read_screenshot(block: Object, path: JsonPath) -> Output:
 
 
 def only_image(output: Output) -> Media | None:
-    """The image of an output that is just one image."""
+    """The image of an output that consists of one image; None for any other output."""
     part = output[0] if isinstance(output, tuple) and len(output) == 1 else None
     return part if isinstance(part, Media) and part.kind == "image" else None
 
@@ -165,8 +165,8 @@ def _write_computer_output(result: Result, context: EncodeContext) -> Object:
 
 
 def _read_as_text(field: str) -> Callable[[Object, JsonPath], Output]:
-    """Read structured output as the text that a model reads, which a wire without structured output
-    returns unchanged."""
+    """Return a reader that turns structured output into text, as the model sees it. A wire without
+    structured output returns this text unchanged."""
 
     def read(block: Object, path: JsonPath) -> Output:
         value = read_field(block, field)
@@ -176,7 +176,7 @@ def _read_as_text(field: str) -> Callable[[Object, JsonPath], Output]:
 
 
 def output_list(output: Output) -> list[JSON] | None:
-    """The list that an output is, also if it is JSON text."""
+    """The output as a list, which may be given as JSON text; None for any other output."""
     value = plain_output(output)
     if isinstance(value, str):
         try:
@@ -197,7 +197,7 @@ def _write_patch_output(result: Result, context: EncodeContext) -> Object:
 
 
 def _shell_executor(block: Object) -> Executor:
-    """The provider for a shell in its container, else the client."""
+    """The provider for a shell in its container, otherwise the client."""
     kind = get(block, ("environment", "type"))
     return "provider" if isinstance(kind, str) and kind.startswith("container") else "client"
 
@@ -276,7 +276,7 @@ ITEMS = blocks(
         ),
     ),
     call_item("local_shell_call", "local-shell", name="local_shell", arguments="action"),
-    # Its type has no call_id: `id` is that of the call, and servers accept a call_id too.
+    # This type has no call_id: `id` is the call id, and servers accept a call_id too.
     result_item(
         "local_shell_call_output",
         "local-shell",
@@ -316,4 +316,4 @@ ITEMS = blocks(
 )
 
 INCOMPLETE_RESULTS = keys("shell_call_output", "local_shell_call_output", "tool_search_output")
-"""Results that name neither who ran the tool nor the call that they belong to."""
+"""Results that show neither the executor of the tool nor their call."""

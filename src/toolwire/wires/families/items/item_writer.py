@@ -1,7 +1,7 @@
-"""Writing messages as items of the types in `item_types`.
+"""Write messages as items of the types in `item_types`.
 
-Parts of other wires get no item id, since it would name something on another server; where a type
-requires one, it is derived from the position.
+Parts of other wires get no item id, because it would refer to an item on another server; where a
+type requires one, it is derived from the position.
 """
 
 from __future__ import annotations
@@ -41,23 +41,23 @@ _TEXT_RESULTS = keys(
     "local_shell_call_output",
     "apply_patch_call_output",
 )
-"""Results that hold only text, or blocks."""
+"""Results that hold only text or blocks."""
 _BLOCK_RESULTS = keys("function_call_output", "custom_tool_call_output")
 """Results that hold blocks."""
 _RESULTS_WITH_ERROR_FLAG = keys("apply_patch_call_output")
 
 
 class _NewItem(Struct, frozen=True, kw_only=True):
-    """Further fields that a new item of a call needs."""
+    """Requirements for a new item of a call."""
 
     prefix: str
     """The prefix of its item id, which is required in an answer."""
     id_in_request: bool = False
-    """The item id is required in a request too."""
+    """The item id is required in a request, too."""
     fields: Mapping[str, JSON] = {}
     holds: Callable[[Output], bool] = lambda output: True
-    """True if the result of such a call can hold an output. If one of its results cannot, the call
-    is written as a function's."""
+    """Returns True if the result of such a call can hold an output. If one of its results cannot,
+    the call is written as a function call."""
 
 
 def _is_object_list(output: Output) -> bool:
@@ -79,9 +79,9 @@ _CLIENT_TOOLS = {
         prefix="tsc", fields={"execution": "client"}, holds=_is_object_list
     ),
 }
-"""Special types that a new call can have. Others need a label of their server."""
+"""Special types that a new call can have. Other types need the label of their server."""
 _ANY_TOOL = {"function_call": _NewItem(prefix="fc"), "custom_tool_call": _NewItem(prefix="ctc")}
-"""Calls of any tool. Clients of a stream find the deltas of a call by its item id."""
+"""Types for calls of any tool. Clients of a stream find the deltas of a call by its item id."""
 
 
 class ItemWriter(ItemListWriter):
@@ -96,11 +96,11 @@ class ItemWriter(ItemListWriter):
         self.first_index = first_index
         """The index of the first item in the list of the body."""
         self.families: dict[str, str] = {}
-        """The family that each call was written as, by call id."""
+        """The family as which each call was written, by call id."""
         self.without_call_id: set[str] = set()
-        """Calls of this wire that have no call id, so their results cannot name them."""
+        """Calls of this wire without a call id: their results cannot refer to them."""
         self.tools_items: dict[JsonPath, JSON] = {}
-        """Items that define tools and are not written yet, by path."""
+        """Items that define tools and have not been written yet, by path."""
         self._result_specs: dict[str, Block] = {}
         """The specs of results by family; collected on first use."""
         self._results: dict[str, list[Result]] | None = None
@@ -144,7 +144,7 @@ class ItemWriter(ItemListWriter):
         return write_content(part, self.context, place)
 
     def write_content(self, content: list[JSON]) -> JSON:
-        """The message item of some blocks; a single text becomes a plain string."""
+        """The message item for the blocks; a single text becomes a plain string."""
         role = "system" if self.role == "system" else "user"
         return {"role": role, "content": single_text(content)}
 
@@ -216,8 +216,7 @@ class ItemWriter(ItemListWriter):
         return self._special_spec(call) or FUNCTION
 
     def _special_spec(self, call: Call) -> Block | None:
-        """The spec of a call that has a type of its own on wires of this shape, if its results can
-        be written as that type's."""
+        """The special type of a call on wires of this shape, if that type can hold its results."""
         family = self.context.call_form(call).family
         spec = self._source_spec(call) or self._spec_of_family(family)
         if spec is None:
@@ -231,15 +230,15 @@ class ItemWriter(ItemListWriter):
         return spec if fits else None
 
     def _spec_of_family(self, family: str) -> Block | None:
-        """The first type of calls of a family that a client runs."""
+        """The first call type of a family among those that a client runs."""
         if not family:
             return None
         specs = (self.blocks[name] for name in _CLIENT_TOOLS)
         return next((spec for spec in specs if spec.family == family), None)
 
     def _source_spec(self, part: Call | Result) -> Block | None:
-        """The spec that a part was read by on another wire of this shape, if a new item can have
-        its type."""
+        """The spec with which a part was read on another wire of this shape, if new items can have
+        that type."""
         spec = part.spec
         if not isinstance(spec, Block) or self.blocks.get(spec.name) is not spec:
             return None
@@ -269,14 +268,14 @@ class ItemWriter(ItemListWriter):
         assert isinstance(item, dict)
         if context.breakpoints is not None and result in context.breakpoints:
             self._mark_output(item, result)
-        if spec.ids is ONLY_ITEM_ID:  # an item id of another server names nothing here
+        if spec.ids is ONLY_ITEM_ID:  # an item id of another server means nothing here
             item["id"] = context.result_id(result)
         if result.call_id in self.without_call_id and item.pop("call_id", None) is not None:
             item.update(name_fields(context.name(result.name or "")))
         return item
 
     def _mark_output(self, item: Object, result: Result) -> None:
-        """Mark the last block of a result, whose text becomes a block for that."""
+        """Mark the last block of a result; an output of text first becomes a block."""
         output = item.get("output")
         blocks: JSON = output
         if isinstance(output, str):
@@ -285,8 +284,8 @@ class ItemWriter(ItemListWriter):
             item["output"] = self.mark(blocks, result)
 
     def _result_spec(self, result: Result) -> Block:
-        """The spec of the result type that answers the call as it was written here, or as it was
-        before it was translated to another wire."""
+        """The result type for the call as it was written here, or as it was before a translation to
+        another wire."""
         family = self.families.get(result.call_id)
         if not family:
             before = self._spec_of_family(self.context.result_form(result).family)

@@ -15,7 +15,7 @@ from toolwire.wires.engine.specs import read_name
 
 
 def plain_name(name: str) -> str:
-    """The qualified name of a tool outside of all namespaces."""
+    """The qualified name of a tool outside all namespaces."""
     return f"{NAMESPACE_SEPARATOR}{name}" if NAMESPACE_SEPARATOR in name else name
 
 
@@ -45,7 +45,7 @@ def name_fields(qualified: str) -> Object:
 def read_qualified_name(block: Object) -> str:
     """The qualified name of the tool that a block names.
 
-    Servers repeat the name of a deferred tool as its namespace: that is no namespace.
+    Servers repeat the name of a deferred tool as its namespace; this does not count as a namespace.
     """
     name, namespace = read_name(block.get("name")), block.get("namespace")
     if name and namespace and isinstance(namespace, str) and namespace != name:
@@ -54,14 +54,14 @@ def read_qualified_name(block: Object) -> str:
 
 
 def repeats_name(block: object) -> bool:
-    """True if a block has its tool's name as namespace."""
+    """True if the namespace of a block repeats the name of its tool."""
     if not isinstance(block, dict) or "name" not in block:
         return False
     return "namespace" in block and block["namespace"] == block["name"]
 
 
 def has_unused_namespace(block: Object) -> bool:
-    """True if a block has a namespace that is not part of its tool's qualified name."""
+    """True if the namespace of a block is not part of its tool's qualified name."""
     namespace = block.get("namespace")
     if namespace in (None, ""):
         return False

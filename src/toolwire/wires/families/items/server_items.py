@@ -31,7 +31,7 @@ def _write_mcp_output(result: Result, context: EncodeContext) -> Object:
 
 
 def _read_web_search(block: Object, path: JsonPath, spec: Block) -> Part:
-    """The action without its sources, which belong to the result."""
+    """Read a web search: the action without its sources, which belong to the result."""
     assert _WEB_SEARCH.read is not None
     call, action = _WEB_SEARCH.read(block, path, spec), block.get("action")
     if not isinstance(action, dict) or "sources" not in action:
@@ -41,7 +41,7 @@ def _read_web_search(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def _read_web_results(block: Object, path: JsonPath) -> Output:
-    """The sources of the action, and the results if the request included them."""
+    """Read the sources of the action, and the results if the request included them."""
     out: Object = {}
     sources = get(block, ("action", "sources"))
     if isinstance(sources, list):

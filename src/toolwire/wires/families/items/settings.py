@@ -55,7 +55,7 @@ def _read_choice_name(tool: Object) -> str:
 
 
 def resolve_choice(choice: Setting, tools: tuple[Tool, ...]) -> Setting:
-    """A choice with the qualified names of its tools: it has no field for a namespace."""
+    """A choice with the qualified names of its tools, because the wire sends no namespace in it."""
     defined = {tool.name for tool in tools}
     if not isinstance(choice, Choice) or defined.issuperset(choice.names):
         return choice
@@ -160,7 +160,7 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
 
 
 def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    """All counts are required; an unknown one is zero."""
+    """Write the usage. All counts are required; an unknown one is zero."""
     assert isinstance(value, Usage)
     input_tokens, output_tokens = value.input or 0, value.output or 0
     return {
@@ -198,7 +198,7 @@ RESPONSE = (
 
 
 def _repeat_tools(context: EncodeContext) -> JSON:
-    """The tools of the request; a function has all its fields."""
+    """The tools of the request; each function with all fields of its type."""
     tools = context.request.body.get("tools")
     return [
         {"description": None, "parameters": None, "strict": None, **tool}
@@ -236,7 +236,7 @@ _REPEATED: AnswerFields = {
     "safety_identifier": repeat("safety_identifier", None),
     "prompt_cache_key": repeat("prompt_cache_key", None),
 }
-"""Settings of the request that a response repeats; they are no part of the answer."""
+"""Settings of the request that a response repeats; they are not part of the answer."""
 ANSWER: AnswerFields = {
     "id": answer_id(_ID_PREFIX),
     "object": "response",
@@ -255,7 +255,7 @@ RESPONSE_FIELDS = frozenset(_REPEATED) | keys(
     *"object output status incomplete_details completed_at".split(),
     *"prompt prompt_cache_retention user".split(),
 )
-"""Fields of a response that are no settings of it."""
+"""Fields of a response that are not its settings."""
 
 # --- finish reasons -------------------------------------------------------------------------------
 
@@ -264,7 +264,7 @@ FINISH_REASON_TO_WIRE = {reason: word for word, reason in FINISH_REASON_FROM_WIR
 
 
 def read_finish_reason(body: Object, *, has_calls: bool) -> str | None:
-    """Why the model stopped. The wire has no word for a tool call; the items show it."""
+    """The neutral finish reason. The wire has no value for tool calls; the items show them."""
     status = body.get("status")
     if not isinstance(status, str):
         return None
@@ -278,7 +278,7 @@ def read_finish_reason(body: Object, *, has_calls: bool) -> str | None:
 
 
 def write_finish_reason(reason: str | None) -> Object:
-    """The two fields with the stop reason."""
+    """The two fields that express the finish reason."""
     word = FINISH_REASON_TO_WIRE.get(reason or "")
     if word is not None:
         return {"status": "incomplete", "incomplete_details": {"reason": word}}

@@ -1,4 +1,4 @@
-"""Items of a stream that are emitted while they grow: messages, reasoning, and calls."""
+"""Stream items that are emitted while they grow: messages, reasoning, and calls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from toolwire.wires.families.items.stream_items import GrowingPart, ItemStreamBa
 from toolwire.wires.families.items.turns import MESSAGE
 
 _TEXT_FIELDS = {"output_text": "text", "refusal": "refusal", "text": "text"}
-"""Blocks of a message that grow, and the fields of their text."""
+"""Message blocks that grow, and the field of their text."""
 
 
 class _MessageItem(StreamItem):
@@ -27,7 +27,7 @@ class _MessageItem(StreamItem):
     def __init__(self, reader: ItemStreamBase, output_index: JSON, block: Object) -> None:
         super().__init__(reader, output_index, block)
         self._parts: dict[int, GrowingPart | None] = {}
-        """Parts that were started, by their index; None for one that was ended."""
+        """Parts that have started, by index; None for a part that has ended."""
 
     def emit(self, event: Chunk, change: Change) -> list[Event]:
         n, value = list_index(event.get("content_index")), event.get(change.field)
@@ -52,7 +52,7 @@ class _MessageItem(StreamItem):
         return []
 
     def _start_part(self, n: int, block: JSON) -> list[Event]:
-        """Start a part that grows; any other is emitted when it is complete."""
+        """Start a part that grows; any other part is emitted when it is complete."""
         spec = CONTENT.get(str(block.get("type"))) if isinstance(block, dict) else None
         field = _TEXT_FIELDS.get(spec.name) if spec is not None else None
         if field is None or spec is None or spec.read is None or not isinstance(block, dict):
@@ -68,7 +68,7 @@ class _MessageItem(StreamItem):
         if not isinstance(block, dict) or not isinstance(part.spec, Block):
             return growing.close(None, cut=self.cut)
         known: Object = dict(part.raw) if isinstance(part.raw, dict) else {}
-        if growing.prefixed:  # its annotations are reported already
+        if growing.prefixed:  # its annotations have been reported
             known["annotations"] = True
         self.report_new_fields(known, block, part.spec, path)
         text = text_or_none(block.get(_TEXT_FIELDS[part.spec.name])) or None
@@ -96,7 +96,7 @@ class _MessageItem(StreamItem):
 
 
 class _ReasoningItem(StreamItem):
-    """Reasoning: its content, or the summary of it, is one text."""
+    """Reasoning: one text, which is its content or its summary."""
 
     __slots__ = ("_field", "_n", "_part")
 
@@ -148,8 +148,8 @@ _ARGUMENT_FIELDS = {
     "mcp_call": ("arguments", False),
     "code_interpreter_call": ("code", True),
 }
-"""Calls that are emitted while they grow: the field, and whether it is one text inside the
-arguments rather than all of them."""
+"""Calls that are emitted while they grow: the field that grows, and True if it is one text among
+the arguments rather than all of them."""
 
 
 class _CallItem(StreamItem):
@@ -172,7 +172,7 @@ class _CallItem(StreamItem):
             part = spec.read(block, (self.reader.count, "item"), spec)  # type: ignore[misc]
         except UNREADABLE:
             return []
-        # An emitted id or name cannot be changed, so a call without them waits for its end.
+        # An id or name cannot change once it is emitted, so a call without them waits for its end.
         if not isinstance(part, Call) or not part.id or not part.name:
             return []
         if part.origin != "wire" and part.executor == "client":

@@ -1,4 +1,4 @@
-"""Items of a stream: the base of those that are emitted while they grow, and those emitted whole.
+"""Items of a stream: the base of items that are emitted while they grow, and items emitted whole.
 
 For a part that is emitted while it grows, only a length and a checksum are kept, to compare the
 emitted text with the finished item, which is authoritative.
@@ -31,13 +31,14 @@ class GrowingPart:
         self.slot = slot
         self.part = part
         self.prefixed = False
-        """True once something was emitted or reported before the text, which must happen once."""
+        """True once something was emitted or reported before the text, which must happen only
+        once."""
         self._initial = initial
         """The text of the opening event, which is emitted if no other text follows."""
         self._length = 0
         self._checksum = 0
         self._complete: str | None = None
-        """The complete text, if it differs from what was emitted."""
+        """The complete text, if it differs from the emitted text."""
 
     def append(self, text: str) -> Event:
         """Emit more text."""
@@ -46,7 +47,8 @@ class GrowingPart:
         return PartDelta(self.slot, text)
 
     def catch_up(self, text: JSON) -> list[Event]:
-        """Emit what is missing of the complete text; if it is another text, the end says so."""
+        """Emit the missing end of the complete text; if that is a different text, `close` reports
+        it."""
         if not isinstance(text, str) or not text:
             return []
         if not self._is_start_of(text):
@@ -55,13 +57,13 @@ class GrowingPart:
         return [self.append(text[self._length :])] if len(text) > self._length else []
 
     def _is_start_of(self, text: str) -> bool:
-        """True if a text starts with what was emitted."""
+        """True if a text starts with the emitted text."""
         return len(text) >= self._length and _checksum(text[: self._length], 0) == self._checksum
 
     def close(
         self, text: str | None, *, signature: str | None = None, cut: bool = False
     ) -> list[Event]:
-        """Emit the end, and what is missing of the complete text if that is known."""
+        """Emit the end of the part, after the missing end of the complete text if that is known."""
         text = text if text is not None else self._complete
         if text is None and not self._length:
             text = text_or_none(self._initial)
@@ -75,7 +77,7 @@ def _checksum(text: str, start: int) -> int:
 
 
 class ItemStreamBase(StreamReader):
-    """The part of a stream reader that its items use."""
+    """What items need of their stream reader."""
 
     def __init__(self, items: ItemReader, *, keep: bool = False) -> None:
         super().__init__(keep=keep)
@@ -106,32 +108,31 @@ class StreamItem(ItemAccumulator):
         self.reader = reader
         self.output_index = output_index
         self.live = False
-        """True once parts are emitted while they grow: later items need not wait, and nothing is
-        stored."""
+        """True once parts are emitted while they grow: later items need not wait."""
         self.emitted = False
-        """True once it was emitted to its end."""
+        """True once it was emitted completely."""
         self.final = False
         """True if the finished item was received."""
         self.final_index: int | None = None
         """Its index in the output of the finished response."""
         self.cut = False
-        """True if it ended because the stream did."""
+        """True if it ended because the stream was cut off."""
         self.ended = False
         """True if nothing more is expected of it."""
         self.deferred: list[tuple[int, Callable[[], list[Event]]]] | None = None
-        """A pending event: its number, and the function that emits it once the items before it are
-        emitted. None if it need not wait."""
+        """Events that wait until the items before this one are emitted: the number of each, and the
+        function that emits it. None if nothing has to wait."""
 
     def emit_start(self) -> list[Event]:
-        """The events of its opening."""
+        """The events for its start."""
         return []
 
     def emit(self, event: Chunk, change: Change) -> list[Event]:
-        """The events of a change of one of its fields."""
+        """The events for a change of one of its fields."""
         return []
 
     def emit_end(self) -> list[Event]:
-        """The events of its end, finished or not."""
+        """The events for its end, finished or not."""
         out: list[Event] = []
         call: Call | None = None
         for part in self.read_parts(self.assemble()):
@@ -145,7 +146,7 @@ class StreamItem(ItemAccumulator):
     # --- reading as in a body ---
 
     def read_parts(self, block: Object) -> list[Part]:
-        """Its parts as they are read from a body, with paths into the stream."""
+        """Its parts, read as in a body, with paths into the stream."""
         reader, unknown = self.reader, self.reader.index.unknown_fields
         root: JsonPath = (reader.count, "item")
         ((_, parts),) = reader.items.read_items([block], "", reader.index)
@@ -165,7 +166,7 @@ class StreamItem(ItemAccumulator):
     def report_new_fields(
         self, before: JSON | UnsetType, block: Object, spec: Block, path: JsonPath
     ) -> None:
-        """Report unknown fields of a finished block that it did not have when it was opened."""
+        """Report unknown fields of a finished block that were absent when it was opened."""
         known = before if isinstance(before, dict) else {}
         self.reader.trailing += [
             Unsupported((*path, key), UNKNOWN_FIELD)
@@ -198,15 +199,15 @@ class ImmediateItem(StreamItem):
 
 
 class OpenItems:
-    """The unfinished items of a stream, and the names of the finished ones."""
+    """The unfinished items of a stream, and the keys of the finished ones."""
 
     __slots__ = ("_closed", "_open")
 
     def __init__(self) -> None:
         self._open: dict[JSON, StreamItem] = {}
-        """By output index and by id; under None one that has neither."""
+        """Items by output index and by id; an item with neither is under None."""
         self._closed: set[str | int] = set()
-        """Output indexes and ids."""
+        """The output indexes and ids of finished items."""
 
     def __bool__(self) -> bool:
         return bool(self._open)
@@ -230,14 +231,14 @@ class OpenItems:
             self._closed.add(item.id)
 
     def find(self, event: Chunk) -> StreamItem | None:
-        """The item of an event: by its id, else by its index. Some servers give an item another id
-        in every event."""
+        """The item of an event: by its id, otherwise by its index. Some servers use a new id for
+        the item in every event."""
         item_id, index = event.get("item_id"), event.get("output_index")
         item = self._open.get(item_id) if item_id.__class__ is str and item_id else None
         return item if item is not None or index.__class__ is not int else self._open.get(index)
 
     def find_same(self, block: Object, event: Chunk) -> StreamItem | None:
-        """The item that a block is."""
+        """The unfinished item that a block represents."""
         item_id, index = read_id(block.get("id"))[0], event.get("output_index")
         found = [self._open.get(item_id)] if item_id else []
         found += [self._open.get(index)] if index.__class__ is int else []
@@ -245,6 +246,6 @@ class OpenItems:
         return next((item for item in found if item is not None and item.is_item(block)), None)
 
     def is_closed(self, event: Chunk) -> bool:
-        """True if an event names a finished item."""
+        """True if an event refers to a finished item."""
         names = (event.get("item_id"), event.get("output_index"))
         return any(name in self._closed for name in names if isinstance(name, str | int))

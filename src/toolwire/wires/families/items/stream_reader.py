@@ -1,16 +1,16 @@
-"""Reading a stream of items.
+"""Read a stream of items.
 
-The driver of indexed blocks does not serve here. A block is what its deltas add up to, grows in one
-text and is closed by its index; an item holds several texts under indexes of their own, is found by
-id or by index, and its last event replaces what the deltas said.
+The driver of indexed blocks does not fit here. A block is the sum of its deltas, grows in one text
+and is closed by its index; an item holds several texts with indexes of their own, is found by id or
+by index, and its last event replaces its deltas.
 
 An item is added, grows and is done under its index in the output; several may be open at once. The
 finished item is authoritative, and after it the finished response; neither repeats the deltas.
-Deltas name their item by its id or index, never by a call id, which only the item has.
+Deltas refer to their item by its id or index, never by a call id, which only the item has.
 `sequence_number` is not used: some servers always send the same.
 
 Parts are emitted in the order of their items: what follows an item that can only be emitted whole
-is deferred until that is finished.
+is deferred until that item is finished.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class ItemStreamReader(ItemStreamBase):
         self.response: Object = {}
         self.started = False
         self.received: list[StreamItem] = []
-        """Every item; unless the body is kept, only the ids of those that were emitted."""
+        """Every item. Unless the body is kept, an emitted item has only its ids."""
         self.pending: list[StreamItem] = []
-        """Items that are not emitted to their end, in order."""
+        """Items that are not emitted completely, in order."""
         self.open = OpenItems()
         self.final_output: list[Object] = []
         """The output of the finished response."""
@@ -94,7 +94,7 @@ class ItemStreamReader(ItemStreamBase):
         return out
 
     def _read_status(self, event: Chunk, kind: str) -> list[Event]:
-        """The progress of an item, or an unknown event."""
+        """Read the progress of an item, or an unknown event."""
         item = self.open.find(event)
         prefix, _, status = kind.rpartition(".")
         if item is None or prefix != f"response.{item.type}":
@@ -172,12 +172,12 @@ class ItemStreamReader(ItemStreamBase):
         return out
 
     def _emit_deferred(self) -> list[Event]:
-        """Emit what need not wait any longer."""
+        """Emit the events that no longer have to wait."""
         out: list[Event] = []
         current = self.count
         for item in self.pending:
             deferred, item.deferred = item.deferred, None
-            for self.count, emit in deferred or ():  # paths name the event that was deferred
+            for self.count, emit in deferred or ():  # paths point into the deferred event
                 out += emit()
             self.count = current
             if not item.emitted and not item.live:
@@ -230,7 +230,7 @@ class ItemStreamReader(ItemStreamBase):
         return [*out, Finish(read_finish_reason(status, has_calls=False))]
 
     def _end_open_items(self, *, cut: bool) -> list[Event]:
-        """End what is still open, and emit the items that only the finished response has."""
+        """End all open items, and emit items that only the finished response has."""
         final = self.final_output
         matched = self._match_final_items()
         out: list[Event] = []
@@ -304,7 +304,7 @@ class ItemStreamReader(ItemStreamBase):
         return {**body, "error": error}
 
     def _output(self) -> list[JSON]:
-        """The items of the finished response, and between them received items it does not have."""
+        """The items of the finished response, and between them received items that it lacks."""
         received = self.received
         indexes = {item.output_index for item in received if isinstance(item.output_index, int)}
         if len(indexes) == len(received):
@@ -326,13 +326,13 @@ def _copy(block: Object) -> Object:
 
 
 def _item_of_change(event: Chunk, change: Change) -> Object:
-    """The item of an event whose item was never added."""
+    """A new item for an event whose item was never added."""
     block: Object = {"type": change.item, "id": event.get("item_id")}
     return {**block, "role": "assistant", "content": []} if change.item == "message" else block
 
 
 def _ids(block: Object) -> list[tuple[str, str]]:
-    """The ids that distinguish an item from others: its own and that of its call."""
+    """The ids that distinguish an item from others: its item id and its call id."""
     return [(key, found) for key in ("id", "call_id") if (found := read_id(block.get(key))[0])]
 
 
@@ -362,8 +362,8 @@ _HANDLERS: dict[str, Callable[[ItemStreamReader, Chunk], list[Event]]] = {
 
 
 def item_stream(items: ItemBodies, immediate: frozenset[str] = frozenset()) -> StreamSpec:
-    """How a wire of this shape streams; `immediate` are the types of items that are complete when
-    they are added."""
+    """The stream spec of a wire of this shape; `immediate` are the types of items that are complete
+    when they are added."""
     return StreamSpec(
         partial(ItemStreamReader, items, immediate),
         partial(ItemStreamWriter, items),

@@ -1,9 +1,9 @@
-"""Writing a stream of items.
+"""Write a stream of items.
 
-Every part is an item of its own: added, its deltas, its complete text, done; then the next one. The
-last event has the whole response, so everything written is kept until then. A call whose type has
-no deltas is written when it is complete. Items are written as in a body, so their ids are those of
-a body.
+Every part becomes an item: added, its deltas, its complete text, done; then the next one. The last
+event holds the whole response, so all written items are kept until then. A call whose type has no
+deltas is written when it is complete. Items are written as in a body, so their ids are those of a
+body.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from toolwire.wires.families.items.item_writer import ItemWriter
 _ERROR_CODES = frozenset(
     {"server_error", "rate_limit_exceeded", "invalid_prompt", "vector_store_timeout"}
 )
-"""Codes that the type of a response's error allows, of those that any answer can have."""
+"""Those error codes of the type of a response that can apply to any answer."""
 
 
 class _Growth(Struct, frozen=True, eq=False):
-    """The events with which an item grows."""
+    """The events that make an item grow."""
 
     events: str
     """The prefix of its event names."""
     field: str
-    """The field of its text: in the item, or in the one part inside it."""
+    """The field of the text: in the item, or in the only part inside it."""
     parts: str
-    """The field of the item that lists its parts, if it has any."""
+    """The field of the item that lists its parts, if it has parts."""
     index: str
-    """The field of an event for the index of a part."""
+    """The field of an event that holds the index of a part."""
     required: Object
     """Required fields of each delta and of the complete text."""
 
@@ -65,7 +65,7 @@ _STREAMED = Source()
 
 
 def _growth_of(item: Object) -> _Growth | None:
-    """How an item grows; None if it is only sent whole."""
+    """How an item grows; None if it is sent only whole."""
     kind, content = item.get("type"), item.get("content")
     if kind == "message" and isinstance(content, list) and isinstance(content[0], dict):
         kind = content[0].get("type")
@@ -78,11 +78,11 @@ class _OpenItem(Struct, eq=False):
     growth: _Growth
     id: str
     index: int
-    """Its index in the output."""
+    """The index of the item in the output."""
     texts: list[str] = []
 
     def location(self) -> Object:
-        """The fields of an event that name the item, and the part in it."""
+        """The fields of an event that identify the item and the part in it."""
         out: Object = {"item_id": self.id, "output_index": self.index}
         return {**out, self.growth.index: 0} if self.growth.index else out
 
@@ -100,17 +100,17 @@ class ItemStreamWriter(SequentialWriter):
         self._sent = 0
         """The number of events sent."""
         self._output: list[JSON] = []
-        """The items of the response that are done."""
+        """The finished items of the response."""
         self._open: _OpenItem | None = None
         self._cut: list[PartEnd] = []
-        """The ends of parts that ended because the source did: an error may follow."""
+        """The ends of parts that were cut off with the source: an error may follow."""
 
     def _event(self, kind: str, fields: Object) -> Chunk:
         self._sent += 1
         return {"type": kind, **fields, "sequence_number": self._sent - 1}
 
     def _item(self, part: Part) -> Object | None:
-        """A part as the next item of the output; None if a body has none for it."""
+        """A part as the next item of the output; None if a body has no item for it."""
         writer = ItemWriter(self._bodies, self.context, first_index=len(self._output))
         items = writer.write_items((Message("assistant", (part,), source=_STREAMED),))
         return items[0] if items and isinstance(items[0], dict) else None
@@ -133,7 +133,7 @@ class ItemStreamWriter(SequentialWriter):
         return [*out, self._event(f"response.{body['status']}", {"response": body})]
 
     def _body(self) -> Object:
-        # This shape has no finish reason for tool calls: the items show them.
+        # This shape has no finish reason for tool calls; the items show them.
         body = self.write_empty_body(
             self._bodies.write, "stop" if self.stop == "tool" else self.stop
         )

@@ -66,10 +66,10 @@ _WEB_SEARCHES = (
 
 
 class ToolsItem(Block, frozen=True, eq=False):
-    """The spec of an item that defines tools, with that item.
+    """The spec of an item that defines tools, together with that item.
 
-    Its tools count as tools of the request. Its position is kept by a message without parts and
-    without JSON.
+    Its tools count as tools of the request. A message without parts and without JSON keeps its
+    position.
     """
 
     item: JSON = None
@@ -77,14 +77,14 @@ class ToolsItem(Block, frozen=True, eq=False):
 
 TOOLS_ITEM = ToolsItem("additional_tools", part=Message, keys=keys("type", "role", "tools"))
 _NAMESPACE_FIELDS = keys("type", "name", "tools")
-"""The fields of a namespace that its tools account for."""
+"""The fields of a namespace that the tools in it represent."""
 
 
 # --- reading --------------------------------------------------------------------------------------
 
 
 def _read_tool(wire: str, tool: JSON, path: JsonPath, namespace: str = "") -> Tool:
-    """A tool definition; a provider's own tool keeps its type as kind."""
+    """A tool definition. A provider's own tool has its type as kind."""
     if not isinstance(tool, dict):
         raise_unexpected(wire, path, "an object", tool)
     kind = tool.get("type")
@@ -106,9 +106,9 @@ def _read_tool(wire: str, tool: JSON, path: JsonPath, namespace: str = "") -> To
 
 
 def _read_entry(wire: str, entry: JSON, path: JsonPath, unknown: list[JsonPath]) -> list[Tool]:
-    """The tools of one entry: itself, or those of a namespace.
+    """The tools of one entry: the entry itself, or the tools of a namespace.
 
-    Fields of a namespace that are part of no tool are added to `unknown`.
+    Fields of a namespace that belong to no tool are added to `unknown`.
     """
     if not isinstance(entry, dict) or entry.get("type") != "namespace":
         return [_read_tool(wire, entry, path)]
@@ -138,7 +138,7 @@ def read_tools(
 def read_added_tools(
     wire: str, items: list[JSON], positions: Iterable[int], unknown: list[JsonPath]
 ) -> list[Tool]:
-    """The tools that items at some positions of a history define."""
+    """The tools that the items at these positions define."""
     return [
         tool
         for i in positions
@@ -160,7 +160,7 @@ def tools_in_item(item: JSON) -> list[JSON] | None:
 
 
 class _ToolsWriter:
-    """Writes a list of definitions in which the tools of one namespace share an entry."""
+    """Writes a list of definitions. The tools of one namespace share an entry."""
 
     def __init__(self, context: EncodeContext, source: JSON) -> None:
         self.context = context
@@ -170,8 +170,8 @@ class _ToolsWriter:
         """The tools of each namespace, by its name and by the path of its entry."""
 
     def add(self, tool: Tool) -> None:
-        """Add a tool: verbatim if it was read from this wire, with just its edits if it was
-        edited."""
+        """Add a tool: verbatim if it was read from this wire, with only its edits applied. Provider
+        tools of another wire are left out."""
         name = self.context.name(tool.name)
         entry = self._source_entry(tool)
         original = self._original(tool, entry)
@@ -205,7 +205,8 @@ class _ToolsWriter:
         return entry if isinstance(entry, dict) else None
 
     def _find_entry(self, namespace: str) -> tuple[JsonPath | str, Object]:
-        """The entry of the source for a tool without its own entry, or a new one."""
+        """The entry of a namespace in the source, for a tool that was not read from it; otherwise a
+        new entry."""
         entries = get(self.source, ("tools",))
         for n, entry in enumerate(entries if isinstance(entries, list) else ()):
             if not isinstance(entry, dict) or entry.get("type") != "namespace":
@@ -222,12 +223,12 @@ class _ToolsWriter:
         return _read_tool(self.context.wire, tool.raw, tool.path, namespace)
 
     def _tools_of(self, key: JsonPath | str, entry: Object, tool: Tool) -> list[JSON]:
-        """The list that the tools of a namespace are added to."""
+        """The list to which the tools of a namespace are added."""
         if key in self.namespaces:
             return self.namespaces[key]
         name = read_name(entry.get("name"))
         if key[:1] == ("input",) and name in self.namespaces:
-            # The item that defined it is gone, and a namespace is defined only once.
+            # The item that defined it was removed, and a namespace is defined only once.
             tools = self.namespaces[name]
             self._report_conflicts(name, entry, tool, tools)
         else:
@@ -238,7 +239,7 @@ class _ToolsWriter:
         return tools
 
     def _report_conflicts(self, name: str, entry: Object, tool: Tool, tools: list[JSON]) -> None:
-        """Report the fields of a namespace that differ from the entry which is already written."""
+        """Report the fields of a namespace that differ from its entry that was already written."""
         written = (other for other in self.out if isinstance(other, dict))
         current = next((other for other in written if other.get("tools") is tools), {})
         for field, value in entry.items():
@@ -250,7 +251,8 @@ class _ToolsWriter:
 
 
 def _write_tool(tool: Tool, name: str, context: EncodeContext) -> Object:
-    """A new definition. A function's `parameters` and `strict` are required and may be null."""
+    """A new definition. The fields `parameters` and `strict` of a function are required and may be
+    null."""
     out: Object = {"type": tool.kind, "name": split_name(name)[1]}
     if tool.description is not None:
         out["description"] = tool.description
@@ -262,7 +264,7 @@ def _write_tool(tool: Tool, name: str, context: EncodeContext) -> Object:
 
 
 def write_tools(tools: Iterable[Tool], context: EncodeContext, source: JSON) -> list[JSON]:
-    """The definitions of some tools; `source` is the body of this wire they were read from, or
+    """The definitions of the tools; `source` is the body of this wire they were read from, or
     None."""
     writer = _ToolsWriter(context, source)
     for tool in tools:

@@ -1,7 +1,6 @@
-"""Reading items as turns: consecutive items of the model, and of the client's tools, are one
-message.
+"""Read items as turns: consecutive items of the model, and of the client's tools, are one message.
 
-A turn has no JSON of its own; its parts keep the JSON of their items.
+A turn has no JSON; its parts keep the JSON of their items.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ EMPTY_MESSAGE = Block("message", part=Text, write=_write_empty)
 
 
 class CallIndex:
-    """The calls read so far: results without an id, name or executor take it from their call."""
+    """The calls read so far, from which results get their ids, names and executors."""
 
     __slots__ = (
         "_by_id",
@@ -71,7 +70,7 @@ class CallIndex:
         self.tools_items: list[int] = []
         """The positions of the items that define tools."""
         self.unknown_fields: list[JsonPath] = []
-        """Paths of item fields that are part of no part, and that other wires cannot hold."""
+        """Paths of item fields that belong to no part and that other wires cannot hold."""
 
     def add(self, call: Call) -> None:
         self._by_id[call.id] = call
@@ -85,7 +84,7 @@ class CallIndex:
             self._open_searches.append(call)
 
     def qualify(self, result: Result) -> Result:
-        """The result with the name of its call, if it lacks only the namespace."""
+        """The result with the qualified name of its call, if only the namespace was missing."""
         candidates = self._in_namespaces.get(result.name or "", ())
         call = self._by_id.get(result.call_id)
         name: str | None = None
@@ -96,12 +95,12 @@ class CallIndex:
         return replace(result, name=name) if name in candidates else result
 
     def resolve(self, result: Result) -> Result:
-        """The result with the id and executor of its call, if it has none of its own."""
+        """The result with the id and the executor of its call, if the call is known."""
         call = self._by_id.get(result.call_id)
         if call is None and result.origin == "item":
             call = self._by_item.get(result.call_id)
         elif call is None and not result.call_id and result.family == "tool-search":
-            # The provider answers its own search in the next item; neither names the other.
+            # The provider answers its search in the next item; neither has an id.
             call = self._open_searches.pop() if len(self._open_searches) == 1 else None
         if call is None:
             return result
@@ -115,7 +114,7 @@ class ItemReader(Struct, frozen=True, eq=False):
     name: str
     blocks: Mapping[str, Block]
 
-    # --- for subclasses: what is an item of a message ---
+    # --- for subclasses: which items are messages ---
 
     def is_message(self, item: Object) -> bool:
         """True if an item is a message of a role."""
@@ -123,7 +122,7 @@ class ItemReader(Struct, frozen=True, eq=False):
         return kind == "message" or (kind is None and "role" in item)
 
     def message_spec(self, item: Object) -> Block:
-        """The spec of the message that an item is."""
+        """The spec for an item that is a message."""
         return MESSAGE
 
     def defines_tools(self, item: Object, key: str) -> bool:
@@ -206,14 +205,14 @@ class ItemReader(Struct, frozen=True, eq=False):
     def read_turns(
         self, items: list[JSON], key: str, index: CallIndex, start: int = 0
     ) -> list[Message]:
-        """The messages of the items from a position on, at which no turn is open."""
+        """The messages of the items from a position on at which no turn is open."""
         messages: list[Message] = []
         parts: list[Part] = []
         role: Role | None = None
         """The role of the open turn; None between turns."""
         tools_items: list[Message] = []
-        """Items that define tools in the middle of a turn: they follow the turn, to keep it whole.
-        """
+        """Items that define tools in the middle of a turn: their messages follow the turn, to keep
+        it whole."""
 
         def close_turn() -> None:
             if parts and role is not None:
@@ -255,7 +254,7 @@ class ItemReader(Struct, frozen=True, eq=False):
 
 
 def remember_item(part: Part, item: Object) -> Part:
-    """A part whose spec remembers the item around it."""
+    """A part whose spec remembers the item that holds it."""
     spec = part.spec if isinstance(part.spec, Block) else OPAQUE
     return replace(part, source=replace(part.source, spec=content_block(spec, item)))
 

@@ -1,4 +1,4 @@
-"""The log of a tool protocol: every call and every result is an entry of its own.
+"""The log of a tool protocol: every call and every result is a separate entry.
 
 A call that is made while an earlier one is open belongs to the same turn, so other wires see
 parallel calls. Calls keep their order among calls, and results among results. This module knows no
@@ -24,7 +24,7 @@ from toolwire.wires.engine.specs import Block, patch_parts
 
 
 class LogReader:
-    """Collects what the entries of a log hold."""
+    """Collects the content of the entries of a log."""
 
     def __init__(self, wire: str) -> None:
         self.wire = wire
@@ -34,7 +34,7 @@ class LogReader:
         """Paths of unknown fields outside of calls and results."""
 
     def note_unknown(self, value: Object, path: JsonPath, known: frozenset[str]) -> None:
-        """Note the fields of an object that are not known and not empty."""
+        """Record the fields of an object that are neither known nor empty."""
         self.unknown += [
             (*path, key)
             for key, item in value.items()
@@ -56,7 +56,8 @@ class LogReader:
 
 
 def group_turns(parts: Iterable[Part], wire: str) -> tuple[Message, ...]:
-    """The messages of a log: for each turn its calls in one message, then everything else."""
+    """The messages of a log: for each turn, a message with its calls, then one with everything
+    else."""
     log = list(parts)
     result_index = _result_indexes(log)
     out: list[Message] = []
@@ -75,7 +76,7 @@ def group_turns(parts: Iterable[Part], wire: str) -> tuple[Message, ...]:
 
 
 def _result_indexes(log: list[Part]) -> dict[int, int]:
-    """The index of the result of each call that has an id; a repeated id means the newer call."""
+    """Call index → result index, for calls with an id; a repeated id refers to the newer call."""
     open_calls: dict[str, int] = {}
     indexes: dict[int, int] = {}
     for i, part in enumerate(log):
@@ -99,7 +100,8 @@ class _LogTurn:
         """The index in the log of the last result of these calls."""
 
     def accepts(self, call: Call, index: int) -> bool:
-        """True if a call belongs to this turn: it has no result yet, or a call is still open."""
+        """True if a call belongs to this turn: the turn has no result yet, or one of its calls is
+        open."""
         if not self.calls:
             return not self.others
         if call.id and any(other.id == call.id for other in self.calls):
@@ -114,7 +116,8 @@ class _LogTurn:
 
 
 def _message(role: Role, parts: Iterable[Part], wire: str) -> Message:
-    """A message of a log, which has no JSON of its own; its path is that of its only part."""
+    """A message of a log, which has no JSON. If it has only one part, its path is that of the
+    part."""
     content = tuple(parts)
     path = content[0].path if len(content) == 1 else ()
     return Message(role, content, wire=wire, source=Source(path=path))
@@ -124,7 +127,7 @@ def _message(role: Role, parts: Iterable[Part], wire: str) -> Message:
 
 
 class _LogPart(Struct, frozen=True):
-    """A part, the index of its entry in the log, and whether it was read from this wire."""
+    """A part, the index of its entry in the log, and True if it was read from this wire."""
 
     entry: int
     part: Part
@@ -187,7 +190,8 @@ def _entry_of(part: Part) -> int:
 
 
 def _in_log_order(conversation: Conversation, wire: str, length: int) -> list[_LogPart]:
-    """Every part in the order of the log; a new part follows the part before it."""
+    """Every part in the order of the log; a new part follows the part before it in the
+    conversation."""
     log: list[_LogPart] = []
     last = -1
     for message in conversation.messages:
@@ -211,7 +215,8 @@ def write_tools(
     read: Callable[[JSON, JsonPath], Tool],
     write: Callable[[Tool, EncodeContext], JSON],
 ) -> list[JSON]:
-    """The tool definitions; those read from this wire (`specs`) change only where edited."""
+    """The tool definitions; those read from this wire (`specs`) stay verbatim except for their
+    edits."""
     out: list[JSON] = []
     for tool in tools:
         if tool.spec in specs and not isinstance(tool.raw, UnsetType):
@@ -237,7 +242,7 @@ def report_unsupported(part: Part, context: EncodeContext) -> None:
 def report_other_parts(
     conversation: Conversation, context: EncodeContext, written: Iterable[Part], reason: str
 ) -> None:
-    """Report every part except those that are written."""
+    """Report every part except those in `written`."""
     kept = PartSet(written)
     for part in conversation.parts():
         if part not in kept:
@@ -245,7 +250,7 @@ def report_other_parts(
 
 
 def report_settings(conversation: Conversation, context: EncodeContext) -> None:
-    """Report all settings, unknown fields and stop reasons: a log holds none of them."""
+    """Report all settings, unknown fields and stop reasons: a log cannot hold them."""
     native = conversation.wire == context.wire  # a response of the wire may become part of a log
     source = conversation.source
     original = source.settings if native and source.messages is not None else None

@@ -2,7 +2,7 @@
 
 The results of a turn share one message, which follows the calls. A response may hold several turns,
 because a framework runs tools itself before it answers. This module knows no wire by name: a wire
-fills in a `MessageShape` and a `TurnHistory`.
+supplies a `MessageShape` and a `TurnHistory`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from toolwire.wires.families.blocks.history import PartWriter, record_call
 
 
 class MessageShape(Struct, frozen=True, eq=False):
-    """How a wire writes a message that is a role and a list of parts."""
+    """Reads and writes messages that are a role and a list of parts."""
 
     wire: str
     content: str
@@ -38,10 +38,10 @@ class MessageShape(Struct, frozen=True, eq=False):
     role_to_wire: Mapping[Role, str]
     read_part: Callable[[JSON, JsonPath], Part]
     default_role: str | None = None
-    """The role of a message that names none."""
+    """The role of a message without a role."""
 
     def read(self, message: JSON, path: JsonPath) -> Message:
-        """Read a message. One with an unknown role becomes a single opaque part."""
+        """Read a message. If its role is unknown, it becomes a single opaque part."""
         if not isinstance(message, dict):
             raise_unexpected(self.wire, path, "an object", message)
         name = message.get("role", self.default_role)
@@ -60,19 +60,19 @@ class MessageShape(Struct, frozen=True, eq=False):
         return {"role": self.role_to_wire[role], self.content: blocks}
 
     def with_blocks(self, raw: JSON, blocks: list[JSON]) -> JSON:
-        """A message that was read, with other blocks in it."""
+        """A message that was read, with these blocks instead of its own."""
         return {**require_object(raw), self.content: blocks}
 
 
 class TurnHistory(PartWriter, frozen=True, eq=False, kw_only=True):
-    """How a wire writes the messages of a conversation."""
+    """Writes the messages of a conversation."""
 
     read_message: Callable[[JSON, JsonPath], Message]
-    """Reads a message of this wire again, to find out which of its parts were edited."""
+    """Reads a message of this wire again, to find its edited parts."""
     create_message: Callable[[Role, list[JSON]], JSON]
-    """A new message; the one with the results of a turn has the role `tool`."""
+    """Creates a message; the message with the results of a turn has the role `tool`."""
     with_blocks: Callable[[JSON, list[JSON]], JSON]
-    """A message of this wire with other blocks in it."""
+    """Returns a message of this wire with other blocks."""
 
     def write(self, messages: Iterable[Message], context: EncodeContext) -> list[JSON]:
         """Write all messages; results are collected until their turn is over."""
@@ -113,7 +113,8 @@ class TurnHistory(PartWriter, frozen=True, eq=False, kw_only=True):
     def _write_results(self, turn: _Turn, out: list[JSON], context: EncodeContext) -> None:
         """Write the results of a turn as one message.
 
-        Where their ids are not sent, only order pairs them: they follow the order of their calls.
+        If ids are not sent, the results follow the order of their calls, because only order pairs
+        them.
         """
         if not turn.results:
             return
@@ -126,9 +127,9 @@ class TurnHistory(PartWriter, frozen=True, eq=False, kw_only=True):
     def split(
         self, message: Message, originals: Sequence[Message], context: EncodeContext
     ) -> list[JSON]:
-        """Write a message that `merge_turns` made as the messages it was merged from.
+        """Write a message that `merge_turns` made as the messages from which it was merged.
 
-        A part that was added goes into the message of the part before it.
+        An added part goes into the message of the part before it.
         """
         contents: dict[JsonPath, list[JSON]] = {
             original.path: [] for original in originals if original.parts
@@ -153,24 +154,24 @@ class TurnHistory(PartWriter, frozen=True, eq=False, kw_only=True):
 
 
 class _Turn(Struct, eq=False):
-    """The calls of a turn and its results so far, which may come in several messages."""
+    """The calls of a turn and its results so far, which may be in several messages."""
 
     parts: list[Part] = []
     """The parts of the assistant's messages."""
     assistant_last: bool = False
     """True if the last message was the assistant's: another one belongs to the same turn."""
     results: list[tuple[str, str, JSON]] = []
-    """Each with the id of its call, the id that is sent, and its block."""
+    """The call id, the id that is sent, and the block of each result."""
 
     def add_calls(self, message: Message) -> None:
-        """Remember the calls of an assistant message."""
+        """Record the calls of an assistant message."""
         same_turn, self.assistant_last = self.assistant_last, message.role == "assistant"
         if self.assistant_last:
             self.parts = [*self.parts, *message.parts] if same_turn else list(message.parts)
 
 
 def lacks_ids(messages: Iterable[Message]) -> bool:
-    """True if a call or a result was read without an id: only then does the order pair them."""
+    """True if a call or result was read without an id: only then does order pair them."""
     return any(
         (isinstance(part, Call) and not part.id) or (isinstance(part, Result) and not part.call_id)
         for message in messages
@@ -179,11 +180,11 @@ def lacks_ids(messages: Iterable[Message]) -> bool:
 
 
 def merge_turns(messages: tuple[Message, ...], wire: str, *, ordered: bool) -> Message:
-    """The turns of a response as one assistant message.
+    """Merge the turns of a response into one assistant message.
 
-    A call with a result in the response has been run, and the receiver must not run it again: it
-    counts as run by the provider. A result without an id keeps the call it was paired with, because
-    in one message the order pairs nothing.
+    A call with a result in the response has been run, and the receiver must not run it again, so it
+    counts as run by the provider. A result without an id stays paired with its call, because order
+    pairs nothing inside one message.
     """
     executed: PartMap[Part, Part] = PartMap()
     for pair in pairs(messages, ordered=ordered):

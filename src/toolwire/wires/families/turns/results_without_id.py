@@ -1,4 +1,4 @@
-"""Results of a stream that name no call: held back until it is known which call they belong to.
+"""Stream results without a call id: they are held back until their call is known.
 
 Which call that is depends on all calls and results of the turn, as in a body. So such a result, and
 everything after it, waits for the end of the turn. This module knows no wire.
@@ -22,7 +22,7 @@ class ResultsWithoutId:
     __slots__ = ("_held", "_messages", "_mint")
 
     def __init__(self, mint: Callable[[Result], str]) -> None:
-        """`mint` makes the id of a result that belongs to no call."""
+        """Prepare one stream. `mint` makes the id for a result that belongs to no call."""
         self._mint = mint
         self._messages: list[tuple[Role, list[Part]]] = [("assistant", [])]
         self._held: list[Event] = []
@@ -33,7 +33,7 @@ class ResultsWithoutId:
         return bool(self._held)
 
     def add(self, events: list[Event]) -> list[Event]:
-        """Take events; return those that can be emitted now."""
+        """Add events; return those that can be emitted now."""
         out: list[Event] = []
         for event in events:
             if isinstance(event, TurnStart):
@@ -56,7 +56,7 @@ class ResultsWithoutId:
             parts.append(part)
 
     def _release(self) -> list[Event]:
-        """The events that were held back, with an id on every result."""
+        """Return the events that were held back, with an id on every result."""
         if not self._held:
             return []
         held, self._held = self._held, []

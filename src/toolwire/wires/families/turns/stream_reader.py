@@ -1,8 +1,7 @@
 """Read streams whose chunks are pieces of messages in turn shape.
 
-A chunk holds whole blocks, except that the first block of a chunk continues the newest text or
-reasoning before it if both have the same type. This module knows no wire by name: a wire adds how
-its chunks name messages.
+A chunk holds whole blocks, but its first block continues the newest text or reasoning if both have
+the same type. This module knows no wire by name: a wire adds how its chunks name messages.
 """
 
 from __future__ import annotations
@@ -31,28 +30,28 @@ def growing_field(spec: Block) -> str:
 
 
 class MessageRecord(Struct, eq=False):
-    """A message of the stream, as the whole body will hold it."""
+    """A message of the stream, as in the whole body."""
 
     fields: Object
     content: list[JSON]
 
 
 class TurnStreamReader(StreamReader):
-    """Reads the blocks of chunks; subclasses read what is around them."""
+    """Reads the blocks of chunks. Subclasses read everything around them."""
 
     may_contain_results = True
     shape: MessageShape
     signature_field: str
-    """The field of a text or reasoning that ends it, because it holds its signature."""
+    """The field with the signature of a text or reasoning, which ends it."""
 
     def __init__(self, *, keep: bool = False) -> None:
         super().__init__(keep=keep)
         self.messages: list[MessageRecord] = []
-        """Filled only if the body is wanted."""
+        """The messages of the body, if it is kept."""
         self.parts = PartSequence(self)
 
     def start_record(self, fields: Object) -> None:
-        """Start the next message of the body, if the body is wanted."""
+        """Start the next message of the body, if the body is kept."""
         if self.keep:
             self.parts.blocks = []
             self.messages.append(MessageRecord(fields, self.parts.blocks))
@@ -60,7 +59,7 @@ class TurnStreamReader(StreamReader):
     # --- blocks ---
 
     def read_block(self, block: JSON, path: JsonPath, *, first: bool) -> list[Event]:
-        """The events of one block; `first` says whether it is the first of its chunk."""
+        """The events of one block; `first` is True if it is the first of its chunk."""
         if not isinstance(block, dict):
             return [Unsupported(path, UNKNOWN_FIELD)]
         try:
@@ -91,9 +90,9 @@ class TurnStreamReader(StreamReader):
         return self.parts.add_text(part, block, continues=True)
 
     def _continues(self, spec: Block, block: Object) -> bool:
-        """True if a block is text of the same type and nothing else, and no signature precedes it.
+        """True if a block is only text of the same type, and no signature precedes it.
 
-        Fields that are null do not count: some serializers write them all.
+        Null fields do not count, because some serializers write them all.
         """
         current = self.parts.open
         if current is None or current.part.spec is not spec:
@@ -128,6 +127,6 @@ class TurnStreamReader(StreamReader):
         return {} if self.error is None else {"error": self.error}
 
     def message_bodies(self) -> list[JSON]:
-        """The messages as the body holds them."""
+        """The messages as in the whole body."""
         field = self.shape.content
         return [{**message.fields, field: message.content} for message in self.messages]

@@ -1,7 +1,7 @@
 """Write streams whose chunks are pieces of messages in turn shape.
 
-Text and reasoning go out as they come. A call goes out whole, because its arguments are a value,
-and so does a refusal. This module knows no wire by name.
+Text and reasoning are written as they arrive. Calls, whose arguments are a value, and refusals are
+written whole. This module knows no wire by name.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _TEXT_TYPES = frozenset({"text", "reasoning"})
 
 
 class GrowingBlock(Struct, frozen=True, eq=False):
-    """A text or reasoning that has been written in part."""
+    """A text or reasoning that has been written partly."""
 
     type: str
     add_text: Callable[[str], object]
-    """Keeps a further text, on a wire whose last chunk repeats it."""
+    """Stores further text, on a wire whose last chunk repeats it."""
 
 
 class TurnStreamWriter(SequentialWriter):
-    """Writes blocks as they come; subclasses put them into chunks."""
+    """Writes blocks as they arrive. Subclasses put them into chunks."""
 
     supports_results = True
     part_writers: Mapping[type[Part], Callable[..., JSON]]
-    """Write a part of another wire as a block."""
+    """The functions that write parts of other wires as blocks."""
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
@@ -51,23 +51,23 @@ class TurnStreamWriter(SequentialWriter):
         raise NotImplementedError
 
     def text_block(self, block_type: str, text: str) -> Object:
-        """A block of a type, with a text."""
+        """A block of a type with a text."""
         raise NotImplementedError
 
     def create_chunk(self, blocks: list[JSON]) -> Chunk:
-        """A chunk of the current message with some blocks."""
+        """A chunk of the current message with these blocks."""
         raise NotImplementedError
 
     def start_message(self, role: Role) -> None:
-        """The next message begins."""
+        """Start the next message."""
         self.role = role
         self.last_type = None
 
     def keep_block(self, block: Object) -> Callable[[str], object]:
-        """Keep a block that is written, if the wire repeats it later.
+        """Keep a written block, if the wire repeats it later.
 
         Returns:
-            What keeps the texts by which the block grows.
+            A function that keeps the texts by which the block grows.
         """
         return bool
 
@@ -110,7 +110,8 @@ class TurnStreamWriter(SequentialWriter):
         return block
 
     def _write_chunk(self, block: Object) -> list[Chunk]:
-        """The chunk of a block; an empty piece separates it from a block that it would continue."""
+        """The chunk of a block; an empty piece separates it from a block that it would otherwise
+        continue."""
         kind = self.block_type(block)
         previous, self.last_type = self.last_type, kind if kind in _TEXT_TYPES else None
         self.separated = previous == kind
@@ -118,6 +119,6 @@ class TurnStreamWriter(SequentialWriter):
         return [self.create_chunk([*separator, block])]
 
     def _turn_to(self, role: Role) -> None:
-        """Start the next message where results follow the assistant's parts, or the reverse."""
+        """Start the next message when results follow the assistant's parts, or the reverse."""
         if role != self.role:
             self.start_message(role)
