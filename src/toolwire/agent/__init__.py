@@ -1,2 +1,2 @@
-"""Agents: a loop over a model and its tools. The machine does no I/O; a driver executes its
-commands."""
+"""Agents: a model, its tools, and the loop that runs them. `machine.py` decides the next step
+without I/O; `driver.py` carries it out."""

@@ -34,7 +34,7 @@ class Agent:
         Agent("anthropic:claude-opus-5", [weather]).run_sync("Is it raining in Oslo?").text
 
     `run` returns the end of a run, `watch` yields every event. With a store, the thread is saved
-    after every step, and `resume` loads it. You can replace `model` between two runs.
+    after every step, and `resume` loads it. `model` can be replaced between two runs.
 
     Args:
         model: A model, or the name of one as `HttpModel` takes it.
@@ -42,7 +42,7 @@ class Agent:
         executor: Runs and records the calls; by default in memory, without a durable ledger.
         system: The system message.
         settings: Settings of every request, such as `temperature`.
-        limits: Where a run ends, and how much of it runs at once.
+        limits: The maximum number of turns, of concurrent calls, and so on.
         approve: Decides about each call before it runs.
         store: Where the thread is saved.
         secrets: Secrets that tools may get.
@@ -84,7 +84,8 @@ class Agent:
         self.executor.check_tools(self.toolset.names.values())
         self._running = False
         self._last_thread: Thread | None = None
-        """The thread after the last run: its calls are recorded in this process."""
+        """The thread after the last run; the executor of this process has the records of its
+        calls."""
         self.thread = Thread(uuid7())
         """The conversation so far."""
 
@@ -118,7 +119,7 @@ class Agent:
         return result
 
     def run_sync(self, question: str | Message | None = None) -> RunResult:
-        """Do what `run` does, without asyncio. The connections of the model are closed."""
+        """Run like `run`, without an event loop; closes the connections of the model afterwards."""
         return asyncio.run(self._run_and_close(question))
 
     async def _run_and_close(self, question: str | Message | None) -> RunResult:
@@ -128,7 +129,8 @@ class Agent:
             await self.model.close()
 
     async def resume(self) -> Thread:
-        """Load the stored thread. The next `run` without a question continues it."""
+        """Load the stored thread, if there is one. The next `run` without a question continues
+        it."""
         if self.store is not None and (stored := await self.store.load()) is not None:
             self.thread = stored
         return self.thread

@@ -15,7 +15,7 @@ from toolwire.conversation.parts import Call, Message, Part, Result
 
 
 class UserMessage(Struct, frozen=True):
-    """A message of the user; without one, the model continues."""
+    """A message of the user; None to let the model continue."""
 
     message: str | Message | None = None
 

@@ -41,7 +41,7 @@ from toolwire.agent.phases import Phase
 from toolwire.agent.session_store import Store
 from toolwire.agent.thread import TEXT_WIRE, Thread
 from toolwire.agent.tool_caller import ToolCaller
-from toolwire.agent.tool_results import needs_ids, read_calls_in_text, with_late_id, with_own_id
+from toolwire.agent.tool_results import needs_ids, read_calls_in_text, with_late_id, with_wire_id
 from toolwire.codec import Encoded, resolve
 from toolwire.conversation.parts import Call, Message, Part, Text
 from toolwire.errors import InputError
@@ -87,7 +87,7 @@ class AgentRun:
         self._model_task: asyncio.Task[None] | None = None
 
     async def drive(self, question: str | Message | None) -> None:
-        """Run to the end. Raises what the store raises, and any unexpected exception."""
+        """Run to the end. Raises the errors of the store, and unexpected exceptions."""
         try:
             finish = await self._execute(self.machine.handle(UserMessage(question)))
             while finish is None:
@@ -115,7 +115,7 @@ class AgentRun:
         )
 
     async def _stop(self) -> None:
-        """Stop everything and save the known results, because the caller left."""
+        """Stop everything and save the results so far, because the caller closed the run."""
         await self._cancel_tasks()
         while not self._inbox.empty():
             event = self._inbox.get_nowait()
@@ -127,7 +127,7 @@ class AgentRun:
                     await self._save(command.thread)
 
     async def _cancel_tasks(self) -> None:
-        """Stop waiting for the model and for calls. A recorded call continues without this run."""
+        """Cancel the request to the model and the wait for calls. A recorded call continues."""
         tasks = [*self._tool_tasks, *([self._model_task] if self._model_task is not None else [])]
         for task in tasks:
             task.cancel()
@@ -198,7 +198,7 @@ class AgentRun:
         before: list[Part] = []
         async for event in response:
             if gives_ids and isinstance(event, events.PartStart | events.PartComplete):
-                event = replace(event, part=with_own_id(event.part))
+                event = replace(event, part=with_wire_id(event.part))
             if isinstance(event, ModelReply):
                 message = self._read_reply(event.message, gives_ids=gives_ids)
                 self._inbox.put_nowait(ModelReplied(message, event.usage))
@@ -218,7 +218,7 @@ class AgentRun:
             message, self._tool_names, native_tools=self._model.native_tools
         )
         if gives_ids and message.wire != TEXT_WIRE:
-            return replace(message, parts=tuple(map(with_own_id, message.parts)))
+            return replace(message, parts=tuple(map(with_wire_id, message.parts)))
         return message
 
 

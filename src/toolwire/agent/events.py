@@ -18,7 +18,7 @@ from toolwire.streaming import events
 
 
 class ModelReply(Struct, frozen=True):
-    """A finished response of a model.
+    """A complete response of a model.
 
     `cut` is True if its stream broke off; an incomplete call is not part of the message.
     """
@@ -88,7 +88,7 @@ class Model(Protocol):
 
 
 class ModelRequest(Struct, frozen=True):
-    """A request is sent to the model: the number of the turn, and the repairs of the history."""
+    """A request is sent to the model. Has the number of the turn and the repairs of the history."""
 
     turn: int
     model: str
@@ -180,13 +180,14 @@ class AgentError(ToolwireError):
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """Where a run ends, and how much of it runs at once."""
+    """The limits of one run."""
 
     turns: int = 50
-    """Requests to the model in one run."""
+    """The maximum number of requests to the model."""
     parallel: int = 8
-    """Calls that run at once."""
+    """The maximum number of concurrent calls."""
     result_chars: int = 100_000
-    """Longer results are cut, with a note for the model."""
+    """The maximum number of characters of a result; a longer one is cut, with a note for the
+    model."""
     tool_seconds: float | None = None
-    """Time limit of every call, beside the tool's own."""
+    """The time limit of every call in seconds, in addition to the tool's own."""

@@ -2,7 +2,7 @@
 
 A request is sent again only if the server was overloaded or the connection broke, never if the
 server understood and refused it: then the error explains the refusal. A response that breaks off
-after some of its calls have run is returned as far as it came. Keys appear in no error and no log.
+after some of its calls have run is returned incomplete. Keys appear in no error and no log.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ TIMEOUTS = Timeouts(connect=15.0)
 RETRY_STATUS = frozenset({408, 429})
 """Status codes below 500 after which the same request may succeed."""
 PERMANENT_STATUS = frozenset({501, 505})
-"""Status codes from 500 on after which it will not."""
+"""Status codes from 500 on after which a retry cannot succeed."""
 REFUSED_STATUS = frozenset({400, 413, 422})
-"""The server understood the request and refuses it."""
+"""Status codes of a request that the server understood and refused."""
 _CLOSE_WITHIN = 0.25
 """Seconds for a server to end a finished stream, so that its connection can be used again."""
 _TRANSIENT = (
@@ -72,7 +72,7 @@ class _LocalServer(Protocol):
 
 
 class HttpModel:
-    """A model of some provider, over HTTP.
+    """A model of any provider, over HTTP.
 
     Args:
         model: `PROVIDER:MODEL`, as in `anthropic:claude-opus-5`; `URL#PROVIDER:MODEL` for your own

@@ -39,19 +39,19 @@ class AgentMachine:
 
     def __init__(self, thread: Thread, *, turns: int = 50) -> None:
         self.thread = thread
-        """Up to the last complete turn."""
+        """The thread up to the last complete turn."""
         self.phase = Phase.READY
         self.text = ""
         """The last text of the model."""
         self.turn = 0
         self.turns = turns
-        """The limit of turns."""
+        """The maximum number of turns."""
         self._reply: Message | None = None
-        """The response of this turn, as far as it is known."""
+        """The response of this turn so far."""
         self._calls: list[Call] = []
-        """Its calls by number: in the order in which they were complete."""
+        """The calls of the response, in the order in which they were completed."""
         self._model_ids: list[str] = []
-        """The ids that the model gave them."""
+        """The model's ids of these calls."""
         self._keys: list[str] = []
         self._results: dict[int, Result] = {}
         self._edited: set[int] = set()
@@ -65,7 +65,8 @@ class AgentMachine:
         return self.thread.add_reply(self._reply, self._results_in_order())
 
     def handle(self, event: MachineEvent) -> list[Command]:
-        """Return the commands that follow from an event. Raises ValueError if it cannot happen."""
+        """Return the commands that follow from an event. Raises ValueError if the phase forbids
+        it."""
         match event:
             case UserMessage(message):
                 return self._ask(message)
@@ -108,7 +109,7 @@ class AgentMachine:
     def _resume(self, before: Thread, reply: Message, results: list[Result]) -> list[Command]:
         """Continue with the open calls of the last response.
 
-        The thread is saved first: it may have got its id just now.
+        The thread is saved first, because its id may be new.
         """
         self._move("calls")
         self.thread, self._reply, self.turn, self._resumed = before, reply, 1, True
@@ -132,8 +133,8 @@ class AgentMachine:
         return [SaveSession(self.current), self._run_command(number)]
 
     def _take_reply(self, message: Message, usage: Usage | None) -> list[Command]:
-        """Take the complete response. Calls that have started are found in it, wherever they
-        are."""
+        """Take the complete response, and match its calls with those that have started, in any
+        order."""
         next_phase(self.phase, "answer")  # raises before anything is changed
         started = len(self._calls)
         parts = self._match_parts(message)
@@ -142,7 +143,7 @@ class AgentMachine:
         self.text = "".join(part.text for part in parts if isinstance(part, Text))
         self.thread = self.thread.add_usage(usage)
         if not self._calls and message.stop == "pause":
-            return self._next_turn()  # a long server tool: it continues when it is asked again
+            return self._next_turn()  # a long server tool continues with the next request
         if not self._calls:
             self._move("answer")
             if any(map(_has_content, parts)):  # providers refuse empty messages in a history
@@ -221,7 +222,7 @@ class AgentMachine:
         return [SaveSession(self.current)]
 
     def _edit(self, number: int, arguments: str) -> list[Command]:
-        """Change the arguments of a call. It is saved like that before it runs."""
+        """Change the arguments of a call, and save the change before the call runs."""
         self._require_call(number)
         self._move("edit")
         assert self._reply is not None
@@ -266,7 +267,8 @@ class AgentMachine:
 
 
 def _with_source(part: Part, new: Call) -> Call:
-    """Return an edited call that its wire can still write as the call it was."""
+    """Return the edited call with the source of the original, so that its wire keeps other
+    fields."""
     source = Source(raw=part.raw, path=part.path, spec=part.spec, original=part.original or part)
     return replace(new, source=source)
 

@@ -11,7 +11,7 @@ class Phase(StrEnum):
 
     READY = "ready"
     ASKING = "asking"
-    """It waits for the model."""
+    """The run waits for the model."""
     RUNNING = "running"
     """The response is complete, and some of its calls still run."""
     DONE = "done"
@@ -44,7 +44,7 @@ MOVES: dict[tuple[Phase, Move], Phase] = {
     (Phase.RUNNING, "limit"): Phase.STOPPED,
     (Phase.RUNNING, "stop"): Phase.STOPPED,
 }
-"""A move that is not listed cannot happen."""
+"""The phase after each move; other moves are invalid."""
 
 
 def next_phase(phase: Phase, move: Move) -> Phase:

@@ -44,7 +44,7 @@ class ReplyReader:
         return self._input.done or self._reader.over or self.error is not None
 
     def feed(self, data: bytes) -> list[Event]:
-        """Return the events in some bytes."""
+        """Return the events in the next bytes of the stream."""
         try:
             chunks = self._input.read(data)
         except InputError as error:
@@ -59,7 +59,7 @@ class ReplyReader:
         return self._collect(events)
 
     def end(self) -> list[Event]:
-        """Return the remaining events: the stream has ended or broken off."""
+        """Return the remaining events of a stream that has ended or broken off."""
         events: list[Event] = []
         for chunk in self._input.end():
             events += [chunk] if isinstance(chunk, StreamError) else self._reader.read(chunk)

@@ -1,7 +1,7 @@
 """A thread as JSON: sections of messages, each on the wire of its model.
 
-Results of an incomplete turn are stored apart, by the numbers of their calls: on a wire without
-ids, some of the results alone may not find their calls.
+Results of an incomplete turn are stored separately, by the numbers of their calls: on a wire
+without ids, an incomplete set of results cannot be paired by order.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def load_thread(body: Body, *, thread_id: str, wire: str | None = None) -> Threa
     """Return a stored thread, or a new one that continues a history of any wire.
 
     Args:
-        body: What `dump_thread` made, or a history.
+        body: The JSON of `dump_thread`, or a history of any wire.
         thread_id: The id of a new thread.
         wire: The wire of a history; by default it is detected.
 
     Raises:
-        UsageError: The body is neither.
+        UsageError: The body is neither of them.
     """
     value, _ = load(body, wire or "")
     if not isinstance(value, dict) or "toolwire" not in value:

@@ -36,7 +36,8 @@ class Store(Protocol):
 
 
 class _OrderedWriter:
-    """Writes in the order of the saves: a cancelled save leaves a thread that still writes."""
+    """Drops a write that is older than the last one: the worker thread of a cancelled save may
+    finish late."""
 
     def __init__(self) -> None:
         self._requested = 0
@@ -59,14 +60,14 @@ class _OrderedWriter:
 
 
 def _open_private(path: str, flags: int) -> int:
-    """Open a file that only its owner can read, if it is new."""
+    """Open a file; a new one is readable only by its owner."""
     return os.open(path, flags, 0o600)
 
 
 class FileStore(_OrderedWriter):
     """A thread in a JSON file. If the file is a history of any wire, it starts a new thread.
 
-    Only its owner can read a new file; a file that exists keeps its mode.
+    A new file is readable only by its owner; an existing file keeps its mode.
     """
 
     def __init__(self, path: str | Path) -> None:

@@ -41,10 +41,10 @@ class AgentStream(Generic[Out]):
             target, shape, server_tools="text", version=version
         )
         self._first_slot = 0
-        """The slots of this turn start here."""
+        """The first slot of this turn."""
         self._next_slot = 0
         self._open: dict[int, bool] = {}
-        """Open parts by slot, and whether they hold text."""
+        """By slot of an open part: True if the part is text."""
         self._muted: set[int] = set()
         """Slots of parts that are not written."""
         self._call_ids: set[str] = set()
@@ -64,7 +64,7 @@ class AgentStream(Generic[Out]):
         return self._translator.trailer
 
     def feed(self, event: AgentEvent) -> list[Out]:
-        """Return what an event adds to the stream."""
+        """Return the output for an event."""
         found = self._translate(event)
         starts_anew = isinstance(event, ModelRequest | RunResult)
         if self._waiting and (starts_anew or not any(self._open.values())):
@@ -73,7 +73,7 @@ class AgentStream(Generic[Out]):
         return self._translator.emit(found)
 
     def end(self) -> list[Out]:
-        """Return the end of the stream."""
+        """Return the output that ends the stream."""
         return self._translator.close()
 
     def _translate(self, event: AgentEvent) -> list[Event]:
@@ -127,7 +127,7 @@ class AgentStream(Generic[Out]):
 
     def _start(self, event: events.PartStart, slot: int, part: Part) -> list[Event]:
         if isinstance(part, Call) and part.executor == "client":
-            if part.id in self._call_ids:  # it will run under another id, and is written then
+            if part.id in self._call_ids:  # runs under another id; written when it starts
                 self._muted.add(slot)
                 return []
             self._call_ids.add(part.id)
@@ -136,8 +136,8 @@ class AgentStream(Generic[Out]):
         return [replace(event, slot=slot, part=new)]
 
     def _write_call(self, call: Call) -> list[Event]:
-        """Write a call that did not appear as it arrived: it was in a text, came before this
-        stream, or had the id of another."""
+        """Write a call that was not written when it arrived: it was part of a text, precedes this
+        stream, or had the id of another call."""
         if call.id in self._call_ids:
             return []
         self._call_ids.add(call.id)

@@ -1,7 +1,7 @@
 """The conversation of an agent, over any number of models and wires.
 
-A message stays as its model sent it, so that the same model gets it back verbatim; another model
-gets a translation. A turn in text, of a model without tools of its own, is sent as text again.
+A message is kept as its model sent it, so that the same model gets it back verbatim; another model
+gets a translation. Calls that a model without a tool API wrote as text are sent as text again.
 `session_format.py` stores a thread as JSON.
 """
 
@@ -23,11 +23,11 @@ from toolwire.translate import translate_conversation
 PLAIN_WIRE = "openai-chat"
 """The wire of messages that no model sent."""
 TEXT_WIRE = "text"
-"""The wire of models without tools of their own."""
+"""The wire of models without a tool API."""
 
 
 class Thread(Struct, frozen=True, eq=False):
-    """An agent's conversation. Every step returns a new one."""
+    """An agent's conversation. Immutable: methods return a new thread."""
 
     id: str
     """Stays the same for the whole conversation: the keys of its calls begin with it."""
@@ -71,8 +71,8 @@ class Thread(Struct, frozen=True, eq=False):
         return Conversation(self.messages)
 
     def open_turn(self) -> tuple[Thread, Message, list[Result]] | None:
-        """If calls of the last response are open: the thread before it, the response, and the
-        results so far."""
+        """Return the thread before the last response, the response and its results so far, if some
+        of its calls are open."""
         first = len(self.messages)
         while first and only_results(self.messages[first - 1]):
             first -= 1
@@ -106,7 +106,7 @@ class Thread(Struct, frozen=True, eq=False):
         settings: dict[str, Setting],
         native_tools: bool = True,
     ) -> Encoded:
-        """Return the request for a model: on its wire, or in text, tools and all."""
+        """Return the request for a model; without `native_tools`, tools and calls are text."""
         if native_tools:
             conversation = Conversation(self._messages_to_send(), tuple(tools), settings)
             return translate_conversation(conversation, target)
@@ -175,7 +175,7 @@ def _is_reply_with_calls(message: Message) -> bool:
 
 
 def _join(messages: tuple[Message, ...]) -> Message:
-    """Join responses in a row: some wires store each call as an item of its own."""
+    """Join consecutive responses: some wires store each call as a separate item."""
     if len(messages) == 1:
         return messages[0]
     parts = tuple(part for message in messages for part in message.parts)

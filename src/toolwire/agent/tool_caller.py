@@ -1,7 +1,7 @@
 """Run one call of a model: ask for approval, execute the tool, make the result.
 
-Whatever the tool does, its call gets a result. The key of a call stays the same over restarts, so
-that the ledger recognizes it.
+Every call gets a result, whatever its tool does. The key of a call survives restarts, so that the
+ledger recognizes the call.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class ToolCaller:
         return outcome.result
 
     async def _decide(self, command: RunTool, tool: Runnable | None) -> Decision:
-        """Return the decision about a call; ask unless there is one already."""
+        """Return the decision about a call; ask `approve` unless the call was decided before."""
         if self._approve is None or tool is None or command.edited:
             return Allow()
         if command.resumed and await self._is_recorded(command):

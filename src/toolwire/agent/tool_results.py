@@ -1,7 +1,7 @@
 """Convert outcomes to results for the model, and find calls that a model wrote into its text.
 
-However a call ends, it gets a result that a model can read, so that no history stays open. A text
-that no tool wrote is marked.
+Every call gets a result that a model can read, so that no history stays open. Text that toolwire
+wrote, not the tool, is marked.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from toolwire.execution.tool_call import ToolCallResult
 from toolwire.streaming.events import PartEnd
 
 MARK = "[toolwire]"
-"""The start of a text that no tool wrote."""
+"""The prefix of a text that toolwire wrote, not the tool."""
 STATE_TEXT = {
     "running": "the call is still running elsewhere; its result is not known yet",
     "lost": "the call was started, and its outcome is unknown; it was not run again",
@@ -96,8 +96,8 @@ def needs_ids(target: str) -> bool:
     return profile.requires_ids or profile.wire == PLAIN_WIRE
 
 
-def with_own_id(part: Part) -> Part:
-    """Return a call without an id of its server under an id that is sent like any other."""
+def with_wire_id(part: Part) -> Part:
+    """Return a call with a new wire id if its server sent none."""
     if not isinstance(part, Call) or part.origin != "minted" or part.executor != "client":
         return part
     return replace(
@@ -111,8 +111,8 @@ def with_own_id(part: Part) -> Part:
 def read_calls_in_text(message: Message, names: Collection[str], *, native_tools: bool) -> Message:
     """Return a response with the calls that the model wrote into its text.
 
-    A model with a tool API may write them too; they count only if it makes no other calls and names
-    defined tools.
+    A response with other calls is returned unchanged. If the model has a tool API, the calls in its
+    text count only if all of them name defined tools.
     """
     text = "".join(part.text for part in message.parts if isinstance(part, Text))
     if calls_of(message) or not text or (native_tools and not names):

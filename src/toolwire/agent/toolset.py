@@ -1,7 +1,7 @@
 """The tools of an agent under names that every model accepts.
 
-Each tool has one name for all wires, so that a conversation can change its model and a call in its
-past still names a defined tool.
+A tool has the same name on all wires, so that earlier calls still name a defined tool when a
+conversation changes its model.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _SCALARS = frozenset((str, bool, int, type(None)))
 
 
 def key_of(principal: str, user_id: str | None, call_id: str) -> CallKey:
-    """The ledger key of a call. Different (principal, user, call id) have different keys."""
+    """The ledger key of a call, unique for each (principal, user, call id)."""
     return CallKey(tenant(principal, user_id), _database_text(call_id))
 
 
@@ -81,8 +81,8 @@ class BusinessKey(Struct, frozen=True):
 def business_key(secret: bytes, owner: str, tool: ToolId, value: JSON) -> BusinessKey:
     """The ledger key of everything that a tool does for one owner (`tenant`) under one value.
 
-    The version of the tool is not part of it: a new version must not ring again. The value is
-    stored as an HMAC with the key of the ledger.
+    The version of the tool is not part of it, so that a new version does not repeat the effect. The
+    value is stored as an HMAC with the key of the ledger.
     """
     digest = _hmac(secret).copy()
     digest.update(canonical(["key", owner, tool.plain, value]))

@@ -72,7 +72,7 @@ class CallRunner:
         return None
 
     async def run(self, call: InFlightCall) -> ToolCallResult:
-        """Run a call and return its result. Exceptions become results, too."""
+        """Run a call and return its result. Exceptions of the tool become results."""
         try:
             if call.business is not None:
                 return await self._run_with_business_key(call, call.business)
@@ -105,7 +105,7 @@ class CallRunner:
             NoEffect: the tool promises that nothing happened.
             ExecutorBusy: the runner has no free slot.
             OutcomeUnknown: the engine does not know how the run ended.
-            CancelledError: the caller is gone.
+            CancelledError: the caller was cancelled.
             _StillRunning: the call was stopped, and an engine continues it.
         """
         call.cancellable = True
@@ -149,7 +149,7 @@ class CallRunner:
     async def _run_with_business_key(
         self, call: InFlightCall, business: BusinessKey
     ) -> ToolCallResult:
-        """Run a call under its business key. Its id is claimed before and gets the same outcome."""
+        """Run a call under its business key. Its id is claimed first and gets the same outcome."""
         if call.key is None:
             return await self._run_under_key(call, business)
         deadline = self._deadline(call)
@@ -195,7 +195,7 @@ class CallRunner:
         return replace(result, replayed_by_key=result.replayed)
 
     def _deadline(self, call: InFlightCall) -> float:
-        """When a call stops to wait for another one, in seconds of the performance counter."""
+        """When a call stops waiting for another one, in seconds of the performance counter."""
         return perf_counter() + (self.wait if call.request.wait is None else call.request.wait)
 
     async def _run_with_ledger(
@@ -397,7 +397,7 @@ class CallRunner:
 
 
 class _StillRunning(Exception):
-    """The server stops and the engine continues the run: the next request gets the result."""
+    """The server is stopping and the engine continues the run; the next request gets the result."""
 
 
 class _Rollback(Exception):

@@ -24,7 +24,8 @@ class LedgerClaims:
     """Makes and ends claims in one ledger.
 
     Args:
-        resumable: True if an engine can resume a call after a crash, whatever its tool says.
+        resumable: True if an engine can resume a call after a crash, whatever the tool's
+            `on_crash`.
     """
 
     def __init__(self, ledger: Ledger, metrics: CallMetrics, *, resumable: bool) -> None:

@@ -23,9 +23,9 @@ from toolwire.execution.tool_call import ToolCall, ToolCallResult
 logger = redacting_logger("toolwire.execution")
 _SCOPE = "toolwire"
 _CHECK_EVERY_CALL = 100
-"""Calls that each look for an SDK: programs set one up when they start."""
+"""The number of first calls that each look for an SDK: programs set one up when they start."""
 _CHECK_INTERVAL = 16
-"""After that, one call in this many looks."""
+"""After those, only every 16th call looks for one."""
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""Threads for functions that block: made when needed, kept for a while, and never in the way of the
-end of the process.
+"""Threads for functions that block: started on demand, kept for a while, and never in the way of
+the end of the process.
 
-Starts whatever it is given: how many may run at once is settled before. (The standard pool waits
-for its threads at exit, and so for ever if one of them hangs.)
+The pool does not limit the number of threads; its caller does. (The standard pool waits for its
+threads at exit, and so for ever if one of them hangs.)
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 IDLE = 30.0
-"""Seconds that a thread waits for more to do."""
+"""Seconds that an idle thread waits for the next job."""
 
 
 class ThreadPool:
@@ -25,7 +25,7 @@ class ThreadPool:
         self._idle = 0
 
     def start(self, job: Callable[[], None]) -> None:
-        """Run the job in a thread that is free, or in a new one."""
+        """Run a job in an idle thread, or in a new one."""
         with self._lock:
             if waiting := self._idle > 0:
                 self._idle -= 1
@@ -37,7 +37,7 @@ class ThreadPool:
     def _work(self, job: Callable[[], None]) -> None:
         while True:
             job()
-            del job  # what it holds must not live on in an idle thread
+            del job  # an idle thread must not keep its objects alive
             with self._lock:
                 self._idle += 1
             following = self._next()
@@ -55,4 +55,4 @@ class ThreadPool:
                     if self._idle > 0:
                         self._idle -= 1
                         return None
-                # a job was promised to an idle thread in this very moment: it is for this one
+                # `start` has just counted this thread as the one for its job, which is on its way

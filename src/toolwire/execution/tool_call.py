@@ -29,7 +29,7 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     wait: float | None = None
     """Seconds to wait for a call in progress with the same id; None for the executor's default."""
     client: CallingClient | None = None
-    """The client, for tools that ask it for something while they run."""
+    """The client, for tools that send requests to it while they run."""
 
     def __repr__(self) -> str:
         """The call without tokens and secrets, for logs."""
@@ -48,7 +48,7 @@ class ToolCallResult(Struct, frozen=True, kw_only=True):
         gone: the tool ran, and its result has expired.
         mismatch: the call id belongs to another call.
         unavailable: the ledger could not record the call, so the tool was not run.
-        too-old: the call id is older than the ledger, so the tool was not run.
+        too-old: the call id is older than the ledger's retention, so the tool was not run.
     """
 
     state: Literal[

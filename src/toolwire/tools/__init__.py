@@ -1,7 +1,7 @@
 """Tools: made from typed Python functions or from JSON Schemas, and kept by id and version.
 
 `tool` makes one, `Tools` holds them, `export_tools` writes their definitions for a wire, `collect`
-finds those of a module. `prompt` and `resource` make prompts and resources for MCP clients.
+finds the tools of a module. `prompt` and `resource` make prompts and resources for MCP clients.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The business key of a tool: the value by which two calls count as the same.
+"""The business key of a tool: calls with the same value count as the same call.
 
 A model that does not see a result asks again under a new call id. The business key, such as an
 order number, recognizes the call all the same.
@@ -16,7 +16,7 @@ from toolwire.tools.validate import to_json
 def key_of_arguments(
     tool: str, names: Collection[str], parameters: Collection[str], defaults: Mapping[str, object]
 ) -> Callable[[Mapping[str, object]], JSON]:
-    """The values of the named arguments as a key. A key of nothing but None is no key.
+    """A function that returns the values of the named arguments; None if all of them are None.
 
     Raises ToolDefinitionError if the tool has no such parameter.
     """

@@ -32,7 +32,7 @@ class ClientUnsupported(ToolError):
 
 
 class CallingClient(Protocol):
-    """The client that called a tool. Protocols that can talk back to it implement this."""
+    """The client that called a tool. Protocols that can send requests to it implement this."""
 
     async def report_progress(
         self, progress: float, total: float | None, message: str | None

@@ -11,16 +11,16 @@ from toolwire.tools.errors import InvalidResult, ToolDefinitionError
 from toolwire.tools.runnable import Runnable, ToolId
 
 Completer: TypeAlias = "Sequence[str] | Callable[[str], object]"
-"""The values of an argument, or a function that gets what the user typed and returns values. It may
-be async."""
+"""The values of an argument, or a function from the text that the user typed to values. The
+function may be async."""
 VALUE = "value"
-"""The name of the argument of a completer: what the user typed."""
+"""The name of a completer's argument, the text that the user typed."""
 
 
 def completers(
     id: ToolId, input_schema: Object, given: Mapping[str, Completer]
 ) -> dict[str, Runnable]:
-    """What completes each argument: the given completers, and the choices in the schema.
+    """The completer of each argument: the given completers, and the choices in the schema.
 
     Raises ToolDefinitionError.
     """

@@ -16,7 +16,7 @@ class ToolCollection(ABC):
 
     @abstractmethod
     def all(self) -> list[Runnable]:
-        """Every tool in it."""
+        """Every tool of the collection."""
 
 
 def collect(source: ModuleType | Mapping[str, object]) -> list[Runnable]:

@@ -1,6 +1,6 @@
 """Read docstrings in the styles of Google, NumPy and reST: the description and the parameters.
 
-A docstring without headings or fields is a description as a whole.
+A docstring without headings or fields is entirely a description.
 `docs/decisions/013-tool-schemas.md` says why this is not a library.
 """
 

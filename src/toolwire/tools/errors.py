@@ -1,7 +1,7 @@
 """Errors that tools raise, and errors of tool definitions.
 
-The class of an exception gives the meaning of a failure: it may be retried, or it had no effect.
-Any other exception is a final failure, and callers do not see its text.
+The class of an exception tells whether a failure may be retried or had no effect. Any other
+exception is a final failure, and callers do not see its text.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class RetryableToolError(ToolError):
 
 
 class NoEffect(ToolError):
-    """A failure without effect: the same call id may run again."""
+    """The call had no effect, so it may run again under the same id."""
 
 
 class InvalidInput(ToolwireError):

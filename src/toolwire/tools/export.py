@@ -1,6 +1,6 @@
-"""Tool definitions as a wire writes them, and the way back from a called name to its tool.
+"""Tool definitions as a wire writes them, and the tool behind each name on the wire.
 
-The wire itself writes them, as part of a conversation without messages.
+The wire writes them as part of a conversation without messages.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ExportedTools(Struct, frozen=True, eq=False):
     tools: JSON
     """The wire's list of tool definitions (some wires have an object by name)."""
     fields: Object
-    """The list with its field of a request: `{**request, **exported.fields}`."""
+    """The list under its field name, to merge into a request: `{**request, **exported.fields}`."""
     names: dict[str, Runnable]
     """The tools by the names that the model sees."""
     losses: list[Loss]

@@ -189,7 +189,7 @@ def runnable(
 ) -> Runnable:
     """Make the tool of a function. Raises ToolDefinitionError.
 
-    With `encode`, the function is no tool for models: it returns what `encode` can write.
+    With `encode`, the function is not a tool for models: `encode` converts its result.
     """
     inner = _inner(function)
     module = getattr(inner, "__module__", None) or "tools"
@@ -248,7 +248,7 @@ def _name(function: Callable[..., object], inner: Callable[..., object]) -> str:
 
 
 def _inner(function: Callable[..., object]) -> Callable[..., object]:
-    """The function with the code and the annotations."""
+    """The function that has the code and the annotations, inside partials and wrappers."""
     while isinstance(function, functools.partial):
         function = function.func
     function = inspect.unwrap(function)

@@ -25,7 +25,7 @@ from toolwire.tools.runnable import (
 )
 
 DEFAULT_VERSION = "0.1.0"
-"""Not the version of the module: that one changes without the tool, and the id must not."""
+"""Not the version of the module, which changes even if the tool does not; the id must not."""
 RESERVED_TOOLKITS = frozenset({"toolwire"})
 MAX_NAME_LENGTH = 64
 """Characters of the name for models; several providers reject longer names."""
@@ -56,7 +56,7 @@ class Behaviour(RunOptions, total=False):
     """The options of every tool."""
 
     on_crash: OnCrash
-    """How a call is handled that is repeated after a crash."""
+    """What a call does that is repeated after a crash."""
     probe: Callable[..., object]
     """Finds out how a call ended, for `on_crash="probe"`."""
     key: Callable[..., object] | Sequence[str]
@@ -66,7 +66,7 @@ class Behaviour(RunOptions, total=False):
     idempotent: bool
     """The tool may run twice with the same input."""
     deprecated: str
-    """The replacement of a deprecated tool."""
+    """Marks the tool as deprecated; the text says what to use instead."""
     strict: bool
     """Raise an error instead of a warning if the tool or a parameter has no description."""
 

@@ -56,11 +56,11 @@ class Content(DecoratedFunction[P, R_co]):
         self.completers: dict[str, Runnable] = completers(
             self.runnable.id, self.runnable.input_schema, complete
         )
-        """What completes each argument."""
+        """The completer of each argument that has one."""
 
     @property
     def description(self) -> str:
-        """What it is for."""
+        """The description for users and models."""
         return self.runnable.description
 
     @property

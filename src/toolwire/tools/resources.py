@@ -127,7 +127,7 @@ def resource(
 
 
 def _may_leave_folder(text: str) -> bool:
-    """True for a parameter that leads to another folder if a function takes it for a file name."""
+    """True for a parameter that, used as a file name, leads to another folder."""
     return text in (".", "..") or not _FOLDER_MARKS.isdisjoint(text)
 
 

@@ -107,10 +107,10 @@ class ToolContext(Struct, frozen=True):
     trace_id: str | None = None
     transaction: Transaction | None = None
     client: CallingClient | None = None
-    """The client that called the tool; None if its protocol cannot talk back to it."""
+    """The client that called the tool; None if its protocol cannot send requests to it."""
     idempotency_key: str = ""
-    """The idempotency key for a service that the tool calls: the same for every attempt. It is the
-    call id, or stands for the business key if the tool has one."""
+    """The idempotency key for a service that the tool calls: the same for every attempt. It is
+    derived from the business key if the tool has one; otherwise it is the call id."""
 
     def token(self, id: str) -> str:
         """The token of a declared authorization."""

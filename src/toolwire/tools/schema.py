@@ -1,4 +1,4 @@
-"""JSON Schemas of tools: of a Python type, or from a given schema, without references.
+"""JSON Schemas of tools without references, from a Python type or from a given schema.
 
 Several providers reject references, so each `$ref` is replaced by the schema it names. A schema
 that contains itself cannot be written that way.

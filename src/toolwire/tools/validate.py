@@ -292,7 +292,7 @@ def _limit(texts: list[str]) -> list[str]:
 
 
 def hide_value(problem: str, value: object) -> str:
-    """The problem, unless it quotes the value."""
+    """The problem, without its text if that quotes the value."""
     return "is not accepted" if any(text in problem for text in _texts(value)) else problem
 
 

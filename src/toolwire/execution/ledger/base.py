@@ -102,7 +102,7 @@ class Claim(Struct, frozen=True):
 
 
 class Sweep(Struct, frozen=True):
-    """The numbers of a sweep: calls of dead owners, expired results, forgotten ids."""
+    """How many calls of dead owners, expired results and forgotten ids a sweep found."""
 
     lost: int = 0
     expired: int = 0

@@ -102,7 +102,8 @@ class MemoryLedger:
     async def claim(
         self, key: CallKey, fp: bytes, *, tool: str, on_crash: OnCrash, token: bytes
     ) -> Claim:
-        """Claim a call. This process is the only owner, so a crash loses no calls."""
+        """Claim a call; see `Ledger.claim`. A crash loses the whole ledger, so `on_crash` is
+        unused."""
         now = self._clock()
         self._expire(now)
         row = self._find(key)

@@ -25,10 +25,10 @@ _batchable = attrgetter("batchable")
 MAX_BATCH = 512
 """The maximum number of jobs in one transaction."""
 QUIET_TURNS = 16
-"""Turns of an event loop without a new job after which it submits the collected jobs, under load: a
-turn takes microseconds, and a commit costs as much as about ten calls."""
+"""Under load, turns of an event loop without a new job after which it submits the collected jobs:
+a turn takes microseconds, and a commit costs as much as about ten calls."""
 MAX_TURNS = 256
-"""The maximum number of turns."""
+"""The maximum number of turns in which jobs are collected."""
 STORAGE_ERRORS = (sqlite3.Error, MemoryError)
 
 
@@ -39,7 +39,7 @@ class StoreBackend(Protocol):
         """Start a batch; overdue work may be done first. Raises nothing."""
 
     def write_prepared(self) -> None:
-        """Write what the following jobs have prepared, as far as possible at once."""
+        """Write the rows that the following jobs have prepared, as many as possible at once."""
 
     def commit(self) -> None: ...
 
@@ -109,7 +109,7 @@ class _Stop(Job[StoreBackend, None]):
 
 
 def _is_abandoned(job: Job[S, object]) -> bool:
-    """True if the caller was cancelled, as at the end of an event loop, which has few turns
+    """True if the caller was cancelled, as happens when an event loop ends and has few turns
     left."""
     return job.future is not None and job.future.done()
 
@@ -269,7 +269,7 @@ class StoreThread(Generic[S]):
                 self._handle_abandoned(group)
 
     def _fail_all(self, error: Exception) -> None:
-        """The store could not be opened: fail every job until the stop."""
+        """Fail every job until the stop, because the store could not be opened."""
         jobs: list[Job[S, object]] = []
         while not jobs or not isinstance(jobs[-1], _Stop):
             jobs = self._queue.get()

@@ -28,7 +28,7 @@ class TrustedTime(Struct, frozen=True, array_like=True):
     """How long the wall clock has been ahead while the ledger ran."""
 
     def advance(self, wall: int, elapsed: int) -> TrustedTime:
-        """The trusted time after `elapsed` milliseconds by a timer, when a wall clock says
+        """The trusted time after `elapsed` milliseconds by a timer, when the wall clock shows
         `wall`."""
         expected = self.time + max(elapsed, 0)
         if wall <= expected + TOLERANCE:

@@ -195,7 +195,7 @@ class TemporalRunner:
 
         try:
             return await _request(start, "start an activity", PERMANENT)
-        except ActivityAlreadyStartedError:  # and it has ended
+        except ActivityAlreadyStartedError:  # and has already ended
             return self._handle(id)
         except RPCError as error:
             raise _cannot_run(f"Temporal rejected {tool.id}: {error}") from None

@@ -1,7 +1,6 @@
-"""Arrays of parameters in PostgreSQL's encode_text format, and ids as bytes that fit into an index.
+"""Arrays of parameters in PostgreSQL's binary format, and ids as bytes that fit into an index.
 
-Written by hand: with the driver's own arrays, item by item, the conversion was most of the cost of
-a call.
+Written by hand: the driver converts arrays item by item, which was most of the cost of a call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The calls that this replica runs, and the answers about those whose end is not recorded yet."""
+"""The calls that this replica runs, and claims and rows of those whose end is not recorded yet."""
 
 from __future__ import annotations
 

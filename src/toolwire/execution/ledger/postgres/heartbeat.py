@@ -46,9 +46,9 @@ class LeaseHeartbeat:
         self._task: asyncio.Task[None] | None = None
         self._clock_offset = 0.0
         self._trusted = b""
-        """The trusted time that this replica saw last, as it is stored."""
+        """The trusted time that this replica read last, as it is stored."""
         self._trusted_at = 0.0
-        """When it saw it, as a time of the event loop."""
+        """When this replica read that value, as a time of the event loop."""
         self.on_renewal: Callable[[], None] = lambda: None
         """Called after each renewal."""
         self.valid_until = 0.0
@@ -139,7 +139,8 @@ class LeaseHeartbeat:
     async def _advance_trusted(self) -> int:
         """Advance the trusted time of all replicas and return it.
 
-        A replica adds the time since it saw the stored value, unless another one did that since.
+        A replica adds the time since it read the stored value, unless another replica has changed
+        the value since.
         """
         at = asyncio.get_running_loop().time()
         async with self._lock:

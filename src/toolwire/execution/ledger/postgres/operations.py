@@ -34,7 +34,7 @@ class Operation(Generic[T]):
         self.sent = False
         """True if the database may have executed it."""
         self.answered = False
-        """True if it has a result; the caller may have been cancelled before."""
+        """True if it has a result, even if its caller was cancelled."""
 
     def resolve(self, value: T) -> None:
         self.answered = True

@@ -33,7 +33,7 @@ SETTINGS = (
         "PRAGMA cache_size=-32768"
     ),
 )
-# `free`: released, or of a dead owner and rerunnable; only the attempt number is still used. A
+# `free`: released, or a repeatable call of a dead owner; only the attempt number is still used. A
 # released call has an empty fingerprint. `expires_at`: when the result is deleted, and later the
 # row.
 SCHEMA = (
@@ -104,7 +104,8 @@ def create_tables(db: sqlite3.Connection, path: str, lock_timeout: float) -> Non
 
 
 def _execute(db: sqlite3.Connection, setting: str, lock_timeout: float) -> None:
-    """Apply a setting. SQLite itself does not wait for a process that looks at a new file."""
+    """Apply a setting, repeatedly if needed: SQLite does not wait for a process that opens a new
+    file."""
     deadline = monotonic() + lock_timeout
     while True:
         try:

@@ -1,8 +1,8 @@
 """A ledger in a SQLite file, for the processes of one machine.
 
 Every claim and every result is on disk before the caller gets it (WAL, `synchronous=FULL`), and
-concurrent ones share a commit. Processes share the file, threads and event loops of one process the
-ledger. Several machines need PostgreSQL.
+concurrent ones share a commit. Processes may share the file; threads and event loops of a process
+may share the ledger. Several machines need PostgreSQL.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class SqliteLedger:
         sweep_interval: seconds between two sweeps.
         lock_timeout: seconds to wait while another process writes.
         clock: milliseconds since 1970. It decides when records expire, never who owns a call.
-        timer: seconds that never jump. Ids are forgotten only if the clock agrees with it.
+        timer: seconds of a clock that never jumps. Ids are forgotten only if `clock` agrees with
+            it.
     """
 
     def __init__(
@@ -279,7 +280,8 @@ class _Claim(Job[SqliteStore, Claim]):
         return store.claim_without_writing(self.key, self.fp, self.token, str(error))
 
     def on_abandoned(self) -> Job[SqliteStore, None] | None:
-        """Release the claim: its caller is gone, and the call would stay in progress for ever."""
+        """Release the claim of a cancelled caller; otherwise the call would stay in progress for
+        ever."""
         claim = self.result
         return _Abandon(claim) if isinstance(claim, Claim) and claim.state == "new" else None
 

@@ -58,7 +58,7 @@ class LockFile:
 
 
 def _close_in_child() -> None:
-    """A forked process must not keep the locks of a dead parent."""
+    """Close the lock files in a forked process, which would keep the locks of a dead parent."""
     for file in _open_files:
         os.close(file)
     _open_files.clear()

@@ -1,4 +1,4 @@
-"""Which owners of calls are alive: each holds a lock on a file of its own.
+"""Which owners of calls are alive: each one holds a lock on its own file.
 
 So neither a lease nor a clock decides who is dead. An owner without a file, or whose file is not
 locked, is dead. Ids of owners are random and never used again, so a dead owner stays dead.
@@ -14,7 +14,7 @@ from toolwire.execution.ledger.sqlite.lock_file import LockFile
 
 
 class OwnerFiles:
-    """The file of one owner, and a look at those of the others.
+    """The file of one owner, and checks of the other owners' files.
 
     Args:
         folder: the folder of the files; None for a ledger in memory, which has no other owners.
@@ -46,7 +46,7 @@ class OwnerFiles:
         self._file = None
 
     def is_alive(self, owner: bytes) -> bool:
-        """True if the process of an owner lives. In doubt it does: its call must not run twice."""
+        """True if the process of an owner lives, or may live: its call must not run twice."""
         if owner == self.id or self._folder is None:
             return owner == self.id
         path = self._folder / owner.hex()

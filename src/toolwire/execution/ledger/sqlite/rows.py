@@ -23,7 +23,7 @@ StoredState = Literal["running", "done", "failed", "lost", "gone", "free"]
 FINAL: Final = ("done", "failed")
 RERUNNABLE: Final = ("retry", "transactional")
 STORE_EVERY = 60_000
-"""Milliseconds of trusted time between two writes of it."""
+"""Milliseconds between two writes of the trusted time."""
 SWEEP_BATCH = 500
 """Rows that a sweep changes in one batch."""
 FATAL = (
@@ -115,7 +115,7 @@ class CallTable:
     # --- the transaction --------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """Begin to write: from here on, no other process changes what is read."""
+        """Begin to write: from here on, no other process changes the rows that are read."""
         if self.broken:
             raise sqlite3.OperationalError(self.broken)
         if not self._writing:
@@ -266,15 +266,16 @@ class CallTable:
 
 
 def is_free(row: CallRow) -> bool:
-    """True if the next claim may run the call: it was released, or a dead owner may be repeated."""
+    """True if the next claim may run the call: it was released, or its owner is dead and the call
+    may be repeated."""
     if row.state == "running" and not row.runs_elsewhere:
         return row.on_crash in RERUNNABLE
     return row.state == "free"
 
 
 def owns(claim: Claim, row: CallRow) -> bool:
-    """True if a claim may change a row that is not in progress here: its own row, or a lost one
-    that it was given."""
+    """True if a claim may change a row that is not in progress here: its own row, or the lost row
+    that the claim returned."""
     if row.attempt != claim.attempt or row.state in ("gone", "free"):
         return False
     return row.token == claim.token or (claim.state == "lost" and row.state in ("lost", "running"))

@@ -123,7 +123,7 @@ class SqliteStore(CallTable):
         if self.unwritten and now >= self._retry_at:
             self.retry_writes()
         if self._elsewhere.is_due(now):
-            with suppress(sqlite3.Error):  # the next check succeeds
+            with suppress(sqlite3.Error):  # the next check may succeed
                 self._elsewhere.look(now, self._version(), self.get)
         if now >= self._sweep_at and not self.broken and not self.unwritten:
             try:
@@ -311,7 +311,7 @@ class SqliteStore(CallTable):
         self._end_call(claim.key, call, replace(call.record, state="lost", ended_at=now))
 
     def abandon(self, claim: Claim) -> None:
-        """Release a claim whose caller is gone, unless another caller has the same token."""
+        """Release a claim whose caller was cancelled, unless another caller has the same token."""
         call = self._find_own(claim)
         if call is not None:
             call.holders -= 1
@@ -378,7 +378,7 @@ class SqliteStore(CallTable):
     # --- inside -----------------------------------------------------------------------------------
 
     def _version(self) -> int:
-        """A number that differs if another process has written."""
+        """A number that changes when another process writes."""
         version: int = self._execute("PRAGMA data_version").fetchone()[0]
         return version
 

@@ -19,7 +19,7 @@ OWNER_INTERVAL = 0.5
 
 
 class CallsElsewhere:
-    """The calls of other processes that are waited for here."""
+    """The calls of other processes for which callers of this process wait."""
 
     def __init__(self) -> None:
         self._waiters: dict[CallKey, list[Waiter]] = {}
@@ -34,7 +34,7 @@ class CallsElsewhere:
         self._version = None  # the call may have ended since it was read
 
     def due_at(self) -> float | None:
-        """When to check again; None if no call waits."""
+        """When to check again; None if no caller waits."""
         return self._look_at if self._waiters else None
 
     def is_due(self, now: float) -> bool:
@@ -46,7 +46,7 @@ class CallsElsewhere:
 
         Args:
             now: the time by a timer.
-            version: a number that differs if another process has written.
+            version: a number that changes when another process writes.
             find: returns the record of a call.
         """
         self._look_at = now + INTERVAL
@@ -62,12 +62,12 @@ class CallsElsewhere:
                 self._end(key, record)
 
     def end_all(self) -> None:
-        """End all waiting without a record."""
+        """End all waits without a record."""
         for key in list(self._waiters):
             self._end(key, None)
 
     def take_ended(self) -> list[Waiter]:
-        """The waiters that have a result, once."""
+        """Remove and return the waiters that have a result."""
         ended, self._ended = self._ended, []
         return ended
 

@@ -1,9 +1,9 @@
-"""Lets one process at a time write to the file of a ledger.
+"""Let one process at a time write to the file of a ledger.
 
 SQLite has a lock for writers, but runs checkpoints outside of it. Up to version 3.51.2, a
 checkpoint that overlaps with the commit of another process may lose transactions
-(https://www.sqlite.org/wal.html#walresetbug). This lock is held from the begin of a transaction
-until its commit, and the checkpoint that may follow, have ended.
+(https://www.sqlite.org/wal.html#walresetbug). This lock is held from the start of a transaction
+until its commit and the checkpoint that may follow have ended.
 """
 
 from __future__ import annotations
