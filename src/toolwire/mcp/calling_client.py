@@ -1,7 +1,7 @@
 """The client of an MCP request, for the tool that the request runs.
 
-Texts of the tool are sent without lone surrogates: the SDK cannot write them, and the session
-would end.
+Texts of the tool are sent without lone surrogates, which the SDK cannot write: the session would
+end.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class LogLevels:
 class McpCallingClient:
     """Sends notifications and requests to the client of one `tools/call` request.
 
-    Notifications to a client that is gone are dropped silently.
+    Notifications to a client that has disconnected are dropped silently.
     """
 
     def __init__(

@@ -4,8 +4,8 @@
         tools = Tools(*await client.tools())
 
 The call id is sent in `_meta["toolwire/call_id"]`. A toolwire server records the call under it, so
-a call whose response was lost is repeated. Any other server might run the tool twice, so the caller
-reads that the outcome is unknown.
+a call whose response was lost is repeated. Any other server might run the tool twice, so the call
+fails with the message that its outcome is unknown.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class McpClient:
     async def _forward(
         self, name: str, arguments: Mapping[str, object], context: ToolContext, *, repeatable: bool
     ) -> JSON:
-        """Call a tool of the server. `repeatable`: a repeated request does no harm."""
+        """Call a tool of the server. With `repeatable`, the request may be sent twice."""
         metadata = CallMetadata(
             context.call_id,
             context.user_id,
@@ -263,8 +263,7 @@ class McpClient:
 
 
 class _McpConnection:
-    """A connection with a task of its own: the SDK's scopes must be left by the task that entered
-    them."""
+    """A connection with its own task: the task that enters the SDK's scopes must leave them."""
 
     def __init__(self, context: AbstractAsyncContextManager[Client]) -> None:
         self._context = context

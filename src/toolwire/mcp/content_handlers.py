@@ -35,7 +35,7 @@ Context: TypeAlias = ServerRequestContext[dict[str, object]]
 Execute: TypeAlias = Callable[[Context, Runnable, Object], Awaitable[ToolCallResult]]
 """Runs a function for a request."""
 MAX_VALUES = 100
-"""Completions in one response."""
+"""The maximum number of completions in one response."""
 _CACHING: Object = {"ttlMs": 0, "cacheScope": "private", "resultType": "complete"}
 
 

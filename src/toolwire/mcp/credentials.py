@@ -1,4 +1,4 @@
-"""Tokens and secrets that a server adds to calls that bring none."""
+"""Tokens and secrets that a server adds to calls that have none."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CredentialSource: TypeAlias = Mapping[str, str] | Callable[[str], str | None]
 
 
 def environment(id: str) -> str | None:
-    """The environment variable of this name."""
+    """The value of the environment variable of this name."""
     return os.environ.get(id)
 
 

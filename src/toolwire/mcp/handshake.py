@@ -1,5 +1,5 @@
-"""The response to the first request of a host, without the SDK, which takes longer to import than
-hosts wait. It is `initialize`, or `server/discover` since version 2026-07-28."""
+"""The response to a host's first request, `initialize` or (since version 2026-07-28)
+`server/discover`. It is made without the SDK, which takes longer to import than hosts wait."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Handshake(Struct, frozen=True):
 
 
 def capabilities_of(tools: Tools) -> Object:
-    """What a server of these tools, prompts and resources declares, as the SDK does."""
+    """The capabilities that the SDK would declare for these tools, prompts and resources."""
     capabilities: Object = {"logging": {}, "tools": {"listChanged": False}}
     if tools.prompts:
         capabilities["prompts"] = {"listChanged": False}

@@ -113,7 +113,7 @@ def items_at(value: JSON, key: str) -> list[JSON]:
 
 
 class CallMetadata(Struct, frozen=True):
-    """The data of a `tools/call` request beside the arguments."""
+    """The data of a `tools/call` request other than the arguments."""
 
     call_id: str | None = None
     user_id: str | None = None

@@ -50,7 +50,9 @@ WITHOUT_OUTCOME: dict[Literal["running", "lost", "gone", "unavailable", "too-old
         "unavailable", True, "Calls cannot be recorded at the moment, so the tool was not run."
     ),
     "too-old": _NoOutcome(
-        "call_id_too_old", False, "This call id is older than the ledger. The tool was not run."
+        "call_id_too_old",
+        False,
+        "This call id is older than the retention of the ledger. The tool was not run.",
     ),
 }
 SAME_ID = frozenset({"still_running", "unavailable", "invalid_input", "missing_requirements"})

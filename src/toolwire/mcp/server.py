@@ -2,12 +2,12 @@
 
     app = McpApp([add], ledger=SqliteLedger("calls.db"))  # see also ToolServer
 
-Any replica can handle any request. Only a client that tools can ask for something has a session
-(see `sessions.py`); a replica that does not know the session handles the request without it.
+Any replica can handle any request. Only clients that support elicitation or sampling have sessions
+(see `sessions.py`); a replica that does not know a session handles the request without it.
 
 A tool gets its credentials from `_meta["toolwire/context"]` (the shape of OXP's `context`). For
-credentials that are not there, the server can provide `tokens` and `secrets`. There are none by
-default: every caller would act in the server's name.
+credentials that are missing there, the server can provide `tokens` and `secrets`. By default it
+provides none, because every caller would act in the server's name.
 
 A cancelled request gets no response. A call with a call id continues and is recorded: repeating it
 returns its result.
@@ -63,7 +63,7 @@ _log = logging.getLogger("toolwire.server")
 
 
 class _ToolList:
-    """The tools by name, and their list entries. Both are made again when tools were added."""
+    """The tools by name, and their list entries; both are rebuilt after tools were added."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
@@ -97,7 +97,7 @@ class _ToolList:
         except UnknownTool as error:
             if not error.malformed:
                 raise
-        return self._tools.by_name(name)  # whose error is about names, as clients of MCP use them
+        return self._tools.by_name(name)  # MCP clients use names, so the error must name names
 
 
 class _Handlers:
@@ -179,7 +179,7 @@ class _Handlers:
 
 @contextmanager
 def _json_rpc_errors(tool: Runnable) -> Iterator[None]:
-    """Turn exceptions into errors of JSON-RPC, which say nothing about bugs of the server."""
+    """Turn exceptions into JSON-RPC errors, which reveal no bugs of the server."""
     try:
         yield
     except (InvalidInput, MissingRequirements, MCPError):
@@ -297,11 +297,11 @@ class McpApp:
         ledger: where calls are recorded; by default in memory.
         executor: runs the calls, instead of one made for `ledger`.
         name: the name of the server.
-        tokens: tokens for requests that bring none.
-        secrets: secrets for requests that bring none.
+        tokens: tokens for requests that have none.
+        secrets: secrets for requests that have none.
         limits: limits of request bodies.
-        allowed_origins: browser origins that may send requests (`https://example.com`), beside the
-            server's own.
+        allowed_origins: browser origins that may send requests (`https://example.com`), in addition
+            to the server's own.
     """
 
     def __init__(
@@ -353,7 +353,7 @@ class McpApp:
     async def _handle(
         self, manager: StreamableHTTPSessionManager, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Handle a request in its session, if it has one, or without."""
+        """Handle a request, in its session if it has one."""
         headers, is_post = _headers(scope), scope["method"] == "POST"
         body = b""
         if is_post:

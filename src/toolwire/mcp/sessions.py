@@ -1,7 +1,7 @@
-"""Sessions of MCP over streamable HTTP, for clients that tools can ask for something.
+"""Sessions of MCP over streamable HTTP, for clients that support elicitation or sampling.
 
-Before 2026-07-28, the response of a client to a request of a tool is an HTTP request of its own,
-and only a session connects it to its tool. A client that declares neither elicitation nor sampling
+Before 2026-07-28, a client answers a request of a tool with a separate HTTP request, and only a
+session connects that request to the tool. A client that declares neither elicitation nor sampling
 gets no session: any replica can handle any of its requests.
 
 A client that lost the connection reconnects and gets the events that it missed.
@@ -54,7 +54,7 @@ _INITIALIZE = Decoder(_Initialize)
 
 
 def needs_session(body: bytes) -> bool:
-    """True for an `initialize` of a client that tools can ask for something."""
+    """True for an `initialize` of a client that supports elicitation or sampling."""
     try:
         capabilities = _INITIALIZE.decode(body).params.capabilities
     except (DecodeError, ValidationError, RecursionError):
@@ -85,7 +85,7 @@ class RecentEvents(EventStore):
     async def replay_events_after(
         self, last_event_id: str, send_callback: EventCallback
     ) -> str | None:
-        """Send the events of a stream after the last one that its client has."""
+        """Send the events of a stream that follow the last one that its client has."""
         last = self._events.get(last_event_id)
         if last is None:
             return None

@@ -6,7 +6,7 @@ Hosts start many servers at once and wait for each. The SDK takes long to import
 answers their first request meanwhile: `initialize`, or `server/discover`. The SDK then gets the
 same request, and its response is dropped.
 
-Missing secrets are environment variables, where hosts put them.
+Secrets that a request lacks are read from environment variables, where hosts put them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _STDIN, _STDOUT = 0, 1
 
 
 class SdkServer(Protocol):
-    """`server.sdk_server`."""
+    """The signature of `server.sdk_server`."""
 
     def __call__(
         self,
@@ -47,13 +47,13 @@ class SdkServer(Protocol):
 
 
 class Serve(Protocol):
-    """`stdio_transport.serve`."""
+    """The signature of `stdio_transport.serve`."""
 
     async def __call__(self, server: Server[dict[str, object]], opening: Opening) -> None: ...
 
 
 class Opening:
-    """The first line of stdin, answered by a thread if a host begins with it."""
+    """The first line of stdin; a thread answers it if it is the first request of a host."""
 
     def __init__(self, name: str, capabilities: Object) -> None:
         self._name = name
@@ -65,7 +65,7 @@ class Opening:
         threading.Thread(target=self._answer, daemon=True).start()
 
     async def wait(self) -> None:
-        """Wait until the line is read, and answered if need be."""
+        """Wait until the line is read and, if necessary, answered."""
         await self._read
 
     def _answer(self) -> None:

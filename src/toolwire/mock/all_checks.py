@@ -29,7 +29,7 @@ def check_request(
         schema = replace(schema, rule=history.rule_at(schema.place))
     field = history.refusal if history.about_field else None
     if field is not None and schema is not None and field.rule == schema.rule == "field-refused":
-        field = schema  # the types know how the provider writes it
+        field = schema  # `check_schema` has the text of the provider
     refusal = (
         field
         or schema

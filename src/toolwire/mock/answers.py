@@ -1,8 +1,8 @@
 """A response of the offline model as a body or a stream, with ids, usage and signatures as its
 provider makes them.
 
-The wire's own writer writes the stream, in pieces. This module knows only the format of each
-provider's response ids.
+The wire's own writer writes the stream. This module knows only the format of each provider's
+response ids.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NAMES = {
     "cohere": "",
     "text": "chatcmpl-",
 }
-_UNSAID = {
+_UNSUPPORTED_SETTINGS = {
     "anthropic": ("created",),
     "gemini": ("created",),
     "bedrock": ("id", "model", "created"),
@@ -59,7 +59,7 @@ _UNSAID = {
 }
 """Settings for which a wire has no field."""
 _EFFORT_WIRES = ("openai-responses", "azure-foundry", "gemini-interactions")
-"""Wires on which an effort switches reasoning on."""
+"""Wires on which a reasoning effort switches reasoning on."""
 PIECES = 4
 """The number of pieces of a text or of arguments in a stream, if they are long enough."""
 
@@ -128,8 +128,8 @@ class MockAnswer:
             "created": CREATED,
             "usage": Usage(_tokens(len(dump(request))), _tokens(_length(message))),
         }
-        unsaid = (*_UNSAID.get(wire, ()), *(() if usage else ("usage",)))
-        self.settings = {key: value for key, value in settings.items() if key not in unsaid}
+        unsupported = (*_UNSUPPORTED_SETTINGS.get(wire, ()), *(() if usage else ("usage",)))
+        self.settings = {key: value for key, value in settings.items() if key not in unsupported}
         self._signs = (
             bool(profile.reasoning_models)
             and profile.wire == "gemini"
@@ -179,23 +179,23 @@ class MockAnswer:
             ),
             default=-1,
         )
-        sealing = _SignatureRule(self)
+        signatures = _SignatureRule(self)
         for event in conversation_events(self.conversation):
             if not isinstance(event, PartDelta):
                 for chunk in moves[type(event)](event):
-                    yield from sealing.chunk(chunk)
+                    yield from signatures.chunk(chunk)
                 continue
             pieces = _pieces(event.text)
             halved = cut and event.slot == last
             for piece in pieces[: max(1, len(pieces) // 2)] if halved else pieces:
                 for chunk in writer.delta(PartDelta(event.slot, piece)):
-                    yield from sealing.chunk(chunk)
+                    yield from signatures.chunk(chunk)
             if halved:
                 return
         for chunk in writer.close():
-            yield from sealing.chunk(chunk)
+            yield from signatures.chunk(chunk)
 
-    # --- what only the provider can make ---
+    # --- signatures and encrypted reasoning ---
 
     def _with_signature(self, body: Object) -> Object:
         return next(iter(_SignatureRule(self).chunk(body)))
@@ -211,7 +211,7 @@ class MockAnswer:
         return self._signs
 
     @property
-    def sealed_thoughts(self) -> bool:
+    def encrypts_reasoning(self) -> bool:
         """True if the request asks for encrypted reasoning."""
         include = self.request.get("include")
         return isinstance(include, list) and "reasoning.encrypted_content" in include
@@ -233,7 +233,7 @@ class _SignatureRule:
             return
         if self._wire == "gemini" and not self._signed:
             self._part(chunk)
-        if self._wire in ("openai-responses", "azure-foundry") and self._answer.sealed_thoughts:
+        if self._wire in ("openai-responses", "azure-foundry") and self._answer.encrypts_reasoning:
             self._encrypt_reasoning(chunk)
         yield chunk
 

@@ -68,8 +68,8 @@ def arguments(clause: Clause, schema: JSON) -> list[tuple[Object, tuple[str, ...
     )
     wanted = shape.get("required")
     required = [key for key in wanted if isinstance(key, str)] if isinstance(wanted, list) else []
-    found = _FoundValue(clause, fields, required)
-    several = found.several()
+    found = _FoundValues(clause, fields, required)
+    several = found.argument_sets()
     return [
         (arguments, tuple(key for key in required if key not in arguments)) for arguments in several
     ]
@@ -93,7 +93,7 @@ def kind_of(field: Object) -> str:
     return "object" if "properties" in field else "string"
 
 
-class _FoundValue:
+class _FoundValues:
     """The values in a clause for the fields of a schema. Each piece of text is used for one field
     only."""
 
@@ -106,15 +106,15 @@ class _FoundValue:
         self.more: tuple[str, list[JSON]] | None = None
         """The one field that has several values, and the values."""
 
-    def several(self) -> list[Object]:
+    def argument_sets(self) -> list[Object]:
         """The arguments, once for each value of the field that has several."""
-        self._outright()
+        self._find_explicit()
         self._find_enum_values()
         self._find_quoted()
-        self._numbers()
+        self._find_numbers()
         self._find_names()
         self._switches()
-        self._rest()
+        self._fill_rest()
         ordered = [key for key in self.fields if key in self.given]
         arguments: Object = {key: self.given[key] for key in ordered}
         if self.more is None:
@@ -129,10 +129,10 @@ class _FoundValue:
             for value in values
         ]
 
-    # --- in the order of how sure they are ---
+    # --- the most certain ones first ---
 
-    def _outright(self) -> None:
-        """`key=value`, `key: value`, `key is value`."""
+    def _find_explicit(self) -> None:
+        """Find `key=value`, `key: value` and `key is value`."""
         for key, field in self.fields.items():
             words = r"[\s_-]*".join(re.escape(word) for word in re.split(r"[\s_-]+", key))
             match = re.search(rf"(?<!\w){words}\s*(?:=|:|\bis\b)\s*", self.text, re.IGNORECASE)
@@ -165,7 +165,7 @@ class _FoundValue:
         return text, at + len(text)
 
     def _find_enum_values(self) -> None:
-        """Values of an enum."""
+        """Find values of an enum."""
         for key, field in self._open():
             options = field.get("enum")
             for option in options if isinstance(options, list) else []:
@@ -177,8 +177,8 @@ class _FoundValue:
                     self._blank(*match.span())
                     break
 
-    def _numbers(self) -> None:
-        """Numbers in their order, and references to results among them."""
+    def _find_numbers(self) -> None:
+        """Find numbers in their order, and references to results among them."""
         fields = [(key, kind_of(field), field) for key, field in self._open()]
         scalars = [(key, kind) for key, kind, _ in fields if kind in ("integer", "number")]
         lists = [
@@ -219,7 +219,7 @@ class _FoundValue:
             self.given[key] = _as_kind(value, kind)
 
     def _find_quoted(self) -> None:
-        """Quoted texts, in order; a JSON list or object for a field of that type."""
+        """Find quoted texts, in order; a JSON list or object for a field of that type."""
         for key, field in self._open():
             kind = kind_of(field)
             if kind not in ("array", "object"):
@@ -242,7 +242,7 @@ class _FoundValue:
             self._blank(start, end)
 
     def _find_names(self) -> None:
-        """Names after a preposition; without one, any names."""
+        """Find names after a preposition; without one, any names."""
         texts = self._texts()
         for match in list(_PREPOSITION.finditer(self.text)):
             if not texts:
@@ -293,9 +293,9 @@ class _FoundValue:
                     rf"\b(?:no|not|without)\s+{re.escape(key)}\b", self.text, re.IGNORECASE
                 )
 
-    def _rest(self) -> None:
-        """The value of a required text that was not found: a result that the clause refers to, or
-        the unused words."""
+    def _fill_rest(self) -> None:
+        """Set a required text that was not found to a result that the clause refers to, or to the
+        unused words."""
         for key, field in self._open():
             if key not in self.required or kind_of(field) != "string":
                 continue
@@ -313,7 +313,7 @@ class _FoundValue:
                 self.given[key] = text
                 return
 
-    # --- small things ---
+    # --- helpers ---
 
     def _open(self) -> list[tuple[str, Object]]:
         return [(key, field) for key, field in self.fields.items() if key not in self.given]

@@ -1,5 +1,5 @@
 """The offline model: reads the tools and the question, makes the calls, and quotes every result
-under its call.
+together with its call.
 
 It is a function of the conversation: the same conversation gets the same response, ids included, in
 every process. `DIRECTIVES` lists the instructions that a question can contain.
@@ -30,16 +30,16 @@ from toolwire.conversation.parts import (
 )
 from toolwire.mock.demo_ids import call_id, token
 from toolwire.mock.demo_questions import QuestionStep, find_calls, steps
-from toolwire.mock.demo_script import DIRECTIVES, Directive, Script, read_directives
+from toolwire.mock.demo_script import DIRECTIVES, Directive, QuestionDirective, read_directives
 from toolwire.wires.engine.part_lowering import is_marked_text
 from toolwire.wires.text.blocks import RESULT, is_plain, spans_of
 from toolwire.wires.text.tags import find_tools
 
 __all__ = ["DIRECTIVES", "DemoAnswer", "Directive", "answer", "demo_answer"]
 
-LONGEST = 4000
+MAX_QUOTED_LENGTH = 4000
 """The length to which a quoted result is cut; the response then states the full length."""
-READ = 10_000
+MAX_QUESTION_LENGTH = 10_000
 """The maximum number of characters that are read of a question without directives."""
 _HALF = '{"unfinished": "in the mid'
 
@@ -141,7 +141,7 @@ class _DemoTurn:
 
     def _follow_script(self) -> tuple[tuple[Part, ...], list[_WantedCall]]:
         """The next response of the script; `then` separates its responses."""
-        answers: list[list[Script]] = [[]]
+        answers: list[list[QuestionDirective]] = [[]]
         for directive in self.directives:
             if directive.word == "then":
                 answers.append([])
@@ -173,7 +173,7 @@ class _DemoTurn:
         done = len(self.pairs)
         before: list[JSON] = []
         at = 0
-        for step in steps(self.question[:READ]):
+        for step in steps(self.question[:MAX_QUESTION_LENGTH]):
             calls = find_calls(step, self.tools, before)
             lacking = next((step for step in calls if step.lacks), None)
             if lacking is not None and not self._must_call():
@@ -189,7 +189,7 @@ class _DemoTurn:
                 at += len(calls)
         if self._must_call() and not self.pairs:
             tool = self.tools[0]
-            given = find_calls(f"{tool.name} {self.question[:READ]}", [tool], [])
+            given = find_calls(f"{tool.name} {self.question[:MAX_QUESTION_LENGTH]}", [tool], [])
             return (), [_WantedCall(tool.name, _arguments_of(given[0]) if given else {})]
         return (), []
 
@@ -205,7 +205,7 @@ class _DemoTurn:
         return [_WantedCall(self.tools[0].name if self.tools else _UNKNOWN_TOOL, {})]
 
     def _closing(self) -> str:
-        """A text that quotes every result under its call; without results, that no tool matches."""
+        """A text that quotes every result with its call; without results, that no tool matches."""
         if not self.pairs:
             words = " ".join(self.question.split())[:200]
             return (
@@ -271,7 +271,7 @@ class _DemoTurn:
 
 
 def _read(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], bool]:
-    """The messages with tagged calls and results in their text as parts; and True if there were
+    """The messages, with tagged calls and results in their text as parts, and True if there were
     any."""
     out: list[Message] = []
     for message in messages:
@@ -302,7 +302,7 @@ def _same(part: Part, other: Part) -> bool:
 
 
 def _tools_in_system(conversation: Conversation) -> tuple[Tool, ...]:
-    """The tools that a system prompt offers in tags."""
+    """The tools that a system prompt defines in tags."""
     texts = [
         part.text
         for message in conversation.messages
@@ -360,16 +360,16 @@ def _value(result: Result) -> JSON:
         return text
 
 
-# --- small things ---------------------------------------------------------------------------------
+# --- helpers --------------------------------------------------------------------------------------
 
 
-def _part(directive: Script) -> Part | None:
+def _part(directive: QuestionDirective) -> Part | None:
     if directive.word == "text":
         return Text(directive.rest)
     return Reasoning(directive.rest) if directive.word == "think" else None
 
 
-def _call_of_directive(directive: Script, results: list[JSON]) -> _WantedCall:
+def _call_of_directive(directive: QuestionDirective, results: list[JSON]) -> _WantedCall:
     if directive.word == "unknown-tool":
         return _WantedCall(_UNKNOWN_TOOL, {})
     return _WantedCall(
@@ -401,7 +401,7 @@ def _arguments_of(step: QuestionStep) -> Object:
 
 
 def _describe_pair(call: Call, result: Result | None) -> str:
-    """A result under its call."""
+    """A line with a call and its result."""
     held = call.input
     given = (
         ", ".join(f"{key}={text_of(value)}" for key, value in held.items())
@@ -412,5 +412,5 @@ def _describe_pair(call: Call, result: Result | None) -> str:
     if result is None:
         return f"{head}: no result"
     text = output_text(result.output)
-    more = f"… ({len(text)} characters)" if len(text) > LONGEST else ""
-    return f"{head} {'failed' if result.error else 'gave'}: {text[:LONGEST]}{more}"
+    more = f"… ({len(text)} characters)" if len(text) > MAX_QUOTED_LENGTH else ""
+    return f"{head} {'failed' if result.error else 'gave'}: {text[:MAX_QUOTED_LENGTH]}{more}"

@@ -29,7 +29,7 @@ _COMMON = frozenset(
     can could would will please me my your you i we us they their there here use using tool tools function call run get gets fetch
     list give show tell let make made returns return given any all one two some into as if not no new current now""".split()
 )
-_ALIKE = {
+_SYNONYMS = {
     "plus": "add",
     "sum": "add",
     "+": "add",
@@ -74,7 +74,7 @@ def steps(text: str) -> list[str]:
 
 def find_calls(text: str, tools: Sequence[Tool], results: Sequence[JSON]) -> list[QuestionStep]:
     """The calls that one step asks for, given the results of the step before."""
-    known = _KnownTool(tools)
+    known = _KnownTools(tools)
     found: list[QuestionStep] = []
     for words, tool in _clauses(text, known):
         for given, lacks in arguments(
@@ -84,7 +84,7 @@ def find_calls(text: str, tools: Sequence[Tool], results: Sequence[JSON]) -> lis
     return found
 
 
-class _KnownTool:
+class _KnownTools:
     """The defined tools, and the words that identify each."""
 
     def __init__(self, tools: Sequence[Tool]) -> None:
@@ -122,7 +122,7 @@ class _KnownTool:
         if whole:
             return max(whole, key=lambda tool: len(tool.name))
         spoken_words = [
-            stem(_ALIKE.get(word, word))
+            stem(_SYNONYMS.get(word, word))
             for word in [*split(text), *re.findall(r"(?<=\d)\s*([+*×/])\s*(?=\d)", text)]
         ]
         best, most = None, (0, 0)
@@ -156,7 +156,7 @@ def stem(word: str) -> str:
     return word
 
 
-def _clauses(text: str, known: _KnownTool) -> list[tuple[str, Tool]]:
+def _clauses(text: str, known: _KnownTools) -> list[tuple[str, Tool]]:
     """The pieces of a step that name one tool each, with the text that belongs to them."""
     hidden = _QUOTES.sub(lambda quoted: "\0" * len(quoted[0]), text)
     cuts = [0, *(end for match in _BREAK.finditer(hidden) for end in match.span()), len(text)]

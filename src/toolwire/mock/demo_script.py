@@ -79,12 +79,12 @@ _OPENING = re.compile(
     + r")(?=[\s\]])"
 )
 _JSON = JSONDecoder()
-MOST = 1000
+MAX_DIRECTIVES = 1000
 """The maximum number of directives that are read from one question."""
 
 
-class Script(Struct, frozen=True):
-    """One directive of a question: its keyword, its text, and its JSON."""
+class QuestionDirective(Struct, frozen=True):
+    """A directive in a question: its keyword, its text, and its JSON."""
 
     word: str
     rest: str = ""
@@ -92,15 +92,15 @@ class Script(Struct, frozen=True):
 
     @property
     def numbers(self) -> list[float]:
-        """The numbers after it."""
+        """The numbers in its text."""
         return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", self.rest)]
 
 
-def read_directives(text: str) -> list[Script]:
+def read_directives(text: str) -> list[QuestionDirective]:
     """Return the directives of a question, in order."""
-    found: list[Script] = []
+    found: list[QuestionDirective] = []
     at = 0
-    for _ in range(MOST):
+    for _ in range(MAX_DIRECTIVES):
         opened = _OPENING.search(text, at)
         if opened is None:
             break
@@ -111,8 +111,8 @@ def read_directives(text: str) -> list[Script]:
     return found
 
 
-def _read_directive(text: str, word: str, at: int) -> tuple[Script | None, int]:
-    """The directive whose word ends here, and where it ends; JSON in it may hold brackets."""
+def _read_directive(text: str, word: str, at: int) -> tuple[QuestionDirective | None, int]:
+    """The directive whose keyword ends at `at`, and its own end; JSON in it may hold brackets."""
     value: JSON = None
     rest, close = "", text.find("]]", at)
     brace = text.find("{", at)
@@ -124,4 +124,4 @@ def _read_directive(text: str, word: str, at: int) -> tuple[Script | None, int]:
         rest, close = text[at:brace], text.find("]]", stop)
     elif close >= 0:
         rest = text[at:close]
-    return (None, at) if close < 0 else (Script(word, rest.strip(), value), close + 2)
+    return (None, at) if close < 0 else (QuestionDirective(word, rest.strip(), value), close + 2)

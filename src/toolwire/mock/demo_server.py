@@ -1,4 +1,4 @@
-"""The strict mocks of all providers behind one address of this machine.
+"""The strict mocks of all providers behind one local address.
 
     async with DemoServer() as server:
         model = HttpModel("anthropic:demo", base_url=server.base_url("anthropic"), api_key="demo")
@@ -112,7 +112,7 @@ class DemoServer:
         return self._app.mock(provider)
 
     async def open(self) -> None:
-        """Start to serve."""
+        """Start the server."""
         assert self.url and self._listener is not None
         self._server = mock_server(self._app)
         self._task = asyncio.create_task(self._server.serve(sockets=[self._listener]))
@@ -120,7 +120,7 @@ class DemoServer:
             await asyncio.sleep(0.005)
 
     async def close(self) -> None:
-        """Stop."""
+        """Stop the server."""
         if self._server is not None and self._task is not None:
             self._server.should_exit = True
             await self._task

@@ -1,4 +1,4 @@
-"""Check a history as its provider does: the rules find the violation, the table has the text.
+"""Check a history as its provider does: the rules find violations, `ERROR_TEXTS` has the texts.
 
 If a provider has no text for a rule, its mock does not refuse the violation: the provider is not
 known to notice it.
@@ -229,7 +229,7 @@ class _ErrorPosition:
         return block if isinstance(block, dict) else {}
 
     def _block_path(self) -> JsonPath:
-        """The path of the block: up to its last number."""
+        """The path of the block: the path up to its last index."""
         numbers = [n for n, step in enumerate(self.path) if isinstance(step, int)]
         return self.path[: numbers[-1] + 1] if numbers else self.path
 

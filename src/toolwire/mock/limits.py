@@ -1,8 +1,8 @@
 """Check values of the right type that are out of the range that their API accepts.
 
 The ranges of OpenAI, Anthropic and Bedrock are those of their published API descriptions, with
-which a test compares them; the others are those of the providers' reference pages. This module
-knows no product code that reads a body.
+which a test compares them; the others are those of the providers' reference pages. This module uses
+none of the code that reads bodies, so that the two can be tested against each other.
 """
 
 from __future__ import annotations

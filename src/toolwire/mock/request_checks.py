@@ -1,4 +1,4 @@
-"""Check what a request needs before its history: a key, a model, messages, roles.
+"""Check what every request needs, before its history: a key, a model, messages, roles.
 
 The error texts are those of each provider. Violations that the rules of the history find are not
 checked here.
@@ -257,7 +257,7 @@ def check_fields(
         fits = isinstance(value, need.type) and not (need.type is int and isinstance(value, bool))
         if not fits or (need.filled and not value):
             return need.missing
-    return _role(body, profile.wire, headers) or _more(body, profile)
+    return _role(body, profile.wire, headers) or _check_one_wire(body, profile)
 
 
 def _role(body: Object, wire: str, headers: Mapping[str, str]) -> ErrorResponse | None:
@@ -309,8 +309,8 @@ def _system_role(
     return None
 
 
-def _more(body: Object, profile: Profile) -> ErrorResponse | None:
-    """Checks that only one wire has."""
+def _check_one_wire(body: Object, profile: Profile) -> ErrorResponse | None:
+    """The refusal of a request by a check that only one wire has."""
     if profile.wire in ("openai-responses", "azure-foundry"):
         if (
             body.get("input") is None

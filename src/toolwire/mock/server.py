@@ -60,7 +60,7 @@ from toolwire.streaming.events import Chunk
 from toolwire.streaming.stream_input import resolve_stream
 
 _NO_ORIGINS = CorsPolicy()
-KEPT = 200
+MAX_KEPT = 200
 """The number of responses, and of requests, that are kept."""
 
 
@@ -109,7 +109,7 @@ class MockProvider:
         )
         self.strict = strict
         self.keys = keys
-        self.requests: deque[MockRequest] = deque(maxlen=KEPT)
+        self.requests: deque[MockRequest] = deque(maxlen=MAX_KEPT)
         """The last requests, the newest at the end."""
         self._intake = BodyReader(BodyLimits(body=64 * MIB))
         self._stored: OrderedDict[str, tuple[list[JSON], Object]] = OrderedDict()
@@ -292,7 +292,7 @@ class MockProvider:
         if demo.status == 200:
             return
         key = blake2b(dump(body), digest_size=16).digest()
-        if len(self._request_counts) > KEPT:
+        if len(self._request_counts) > MAX_KEPT:
             self._request_counts.clear()
         self._request_counts[key] += 1
         if not demo.times or self._request_counts[key] <= demo.times:
@@ -307,7 +307,7 @@ class MockProvider:
         source = view.conversation.source.body
         so_far = state.items(source.get("input")) if isinstance(source, dict) else []
         self._stored[str(made)] = ([*so_far, *(output if isinstance(output, list) else [])], whole)
-        while len(self._stored) > KEPT:
+        while len(self._stored) > MAX_KEPT:
             self._stored.popitem(last=False)
 
 
@@ -320,7 +320,7 @@ async def _nothing() -> None:
     pass
 
 
-# --- answers on their way -------------------------------------------------------------------------
+# --- sending responses ----------------------------------------------------------------------------
 
 
 def _whole(body: JSON) -> _MockReply:
@@ -342,7 +342,7 @@ def _stream_reply(
     if not framed:
         pieces, headers["content-type"] = _array(events, demo.cut), "application/json"
     sent = [*pieces, *([how.trailer] if how.trailer and not demo.cut else [])]
-    if demo.cut and not events:  # a wire whose calls come at once: the event itself is torn
+    if demo.cut and not events:  # the wire sends a call in one event, so that event is cut
         first = how.frame(next(answer.events()))
         sent = [first[: len(first) // 2]]
     return _MockReply(200, b"", headers, tuple(sent), demo.pause, demo.cut)
@@ -393,7 +393,7 @@ async def _wait_for_disconnect(receive: Receive, seconds: float) -> bool:
     return True
 
 
-# --- small things ---------------------------------------------------------------------------------
+# --- helpers --------------------------------------------------------------------------------------
 
 
 def _parse_body(raw: bytes, profile: Profile, *, strict: bool) -> Object:

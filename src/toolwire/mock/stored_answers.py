@@ -11,7 +11,7 @@ from toolwire.mock.error_bodies import ErrorResponse
 
 
 class AnswerState(Struct, frozen=True, kw_only=True):
-    """How an API names what it stores."""
+    """The fields of an API that stores responses."""
 
     previous_field: str
     output_field: str

@@ -88,10 +88,10 @@ UNNOTICED: dict[str, str] = {
     "results-out-of-order": "accepted by servers that ignore names: results reach the wrong calls",
     "ambiguous-same-name": "accepted by servers that ignore ids",
 }
-"""Violations that no server, or only some, notice, and their effect. A header of the answer lists
-them."""
+"""Violations that no server notices, or only some servers do, and their effect. A header of the
+response lists them."""
 NOTICED_IF = {
     "results-out-of-order": "results_need_tool_name",
     "ambiguous-same-name": "results_need_tool_name",
 }
-"""Those that some servers notice, and the flag of the profiles whose servers do."""
+"""The profile flag of the servers that notice one of these violations."""

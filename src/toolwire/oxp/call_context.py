@@ -30,7 +30,7 @@ class ContextBuilder:
 
     @property
     def has_credentials(self) -> bool:
-        """True if the client has anything that a context may hold."""
+        """True if the client has tokens, secrets or a user id."""
         return bool(self._tokens or self._secrets or self._user_id)
 
     def unmet(self, needs: Requirements) -> Requirements:

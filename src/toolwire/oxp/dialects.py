@@ -1,4 +1,4 @@
-"""Read the responses of OXP servers of every dialect: tool lists, call results, errors.
+"""Read the responses of OXP servers in every known dialect: tool lists, call results, errors.
 
 A tool list comes as `items`, `tools` or a bare array; a call result in `result` or bare; an error
 as the protocol writes it or as web frameworks do. A response of no known shape raises

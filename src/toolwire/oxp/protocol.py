@@ -3,7 +3,7 @@
     request = read_call(body, version)                            # OxpRequest or OxpRejection
     call_response(result, enveloped=request.enveloped)            # status, headers, body
 
-Where published sources disagree, a comment beside the code gives the choice.
+Where published sources disagree, a comment in the code says which one is followed.
 """
 
 from __future__ import annotations
@@ -65,8 +65,7 @@ def tool_list(tools: Iterable[Runnable]) -> Object:
 def tool_definition(tool: Runnable) -> Object:
     """A tool as OXP lists it.
 
-    The definition is a closed object, so hints without a field of their own go into the input
-    schema.
+    The definition is a closed object, so hints for which it has no field go into the input schema.
     """
     definition: Object = {
         "id": str(tool.id),

@@ -55,10 +55,12 @@ REJECTIONS: dict[RejectionReason, Rejection] = {
     "malformed": Rejection(400, "The request could not be understood."),
     "unsupported-version": Rejection(400, "This version of the protocol is not supported."),
     "unknown-tool": Rejection(400, "There is no such tool."),
-    "missing-requirements": Rejection(400, "This tool needs more than it was given."),
+    "missing-requirements": Rejection(
+        400, "The request lacks tokens, secrets or a user id that this tool needs."
+    ),
     "mismatch": Rejection(400, "This call_id already belongs to a different call."),
-    # The protocol requires 400, which clients repeat only if a header asks for it. They repeat the
-    # same call_id then.
+    # The protocol requires 400, after which clients retry only if a header asks for it. The retry
+    # has the same call_id.
     "unavailable": Rejection(
         400, "The server cannot take the call right now. It was not run.", should_retry=True
     ),
@@ -67,7 +69,9 @@ REJECTIONS: dict[RejectionReason, Rejection] = {
     "running": Rejection(
         400, "The call is still running. Repeat it with the same call_id.", should_retry=True
     ),
-    "too-old": Rejection(400, "This call_id is older than the ledger. The call was not run."),
+    "too-old": Rejection(
+        400, "This call_id is older than the retention of the ledger. The call was not run."
+    ),
     "unauthorized": Rejection(401, "Authentication is required."),
     "foreign-origin": Rejection(403, "A page of this origin may not use this server."),
     "unknown-path": Rejection(404, "There is nothing at this path."),
@@ -79,11 +83,11 @@ REJECTIONS: dict[RejectionReason, Rejection] = {
     "invalid-input": Rejection(422, "The input does not match the tool's input schema."),
     "internal-error": Rejection(500, "The server failed.", should_retry=False),
 }
-"""Every rejection. None has status 409: clients repeat it without being asked."""
+"""Every rejection. None has status 409, after which clients retry without being asked."""
 
 
 class OxpResponse(Struct, frozen=True):
-    """Status, body, and the headers beside those of every response."""
+    """Status, body, and headers in addition to those of every response."""
 
     status: int
     body: Object
@@ -169,7 +173,7 @@ def missing_requirements(
     """Reject a call that lacks requirements of its tool, and list all of them.
 
     The protocol has fields for challenges (which need an address) and for the user id. Other
-    missing requirements are in fields beside them.
+    missing requirements are in additional fields.
     """
     fields: Object = {}
     if challenges:
@@ -221,8 +225,8 @@ WITHOUT_OUTCOME: dict[str, tuple[str, str]] = {
     ),
     "gone": ("result_expired", "The call ran, and its result has expired."),
 }
-"""States of calls that started and have no outcome: the error kind and the message. Clients must
-not retry them."""
+"""States of calls that started and have no outcome, with the error kind and the message. Clients
+must not retry them."""
 
 _REPLAYED = ((b"idempotent-replayed", b"true"),)
 _UNRECORDED = ((b"toolwire-recorded", b"false"),)

@@ -35,7 +35,7 @@ _TRACE_HEADERS = ("traceparent", "tracestate")
 
 
 class EncodedResponse(OxpResponse, frozen=True):
-    """A response whose body is bytes already."""
+    """A response whose body is already encoded."""
 
     content: bytes = b""
 
@@ -98,7 +98,7 @@ class OxpHandler:
         return EncodedResponse(200, {}, (*JSON_HEADERS, *cache_headers), content)
 
     def _encode_list(self) -> tuple[bytes, bytes]:
-        """The tool list as bytes, and its ETag. It is encoded again when tools were added."""
+        """The tool list as bytes, and its ETag; encoded again after tools were added."""
         tools = tuple(self._tools)
         if self._cached_list is None or self._cached_list[0] != tools:
             body = oxp.tool_list(tools)

@@ -1,7 +1,7 @@
-"""Requests to one server over HTTP: new credentials for each, retries with the same bytes.
+"""Requests to one server over HTTP: new credentials for each request, retries with the same bytes.
 
-A redirect is followed within the origin of the server and nowhere else: what a request carries is
-meant for that server.
+Redirects are followed only within the origin of the server: arguments and credentials are meant for
+that server.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from toolwire.providers.http.policy import RetryPolicy, Timeouts, retry_after
 from toolwire.providers.http.url import Url, parse_url
 
 LEAST = 32
-"""Bytes that a shared secret must have, or it can be guessed."""
+"""The minimum number of bytes of a shared secret; a shorter one could be guessed."""
 TIMEOUTS = Timeouts(idle=60.0, total=60.0)
 RETRY_POLICY = RetryPolicy(attempts=3, max_backoff=8.0, max_retry_after=30.0)
 _MAX_REDIRECTS = 5
 
 
 class Credentials(Protocol):
-    """Who is asking, as headers of one request."""
+    """The credentials of a client, as headers of one request."""
 
     def headers(self) -> Mapping[str, str]: ...
 
@@ -51,7 +51,7 @@ class ApiKey(Struct, frozen=True):
 
 
 class Bearer(Struct, frozen=True):
-    """A token that another program made."""
+    """A token that another program has issued."""
 
     token: str
 
@@ -128,7 +128,8 @@ class OxpTransport:
     async def send(
         self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> RawResponse:
-        """Return the response, after retries where they help; each sends the same bytes.
+        """Send a request and return its response; retry after transient failures, with the same
+        bytes.
 
         Raises:
             ServerUnavailable: There was no response. A response that asks for yet another retry is

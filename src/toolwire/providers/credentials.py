@@ -1,4 +1,4 @@
-"""The header fields that prove who asks a provider."""
+"""The header fields that authenticate requests to a provider."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def authorize(
 
 
 def signs_requests(endpoint: ModelEndpoint) -> bool:
-    """True if every request gets a signature of its own."""
+    """True if every request is signed individually."""
     return endpoint.provider.auth == "sigv4" and endpoint.api_key is None

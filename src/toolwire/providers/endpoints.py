@@ -35,7 +35,7 @@ class ModelEndpoint(Struct, frozen=True, kw_only=True, eq=False):
     """The environment variables that signatures are made with."""
 
     def url(self, *, stream: bool) -> str:
-        """Where requests go."""
+        """The URL of requests."""
         path = self.provider.path
         if stream and self.provider.stream_path:
             path = self.provider.stream_path
@@ -51,7 +51,7 @@ class ModelEndpoint(Struct, frozen=True, kw_only=True, eq=False):
         return complete
 
     def __repr__(self) -> str:
-        """Without the key, and without a password in the address: this text reaches logs."""
+        """The endpoint without the key and without a password in the address, for logs."""
         scheme, _, rest = self.base_url.partition("://")
         address = f"{scheme}://{rest.rpartition('@')[2]}"
         return f"ModelEndpoint({self.provider.name}:{self.model} at {address})"
@@ -124,7 +124,7 @@ def find_endpoint(
 
 
 def complete_base_url(provider: Provider, base_url: str) -> str:
-    """An address with the version that a provider's paths need, whether it was written or not.
+    """An address with the version that a provider's paths need, added unless it is there.
 
     `http://host:8000` and `http://host:8000/v1` are the same server of a provider with
     `/chat/completions`, and so are `https://host` and `https://host/v1` of one with `/v1/messages`.
@@ -168,7 +168,7 @@ def _split_url(model: str) -> tuple[str, Provider, str]:
 
 
 def find_provider(name: str) -> Provider | None:
-    """The provider of a name; for a profile without an own address, one with the same wire."""
+    """The provider of a name; for a profile, a provider that follows it or has the same wire."""
     if name in BY_NAME:
         return BY_NAME[name]
     profile = find_profile(name)

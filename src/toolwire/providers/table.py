@@ -1,6 +1,6 @@
 """The providers of models: their addresses, keys, paths, and how each one is asked for a stream.
 
-What a provider accepts in a history is not here: that is its profile. Opens no connection.
+The histories that a provider accepts are described by its profile, not here. Opens no connection.
 """
 
 from __future__ import annotations

@@ -24,13 +24,14 @@ Headers: TypeAlias = Mapping[bytes, bytes]
 """Values by name; names are in lower case."""
 RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
 BodyError: TypeAlias = Literal["large", "slow", "gone", "busy"]
-"""A body is too large or too slow, its client is gone, or all bodies together are too large."""
+"""A body is too large or too slow, its client has disconnected, or all bodies together are too
+large."""
 
 MIB = 1024 * 1024
 
 
 class BodyLimits(Struct, frozen=True, kw_only=True):
-    """How much the clients of one application may send."""
+    """Limits on what the clients of one application may send."""
 
     body: int = 4 * MIB
     """Bytes of one body."""
@@ -39,7 +40,7 @@ class BodyLimits(Struct, frozen=True, kw_only=True):
     buffered: int = 256 * MIB
     """Bytes of all incomplete bodies together."""
     calls: int = 4096
-    """Calls at once; further ones are refused until one ends."""
+    """The maximum number of concurrent calls; further ones are refused until one ends."""
 
 
 class Request(Struct, frozen=True):
@@ -144,7 +145,7 @@ class BodyReader:
 
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 MAX_CACHED_HOSTS = 64
-"""A client may send any number of names."""
+"""The maximum number of host names that are cached: a client may send any number of them."""
 
 
 def is_loopback(host: str) -> bool:
@@ -161,13 +162,13 @@ def is_loopback(host: str) -> bool:
 
 
 def is_on_loopback(scope: Scope) -> bool:
-    """True if a request came to an address that only this machine can reach."""
+    """True if a request was sent to an address that only this machine can reach."""
     address = _server_address(scope)
     return isinstance(address, str) and is_loopback(address)
 
 
 def _server_address(scope: Scope) -> object:
-    """The address to which a request came, as the ASGI server gives it."""
+    """The address to which a request was sent, as the ASGI server reports it."""
     server = scope.get("server")
     return server[0] if isinstance(server, tuple | list) and server else None
 

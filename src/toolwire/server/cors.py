@@ -29,14 +29,15 @@ _MAX_HEADER = 4096
 _VARY = (b"vary", b"origin")
 _SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 _OWN_PAGE = (b"same-origin", b"none")
-"""What a browser says in `Sec-Fetch-Site` if no other site takes part. Pages cannot set it."""
+"""Values of `Sec-Fetch-Site` for requests in which no other site is involved. Pages cannot set
+it."""
 
 
 def check_origin(origin: str) -> str | None:
     """The problem with an origin in a configuration; None if it is valid."""
     try:
         parts = urlsplit(origin)
-    except ValueError:  # an address in brackets that is none
+    except ValueError:  # an invalid IPv6 address in brackets
         return _NO_ORIGIN
     if not parts.scheme or not (parts.netloc or origin == _LOCAL_FILES):
         return _NO_ORIGIN
@@ -48,8 +49,8 @@ def check_origin(origin: str) -> str | None:
 def is_own_page(headers: Headers) -> bool:
     """True if no page of another origin sends a request.
 
-    Behind a proxy, the Host header may be another one than that of the page. A browser says itself
-    whether the origins are the same, if the address is https or local.
+    Behind a proxy, the Host header may differ from the host of the page. Browsers report in
+    `Sec-Fetch-Site` whether the origins are the same, if the address is https or local.
     """
     origin = headers.get(b"origin")
     if origin is None or headers.get(b"sec-fetch-site") in _OWN_PAGE:
@@ -78,8 +79,8 @@ class CorsPolicy:
         )
 
     def preflight(self, request: Request) -> RawHeaders | None:
-        """The headers of the answer to a preflight request; None if the request is none, or not
-        allowed."""
+        """The headers of the response to a preflight request; None for another request, or if the
+        origin is not allowed."""
         headers = request.headers
         if request.method != "OPTIONS" or b"access-control-request-method" not in headers:
             return None
@@ -98,7 +99,7 @@ class CorsPolicy:
         return allowed
 
     def share(self, request: Request, send: Send) -> Send:
-        """Send responses that the page of a request may read."""
+        """A `send` that lets the page of a request read the response."""
         more: RawHeaders = (
             (b"access-control-allow-origin", request.headers[b"origin"]),
             (b"access-control-expose-headers", _EXPOSED),

@@ -22,8 +22,8 @@ class ConnectionLimits(Struct, frozen=True, kw_only=True):
     head: int = 64 * 1024
     """Bytes of the request line and all headers."""
     seconds: float = 60.0
-    """Seconds from the first byte of a request (or the connection) to its last, and in which a
-    client must read part of the response. Slower connections are closed."""
+    """Seconds from the first byte of a request (or the start of the connection) to the last, and
+    seconds in which a client must read part of the response. Slower connections are closed."""
     keep_alive: float = 65.0
     """Seconds that a connection may be idle between requests: a little longer than in most
     proxies."""
@@ -73,8 +73,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     @property
     def _responding(self) -> bool:
-        """True if a response is being sent or is due: nothing else may be written, and the client
-        need not send anything."""
+        """True if a response is being sent or is due. Nothing else may be written meanwhile, and
+        the client need not send anything."""
         cycle = self.cycle
         if self.pipeline:
             return True
@@ -140,7 +140,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unparsed = 0
 
     def on_response_complete(self) -> None:
-        """Do what uvicorn does, without a keep-alive timer per request: one timer does it all."""
+        """End a response as uvicorn does, but without a keep-alive timer per request."""
         self._idle_since = self.loop.time()
         if self._request_started is not None:  # The next request waited for this response.
             self._request_started = self._idle_since
@@ -188,7 +188,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.transport.close()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is not HTTP, in the format of all other errors."""
+        """Refuse a message that is not HTTP, in the format of all other errors."""
         self._refuse(b"400 Bad Request", msg.encode("ascii", "replace").replace(b'"', b"'"))
 
 
@@ -204,7 +204,7 @@ class CoalescingTransport(asyncio.Transport):
         self._head = b""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send data, unless the connection is closed: uvloop raises an error then."""
+        """Send data, unless the connection is closed, in which case uvloop would raise an error."""
         try:
             if self._head:
                 self._write_with_head(data)

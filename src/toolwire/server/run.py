@@ -273,7 +273,7 @@ def _remove_stale_socket(uds: Path) -> None:
 
 
 def _file_identity(uds: Path | None) -> tuple[int, int] | None:
-    """Return what distinguishes a socket file from a later one of the same name.
+    """Return values that distinguish a socket file from a later one of the same name.
 
     An inode number alone may be reused.
     """

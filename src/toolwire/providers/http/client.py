@@ -11,13 +11,13 @@ from toolwire.providers.http.proxy import Route, find_route
 from toolwire.providers.http.response import LARGEST_BODY, Response
 
 _MAX_ROUTES = 1000
-"""Routes that are remembered: models, and so URLs, may be named by clients."""
+"""The maximum number of routes in the cache: clients may choose models, and so URLs."""
 
 
 class HttpClient:
     """Sends requests over one pool of connections. Redirects are not followed.
 
-    A proxy that the environment names is used. In another event loop, a new pool is opened.
+    Uses the proxy that the environment names. Each event loop gets its own pool.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,8 @@ class HttpClient:
         body: bytes = b"",
         timeouts: Timeouts = TIMEOUTS,
     ) -> Response:
-        """Send a request and return its response, whose body is still to be read, or closed.
+        """Send a request and return its response. The caller reads the body, or closes the
+        response.
 
         Raises:
             ConnectError: There is no connection. Nothing was sent.

@@ -34,13 +34,13 @@ class ConnectionOwner(Protocol):
     loop: asyncio.AbstractEventLoop
 
     def add(self, connection: Connection) -> None:
-        """A connection is open."""
+        """Register a connection that has opened."""
 
     def keep(self, connection: Connection) -> None:
-        """A connection is idle."""
+        """Keep a connection that has become idle."""
 
     def discard(self, connection: Connection) -> None:
-        """A connection is closed."""
+        """Forget a connection that has closed."""
 
 
 class Connection(asyncio.Protocol):
@@ -63,7 +63,7 @@ class Connection(asyncio.Protocol):
         self._overhead = 0
         """Bytes since the request, or since the last byte of body."""
         self._last_unsent = 0
-        """Bytes of the request that waited when the timer last looked."""
+        """Bytes of the request that were unsent at the last timer check."""
         self._rest = _EMPTY
         """The part of the request that is not written yet."""
         self._write_paused = False
@@ -98,7 +98,8 @@ class Connection(asyncio.Protocol):
         return response
 
     def _write_rest(self) -> None:
-        """Write as much as there is room for: TLS does not tell how much of one write was sent."""
+        """Write only what fits into the buffer: TLS does not report how much of a write was
+        sent."""
         transport = self._transport
         while (
             self._rest
@@ -148,7 +149,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def readable(self) -> bool:
-        """True if unread bytes have arrived: the end of the connection, or unasked data."""
+        """True if unread bytes have arrived: the end of the connection, or unsolicited data."""
         return self._poll is not None and bool(self._poll.poll(0))
 
     # --- time ---
@@ -195,7 +196,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         response = self._response
         if response is None or response.ended:
-            self.close()  # nothing was asked
+            self.close()  # no request is in progress
             return
         self._last_byte = self.loop.time()
         self._overhead += len(data)
@@ -312,4 +313,4 @@ class Connection(asyncio.Protocol):
         response = self._response
         if response is not None and response.started:
             response.ended = True
-            self.resume_reading()  # unasked data must be seen before the next request
+            self.resume_reading()  # to notice unsolicited data before the next request

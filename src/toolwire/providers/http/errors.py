@@ -44,7 +44,7 @@ class ConnectTimeout(ConnectError, TimeoutError):
 
 
 def connect_error(error: BaseException, origin: str) -> ConnectError:
-    """Describe why there is no connection to an origin, without any secret."""
+    """The reason why there is no connection to an origin, without any secret."""
     if isinstance(error, ConnectError):
         return error
     if isinstance(error, TimeoutError):

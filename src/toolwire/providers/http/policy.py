@@ -15,11 +15,12 @@ class Timeouts(Struct, frozen=True):
     """Limits on the time of one request, in seconds."""
 
     connect: float = 10.0
-    """Until a connection is open, TLS and proxy included."""
+    """The time to open a connection, TLS and proxy included."""
     idle: float = 300.0
-    """Without a byte in either direction."""
+    """The time without a byte in either direction."""
     total: float | None = None
-    """From the start of the request to the last byte of the response."""
+    """The time from the start of the request to the last byte of the response; None for no
+    limit."""
 
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
@@ -31,7 +32,7 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
     """Seconds before the second attempt; doubled for each further one."""
     max_backoff: float = 30.0
     max_retry_after: float = 120.0
-    """A server that asks for a longer pause is not asked again."""
+    """The longest pause that a server may ask for; after a longer one there is no retry."""
 
     def delay(self, attempt: int, retry_after: float | None = None) -> float | None:
         """Return the seconds to wait after a failed attempt; None to give up.

@@ -1,6 +1,6 @@
-"""Connections to servers: opened where there is none, kept and used again.
+"""A pool of connections to servers: opened on demand, kept, and reused.
 
-A general HTTP client is most of what a request through a gateway costs
+With a general HTTP client, that client is most of the cost of a request through a gateway
 (docs/decisions/2026-11-17-http-client.md). This one does what requests to models and tools need.
 aiohappyeyeballs finds the fastest of several addresses.
 """

@@ -114,7 +114,7 @@ class Response:
             raise
 
     def read(self) -> Coroutine[None, None, bytes]:
-        """Return what arrived since the last read; empty at the end. Raises OSError."""
+        """Return the bytes that arrived since the last read; empty at the end. Raises OSError."""
         if self._decompressor is None:
             return self._read()
         return self._decompressor.read(self._read)
@@ -195,7 +195,7 @@ class Response:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _next_arrival(self) -> asyncio.Future[None]:
-        """Return what is done when something arrives, or the response ends or fails."""
+        """Return a future that is done when bytes arrive, or the response ends or fails."""
         if self._owner is None:
             raise ProtocolError("the response is closed")
         self._waiter = self._owner.loop.create_future()

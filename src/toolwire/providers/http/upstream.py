@@ -33,13 +33,13 @@ _NO_BODY = b"content-length: 0\r\n\r\n"
 
 
 class _PreparedRequest(Struct):
-    """What all requests to one endpoint have in common."""
+    """The data that all requests to one endpoint share."""
 
     endpoint: ModelEndpoint
     url: str
     route: Route
     signed: bool
-    """True if every request gets a signature of its own."""
+    """True if every request is signed individually."""
     heads: dict[tuple[tuple[str, str], ...], bytes] = {}
     """Heads up to the length of the body, by the further header fields."""
 
@@ -68,7 +68,7 @@ class _PreparedRequest(Struct):
         return fields
 
     def __repr__(self) -> str:
-        """Without the login and the key, which are in several fields."""
+        """The request without the login and the key, which are in several fields."""
         return f"_PreparedRequest({self.route.url!r})"
 
 

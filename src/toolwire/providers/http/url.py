@@ -12,11 +12,11 @@ from msgspec import Struct
 _INVALID = re.compile(r"[\0-\x20\x7f]")
 """Characters that would end a request line, or a part of it."""
 _FRAMING_FIELDS = frozenset(("content-length", "transfer-encoding"))
-"""Fields that say where a request ends. Sent twice, they can be read in two ways."""
+"""Fields that determine where a request ends. Sent twice, they are ambiguous."""
 
 
 class Url(Struct, frozen=True):
-    """An http or https URL, split into what a request needs."""
+    """An http or https URL, split into the parts that a request needs."""
 
     host: str
     port: int
@@ -88,7 +88,7 @@ def request_head(
         fields: Header fields. Without `host`, that of the URL is added.
         length: Bytes of the body.
         method: The HTTP method.
-        target: What stands in the request line instead of the path; a proxy gets the whole URL.
+        target: The target in the request line instead of the path; a proxy gets the whole URL.
 
     Raises:
         ValueError: A field has a line break, or sets the length of the request.
