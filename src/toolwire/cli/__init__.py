@@ -4,7 +4,7 @@ A module holds its command as `command`. The subfolders have the code that comma
 imports nothing heavy, so that Ctrl-C ends the program at once while the rest is being imported.
 
 Exit codes: 0 success, 1 findings or losses, 2 wrong usage (one line on stderr), 130 stopped with
-Ctrl-C, 141 the reader of a pipe is gone.
+Ctrl-C, 141 the reader of a pipe has closed it.
 """
 
 from __future__ import annotations

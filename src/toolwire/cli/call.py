@@ -42,7 +42,7 @@ REFUSALS = (
     "tool_not_found",
     "unauthenticated",
 )
-"""Kinds of failures by which a server reports wrong usage: the tool did not run."""
+"""The kinds of failures that report wrong usage: the tool did not run."""
 
 
 class CallOptions(Struct, frozen=True, kw_only=True):

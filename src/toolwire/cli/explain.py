@@ -76,7 +76,7 @@ def command(
 
 
 def _separate_body(words: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]:
-    """The words of the text, and the file of the body if the last or the first word is one."""
+    """The words of the text, and the file of the body if the last or the first word is a file."""
     if words and _is_file(words[-1]):
         return words[:-1], words[-1]
     if words and _is_file(words[0]):
@@ -87,7 +87,7 @@ def _separate_body(words: tuple[str, ...]) -> tuple[tuple[str, ...], str | None]
 def _is_file(word: str) -> bool:
     try:
         return Path(word).is_file()
-    except OSError:  # no file has a name as long as an error
+    except OSError:  # the text is too long for a file name
         return False
 
 

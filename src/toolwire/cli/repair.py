@@ -1,4 +1,4 @@
-"""`toolwire repair`: a history that its provider accepts, and every change that this took."""
+"""`toolwire repair`: make a history acceptable to its provider, and report every change."""
 
 from __future__ import annotations
 

@@ -189,7 +189,8 @@ class RunOptions(Struct, frozen=True, kw_only=True):
 def _read_question(
     question: str | None, *, resume: str | None, save: str | None, approve: bool
 ) -> str | None:
-    """Return the question, from stdin if it is `-`; raise CommandError if options contradict."""
+    """Return the question, from stdin if it is `-`; raise CommandError if options are in
+    conflict."""
     if save and resume and save != resume:
         raise CommandError(
             "--save and --resume name two files; the conversation continues in its own file"
@@ -258,7 +259,7 @@ def _event_writer(options: RunOptions) -> EventWriter:
 
 
 async def _open_model(options: RunOptions, stack: AsyncExitStack) -> Model:
-    """Return the model of a name; `demo:` is served here, `demo:anthropic` on that wire."""
+    """Return the model of a name; `demo:` is the offline model, `demo:anthropic` on that wire."""
     from toolwire.agent.http_model import HttpModel
 
     model = HttpModel(

@@ -104,7 +104,7 @@ def command(
 
 
 def _read_chunks(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield what has arrived, without waiting for a full chunk."""
+    """Yield bytes as they arrive, without waiting for a full chunk."""
     read = getattr(stream, "read1", stream.read)
     while chunk := read(CHUNK):
         yield chunk

@@ -180,7 +180,7 @@ def _report(encoded: Encoded, target: str) -> list[Text | Table]:
 
 
 def _pair_contents(conversation: Conversation) -> list[tuple[Object, JSON]]:
-    """Return what a round trip must restore."""
+    """Return the input and output of each pair, which a round trip must restore."""
     return [
         (_call_content(pair.call), pair.result.text if pair.result else None)
         for pair in conversation.pairs()

@@ -120,13 +120,14 @@ def command(
 
 
 def _body_of(session: Session) -> Body:
-    """Return the bytes of a file that is a body, which its own wire gets back verbatim; else the
-    body in the file."""
+    """Return the bytes of a file that is a body, so that its own wire writes them back verbatim;
+    otherwise the body in the file."""
     return session.content if session.format == "json" else session.body
 
 
 def _suggest_other_kind(error: DecodeError, body: Body, *, wire: str, kind: Kind) -> InputError:
-    """Return an error that names the other kind if the body can be read as that; else the same."""
+    """Return an error that suggests the other kind if the body can be read as that kind; otherwise
+    the same error."""
     other: Kind = "response" if kind == "request" else "request"
     try:
         decode(body, wire, other)

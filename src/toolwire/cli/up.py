@@ -130,7 +130,7 @@ def _address(url: str) -> str:
 
 
 def _program() -> str:
-    """How to start this program from the shell."""
+    """The shell command that starts this program."""
     script = Path(sys.executable).parent / "toolwire"
     found = shutil.which("toolwire")
     if found is not None and Path(found).resolve() == script.resolve():
@@ -142,7 +142,7 @@ def _program() -> str:
 
 
 class _Servers:
-    """Processes that need those before them; when one ends, the others are stopped."""
+    """Processes, each of which needs the ones before it; when one ends, the others are stopped."""
 
     def __init__(self, commands: dict[str, list[str]]) -> None:
         self._commands = commands
@@ -190,7 +190,7 @@ class _Servers:
             process.wait()
 
     def _wait_until_ready(self, url: str) -> None:
-        """Wait until a server responds, or one ends."""
+        """Wait until a server responds, or one of the processes ends."""
         deadline = time.monotonic() + START_TIMEOUT
         while not self._stopping and self._all_running():
             try:

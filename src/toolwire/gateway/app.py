@@ -6,8 +6,9 @@
     forward         to the model's server                           forward.py
     respond         the response as the client gets it              respond/
 
-The last three are repeated with the next model if an upstream fails before the first byte. Nothing
-is kept between requests: any replica can serve any of them.
+The last three are repeated with the next model if an upstream fails before the first byte. No
+conversation is kept between requests, except in the store of `[responses]`: any replica can serve
+any request.
 """
 
 from __future__ import annotations
@@ -72,15 +73,15 @@ _log = logging.getLogger("toolwire.gateway")
 _WITHOUT_MODEL = frozenset(
     ("list_models", "get_model", "show_model", "get_version", *OF_STORED_RESPONSES)
 )
-"""Operations that no model takes part in."""
+"""Operations that involve no model."""
 _CLOSED_MOCK_URL = "http://127.0.0.1:9"
-"""Stands for the address of the mock before the gateway is open."""
+"""The address of the mock before the gateway is open: nothing listens there."""
 _MAX_BUFFERED = 1024 * MIB
-"""Bytes of all request bodies that are arriving."""
+"""The maximum size of all request bodies that are arriving."""
 
 
 class Service(Protocol):
-    """Something that is opened and closed with a gateway."""
+    """An object that is opened and closed with a gateway."""
 
     async def open(self) -> None: ...
     async def close(self) -> None: ...

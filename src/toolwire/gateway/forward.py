@@ -26,11 +26,11 @@ from toolwire.providers.http.response import Response
 from toolwire.providers.http.upstream import CONNECTION_ERRORS
 
 RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
-"""Statuses below 500 after which another model is tried."""
+"""Status codes below 500 after which another model is tried."""
 SEND_AGAIN = "send the request again"
 _MAX_EXPLANATIONS = 5
 _EXPLAINED_STATUS = frozenset({400, 413, 422})
-"""Statuses of a request that the provider understood and refused."""
+"""Status codes of a request that the provider understood and refused."""
 FORWARDED_RESPONSE_HEADERS = frozenset(
     {"retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id"}
 )
@@ -186,8 +186,8 @@ def _headers_to_forward(request: GatewayRequest) -> dict[str, str]:
 
 
 def connection_failure(error: BaseException, what: str) -> UpstreamFailed:
-    """A lost connection. An error of another package is named by its type only: its text may hold
-    secrets."""
+    """The failure of a lost connection. An error of another package is named by its type only: its
+    text may hold secrets."""
     own = isinstance(error, ProtocolError | TimeoutError)
     reason = (str(error) if own else "") or type(error).__name__
     return UpstreamFailed(f"{what}: {reason}", _status(error))
@@ -198,8 +198,8 @@ def _status(error: BaseException) -> int:
 
 
 def _remedy(target: ModelTarget, error: ConnectError) -> str:
-    """Advice for a server that cannot be reached. Its address is for those who operate the gateway:
-    the configuration has it."""
+    """Advice for a server that cannot be reached. It does not name the address, which is only for
+    the operators of the gateway."""
     endpoint, steps = target.endpoint, list[str]()
     if error.refused:
         command = endpoint.provider.start_command.replace("MODEL", endpoint.model)

@@ -10,7 +10,7 @@ import asyncio
 from typing import Protocol
 
 INTERVAL_SECONDS = 10.0
-"""The interval of the timer; a client gets bytes at least every second interval."""
+"""The interval of the timer; a client gets bytes at least once in two intervals."""
 
 
 class QuietWriter(Protocol):

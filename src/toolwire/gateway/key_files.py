@@ -140,7 +140,7 @@ def _read_key(row: Mapping[str, object]) -> tuple[KeyConfig | None, list[str]]:
 
 
 def _plain(value: object) -> object:
-    """A time of TOML as text."""
+    """The value, with a date or time of TOML as text."""
     return value.isoformat() if isinstance(value, date) else value
 
 
@@ -306,7 +306,7 @@ def _toml_table(row: Mapping[str, JSON]) -> str:
 def _replace_text(path: Path, text: str) -> None:
     """Write a file atomically: a gateway that reads it gets the old text or the new one.
 
-    Only its owner can read a new file; a file that exists keeps its mode.
+    A new file is readable only by its owner; an existing file keeps its mode.
     """
     if path.exists() and not path.is_file():
         raise OSError(EINVAL, "not a regular file")  # as root, a device would be replaced

@@ -41,7 +41,7 @@ class MockUpstream:
         return self._loop is not None
 
     def url(self) -> str:
-        """The address of the mock, which listens from now on."""
+        """The address of the mock. The first call opens its port."""
         if self._listener is None:
             self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
             if self._loop is not None:

@@ -92,5 +92,5 @@ def model_details(name: str) -> JSON:
 
 
 def server_version() -> JSON:
-    """The version of the server that clients of Ollama expect, which decides what they ask for."""
+    """A version of Ollama's server; its clients use the features of that version."""
     return {"version": "0.12.6"}

@@ -1,4 +1,4 @@
-"""Secrets removed from what a gateway logs, records and reports.
+"""Remove secrets from everything that a gateway logs, records and reports.
 
 A secret is removed by its value only if it is long enough not to be an ordinary word: a local
 server may have the key `none`. Fields that hold credentials are removed by their name.

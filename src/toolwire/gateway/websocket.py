@@ -110,7 +110,7 @@ class ResponsesSocket:
                 self._forget()
 
     async def _read(self) -> None:
-        """Take messages until the client leaves; at most one waits for its turn."""
+        """Receive messages until the client disconnects; at most one waits for its turn."""
         while True:
             message = await self._receive()
             if message["type"] == "websocket.disconnect":
@@ -217,7 +217,7 @@ class ResponsesSocket:
 
         return receive
 
-    # --- what the connection remembers ---
+    # --- remembered responses ---
 
     def _remember(self, history: ResponseHistory | None) -> None:
         if history is None or not self._budget.acquire(len(history.items)):

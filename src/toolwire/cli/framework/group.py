@@ -30,7 +30,7 @@ COMMANDS = Path(__file__).parents[1]
 
 @contextmanager
 def _exit_code_for_failures() -> Iterator[None]:
-    """Turn Ctrl-C and output that cannot be written into an exit code and at most one line."""
+    """Turn Ctrl-C and failures to write the output into an exit code and at most one line."""
     try:
         yield
     except KeyboardInterrupt:
@@ -60,7 +60,7 @@ class CommandGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands by section, with whole summaries and an example of the first one."""
+        """Write the commands by section, with whole summaries and an example for each section."""
         for section, examples in SECTIONS.items():
             with formatter.section(section):
                 formatter.write_dl([(name, self._summary(ctx, name)) for name in examples])
@@ -139,6 +139,6 @@ def commands() -> None:
 def run() -> None:
     """Run the command that the command line names, and exit."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # A terminal without a character gets its escape.
+        if isinstance(stream, TextIOWrapper):  # for characters that it cannot encode
             stream.reconfigure(errors="backslashreplace")
     commands(prog_name="toolwire")

@@ -1,4 +1,4 @@
-"""The sections of `toolwire --help`: every command with an example, which its own help shows."""
+"""The sections of `toolwire --help`, and an example of every command, which its own help shows."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ def _may_be_messages(lines: Sequence[bytes]) -> bool:
 
 
 def _is_body(text: bytes, wire: str | None) -> bool:
-    """True if a line holds a whole body, and is no line of a session."""
+    """True if a line holds a whole body, and is not a line of a session."""
     try:
         value, _ = load(text, "")
         return not starts_transcript(value) and bool(find_in_document(text, value, source=wire))
@@ -208,6 +208,6 @@ def wire_of_stream(source: str | None, target: str | None) -> str:
 
 
 def resembles_a_wire(body: InputBody) -> bool:
-    """True if the body looks like one of any wire."""
+    """True if the body looks like a body of any wire."""
     value, _ = load(body.text, "")
     return any(wire(name).match_score(value) for name in names())

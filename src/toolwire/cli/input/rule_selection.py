@@ -33,7 +33,7 @@ def _matches(word: str) -> list[str]:
 
 
 def complete_rule(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names and codes that a shell offers."""
+    """Return the names and codes of rules that complete a word."""
     return [name for name in _names_and_codes() if name.startswith(incomplete)]
 
 

@@ -34,7 +34,7 @@ def validate_wire(ctx: click.Context, param: click.Parameter, name: str | None) 
     """Return the name of the wire or profile, also for the name of a provider.
 
     Raises:
-        CommandError: There is none of this name; the text has a suggestion.
+        CommandError: There is no wire, profile or provider of this name; the message suggests one.
     """
     if name is None:
         return None
@@ -55,5 +55,5 @@ def validate_wires(
 
 
 def complete_wire(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names that a shell offers."""
+    """Return the names that complete a word."""
     return [name for name in profiles() if name.startswith(incomplete)]

@@ -9,7 +9,7 @@ from rich.console import Console
 
 
 class PipeSafeConsole(Console):
-    """A console that raises BrokenPipeError when the reader of its output is gone."""
+    """A console that raises BrokenPipeError when the reader has closed the pipe."""
 
     def on_broken_pipe(self) -> None:
         raise  # The console calls this while it handles the error.

@@ -1,7 +1,7 @@
-"""Logs on stderr that no text of a client can disguise.
+"""Logs on stderr whose records no text of a client can forge.
 
 The text of an exception may repeat what a client sent. A line break in it could begin a line that
-looks like another record, and an escape could command the terminal.
+looks like another record, and an escape sequence could control the terminal.
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ def to_printable(text: str, *, keep: str = "") -> str:
 
 
 def discard_stdout() -> None:
-    """Send further output to nowhere.
+    """Discard further output.
 
-    The reader of the pipe is gone, and the interpreter flushes stdout once more when it exits.
+    The reader has closed the pipe, and the interpreter flushes stdout once more when it exits.
     """
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -29,7 +29,7 @@ class View(Protocol):
         """Write the changes of a repair to stderr."""
 
     def findings(self, findings: Sequence[Finding]) -> None:
-        """Write what the target would still refuse to stderr."""
+        """Write the findings that remain in the output to stderr."""
 
     def table(self, columns: Sequence[str], cells: Sequence[Sequence[str]], rows: JSON) -> None:
         """Write a list to stdout: `cells` as a table at a terminal, `rows` as JSON otherwise."""

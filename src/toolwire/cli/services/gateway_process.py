@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from toolwire.tools.registry import Tools
 
 UNUSED_URL = "http://127.0.0.1:1"
-"""Stands for the offline model where a configuration is only checked."""
+"""The address of the offline model while a configuration is only checked."""
 
 
 class GatewayOptions(Struct, frozen=True, kw_only=True):
@@ -124,7 +124,7 @@ def _gateway_tools(row: ToolsConfig) -> GatewayTools | None:
 
 
 def _server_credentials(row: ToolsConfig) -> dict[str, ServerCredentials]:
-    """Return what each tool server of the configuration gets."""
+    """Return the credentials for each tool server of the configuration."""
     return {
         source: ServerCredentials(
             key=os.environ.get(server.key_env or "", ""),

@@ -37,7 +37,7 @@ def listen(
     from toolwire.server.process import freeze_startup_objects, tune_process
     from toolwire.server.run import serve
 
-    # uvicorn logs what is raised here anyway, and every stray byte on a socket.
+    # uvicorn would log the exceptions that are raised here, and every stray byte on a socket.
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     write_error: OSError | None = None
 

@@ -62,7 +62,7 @@ def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
         why = "it is a folder; name a file in it" if path.is_dir() else "no such file"
         raise CommandError(f"{path}: {why}")
-    # The toolkit is named after the module. The prefix keeps modules of the library what they are.
+    # The toolkit is named after the module. The prefix keeps it apart from library modules.
     name = re.sub(r"\W", "_", path.stem)
     spec = importlib.util.spec_from_file_location(f"_toolwire.{name}", path)
     if spec is None or spec.loader is None:
@@ -111,10 +111,11 @@ def _missing_import(error: ModuleNotFoundError, name: str, folder: Path) -> Comm
 
 @contextmanager
 def _search_first(folder: Path) -> Iterator[None]:
-    """Search a folder first while a file of it is imported, as for any script; later, last.
+    """Search a folder first while one of its files is imported, as for any script; afterwards,
+    search it last.
 
-    Later imports are the library's own. A file named like a module of the standard library must not
-    replace it.
+    Later imports are those of the library: a file that is named like a module of the standard
+    library must not replace it.
     """
     entry = str(folder)
     sys.path.insert(0, entry)

@@ -35,7 +35,7 @@ class ServerCredentials(Struct, frozen=True, kw_only=True):
 
     key: str = ""
     token: str = ""
-    """A signed token; it goes before a key."""
+    """A signed token, which takes precedence over a key."""
     secrets: Mapping[str, str] = {}
     """Values of the secrets that its tools declare."""
 
@@ -72,7 +72,7 @@ async def add_server_tools(
     """Add the tools of those sources that are servers. The stack closes the connections.
 
     Args:
-        credentials: what each server gets, by its source; others get the credentials in
+        credentials: the credentials of each server, by its source; other servers get those in
             environment variables.
     """
     servers = [source for source in sources if _is_server(source)]
@@ -135,7 +135,7 @@ def _parse_command(source: str) -> list[str]:
 
 
 def _credentials_in_environment(source: str, *, alone: bool) -> ServerCredentials:
-    """Return what environment variables hold for a server.
+    """Return the credentials for a server in environment variables.
 
     A server gets `TOOLWIRE_API_KEY` or `TOOLWIRE_TOKEN` only if no other server is named: a key
     must not reach servers that it is not meant for. `TOOLWIRE_API_KEY_HOST` is for the server HOST.
@@ -159,7 +159,7 @@ def _credentials_in_environment(source: str, *, alone: bool) -> ServerCredential
 
 
 def _variable_suffix(source: str) -> str:
-    """The end of the variables for a server: `_TOOLS_EXAMPLE_8765` for tools.example:8765."""
+    """The suffix of the variables for a server: `_TOOLS_EXAMPLE_8765` for tools.example:8765."""
     host = source.partition("://")[2].partition("/")[0].rpartition("@")[2]
     return "_" + re.sub(r"[^A-Z0-9]+", "_", host.upper()).strip("_") if host else ""
 

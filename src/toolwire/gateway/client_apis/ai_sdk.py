@@ -27,8 +27,8 @@ def _add_token_chunks(last: list[Chunk], token: str, blocks: int) -> list[Chunk]
 
 
 def _continue_last_message(chunk: Chunk, body: Object) -> Chunk:
-    """A page that continues its last message after tools ran knows the response by the id of that
-    message."""
+    """Give a response the id of the page's last message if it continues that message: the page
+    recognizes it by the id."""
     messages = body.get("messages")
     last = messages[-1] if isinstance(messages, list) and messages else None
     if not isinstance(last, dict) or last.get("role") != "assistant":

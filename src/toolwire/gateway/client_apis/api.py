@@ -1,7 +1,7 @@
 """One client API: its paths, its streams, and where a continuation token fits.
 
-Everything here is data and small functions over JSON. Everything that clients expect of a
-provider's server, beyond the conversation itself, belongs to the row of its API.
+Everything here is data and small functions over JSON. Whatever clients expect of a provider's
+server beyond the conversation itself belongs into the `ClientApi` of its API.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Operation: TypeAlias = Literal[
 ]
 
 OF_STORED_RESPONSES: tuple[Operation, ...] = ("get_response", "delete_response", "list_input_items")
-"""The operations on one stored response: they have no body, and no model takes part in them."""
+"""The operations on one stored response: they have no body and involve no model."""
 
 
 class ApiPath(Struct, frozen=True):
@@ -76,7 +76,8 @@ class ResponseState(Struct, frozen=True, kw_only=True):
 
 
 class ResponseIdentity(Struct, frozen=True, kw_only=True):
-    """The fields of a response that identify it; an empty name is a field that the API lacks."""
+    """The fields of a response that identify it; the name of a field that the API lacks is
+    empty."""
 
     find: Callable[[Object], JsonPath | None]
     """The path of the response in a body or an event; None if it has none."""
@@ -87,7 +88,8 @@ class ResponseIdentity(Struct, frozen=True, kw_only=True):
     time_is_text: bool = False
     """True if the time is a text, not seconds."""
     content: str = ""
-    """The list that is empty in an event before the response, which may lack its id."""
+    """The list that is empty in an event that precedes the response; such an event may lack the
+    id."""
     names: tuple[str, ...] = ()
     """The names of the fields that the API has."""
 
@@ -104,8 +106,8 @@ class ClientApi(Struct, frozen=True, kw_only=True):
     add_token: Callable[[Object, str], None]
     """Put a continuation token into a response body."""
     add_token_chunks: Callable[[list[Chunk], str, int], list[Chunk]]
-    """The last chunks of a stream with a continuation token among them. The number counts the
-    blocks before. Without chunks: those of the token alone."""
+    """Return the last chunks of a stream with a continuation token among them. The number is that
+    of the blocks before it. Without chunks, return those of the token alone."""
     wants_stream: Callable[[Object], bool] = _wants_stream
     """True if a body asks for a stream, where the path does not decide."""
     sse_query: bytes = b""
@@ -113,19 +115,19 @@ class ClientApi(Struct, frozen=True, kw_only=True):
     identity: ResponseIdentity | None = None
     """The identity of a response; None if the API has none."""
     call_paths: Callable[[Object], list[JsonPath]] = lambda body: []
-    """Where the calls of a response, or of a chunk, are, if a call may lack its `id`."""
+    """The paths of the calls in a response or a chunk, if a call may lack its `id`."""
     call_marks: tuple[bytes, ...] = ()
-    """One of these texts is in the bytes of every response that has such calls."""
+    """The bytes of every response with such calls contain one of these texts."""
     forwarded_headers: tuple[tuple[bytes, str], ...] = ()
-    """Request headers that belong to the body, and go with it to a model of the same wire: their
-    names as received and as sent."""
+    """Request headers that belong to the body and are forwarded with it to a model of the same
+    wire: their names as received and as sent."""
     websocket: bool = False
     """True if clients may send requests as messages of a WebSocket."""
     state: ResponseState | None = None
     """How a request continues an earlier response by its id; None if it cannot."""
     signs_reasoning: bool = False
-    """True if reasoning is signed. Its clients return reasoning only with a response that has an id
-    and names the model that they asked for."""
+    """True if reasoning is signed. Clients of the API return reasoning only with a response that
+    has an id and names the model that they asked for."""
     token_may_come_last: bool = True
     """True if a token may end a response that calls nothing. If not, such a response streams
     without one, and tokens stand between the responses of a tool loop."""
@@ -136,13 +138,13 @@ class ClientApi(Struct, frozen=True, kw_only=True):
     type_field: str = "type"
     """The field of a chunk that has its type."""
     counted_chunk: str = ""
-    """The type of the chunk that opens a block, where blocks are counted, or the response; the key
-    of a chunk that closes one, where chunks have a key instead of a type."""
+    """The type of the chunk that opens a block, if blocks are counted, or that opens the response.
+    Where chunks have a key instead of a type: the key of the chunk that closes a block."""
     edit_counted_chunk: Callable[[Chunk, Object], Chunk] = lambda chunk, body: chunk
-    """That chunk as the request body asks for it."""
+    """Return a counted chunk as the request body asks for it."""
     edit_last_chunks: Callable[[list[Chunk], Object], list[Chunk]] = lambda chunks, body: chunks
-    """The last chunks of a stream as the request body asks for them."""
+    """Return the last chunks of a stream as the request body asks for them."""
     provider_only: Callable[[Object], str | None] = lambda body: None
-    """Why only the provider's own server can answer a request; None if any can."""
+    """Why only the provider's own server can answer a request; None if any server can."""
     token_count: Callable[[int], Object] = lambda count: {"input_tokens": count}
     """The response body of a token count."""

@@ -12,7 +12,7 @@ def _token_block(token: str) -> Object:
 
 
 def _add_token(body: Object, token: str) -> None:
-    """The official client drops every field that it does not know, so the token is text."""
+    """Add the token as text: the official client drops every field that it does not know."""
     message = body.get("message")
     if isinstance(message, dict):
         content = message.get("content")

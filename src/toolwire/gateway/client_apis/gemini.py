@@ -17,8 +17,8 @@ def _token_part(token: str, part: Object) -> Object:
 
 
 def _add_token(body: Object, token: str) -> None:
-    """The token stands in the last part, where Gemini puts signatures itself. Chats of google-genai
-    up to 1.45 forget a turn with an empty text."""
+    """Put the token into the last part, where Gemini puts signatures: chats of google-genai up to
+    1.45 drop a turn that has an empty text."""
     candidates = body.get("candidates")
     first = candidates[0] if isinstance(candidates, list) and candidates else None
     content = first.get("content") if isinstance(first, dict) else None
@@ -36,7 +36,7 @@ def _can_hold_token(part: JSON) -> bool:
 
 
 def _add_token_chunks(last: list[Chunk], token: str, blocks: int) -> list[Chunk]:
-    """The token stands in the chunk with the finish reason."""
+    """Put the token into the chunk with the finish reason."""
     content: Object = {"role": "model", "parts": [_token_part(token, _EMPTY_PART)]}
     index = next((n for n, chunk in enumerate(last) if "candidates" in chunk), None)
     if index is None:

@@ -35,7 +35,7 @@ def _add_token(body: Object, token: str) -> None:
 
 
 def _add_token_chunks(last: list[Chunk], token: str, blocks: int) -> list[Chunk]:
-    """The token is one more step, before the end of the interaction."""
+    """Add the token as one more step before the end of the interaction."""
     index = next(
         (n for n, chunk in enumerate(last) if chunk.get("event_type") == _LAST_EVENT), len(last)
     )
@@ -59,7 +59,7 @@ def _provider_only(body: Object) -> str | None:
 
 
 def _input_items(value: JSON) -> list[JSON]:
-    """Steps; a text or content is a step of the user."""
+    """The input of a request as steps; a text or a content is a step of the user."""
     if isinstance(value, str):
         value = {"type": "text", "text": value}
     content: list[JSON] = value if isinstance(value, list) else [value]

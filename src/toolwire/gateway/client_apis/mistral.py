@@ -15,7 +15,7 @@ def _token_block(token: str) -> Object:
 
 
 def _add_token(body: Object, token: str) -> None:
-    """Put the token before all other content, as thoughts are."""
+    """Put the token before all other content, where thoughts are."""
     match body:
         case {"choices": [{"message": dict(message)}, *_]}:
             content = message.get("content")
@@ -26,7 +26,7 @@ def _add_token(body: Object, token: str) -> None:
 
 
 def _add_token_chunks(last: list[Chunk], token: str, blocks: int) -> list[Chunk]:
-    """The token is a chunk of its own before the one with the finish reason."""
+    """Add the token as a separate chunk before the one with the finish reason."""
     index = next((n for n, chunk in enumerate(last) if _has_finish_reason(chunk)), len(last))
     template = last[index] if index < len(last) else {}
     delta: Object = {"content": [_token_block(token)]}

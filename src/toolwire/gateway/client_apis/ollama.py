@@ -8,7 +8,7 @@ from toolwire.streaming.events import Chunk
 
 
 def _add_token(body: Object, token: str) -> None:
-    """The official client drops every field that it does not know, so the token is text."""
+    """Add the token as text: the official client drops every field that it does not know."""
     message = body.get("message")
     if isinstance(message, dict):
         thinking = message.get("thinking")

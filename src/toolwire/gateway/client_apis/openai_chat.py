@@ -25,7 +25,7 @@ def _add_token(body: Object, token: str) -> None:
 
 
 def _add_token_chunks(last: list[Chunk], token: str, blocks: int) -> list[Chunk]:
-    """The token is a chunk of its own before the one with the finish reason."""
+    """Add the token as a separate chunk before the one with the finish reason."""
     index = next((n for n, chunk in enumerate(last) if _has_finish_reason(chunk)), len(last))
     template = last[index] if index < len(last) else {}
     chunk: Chunk = {

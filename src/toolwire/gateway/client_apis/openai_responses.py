@@ -36,7 +36,7 @@ def _add_token(body: Object, token: str) -> None:
 
 
 def _add_token_chunks(last: list[Chunk], token: str, blocks: int) -> list[Chunk]:
-    """The token is one more item, also in the whole response that ends the stream."""
+    """Add the token as one more item, also in the whole response that ends the stream."""
     index = next((n for n, chunk in enumerate(last) if chunk.get("type") in _LAST_EVENTS), None)
     if index is None:
         return last

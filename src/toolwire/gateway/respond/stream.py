@@ -38,11 +38,12 @@ from toolwire.streaming.framing.aws import complete_size
 from toolwire.streaming.stream_translator import StreamTranslator
 
 _DRAIN_SECONDS = 0.25
-"""The time a server has to end a stream that is over, so that its connection can be used again."""
+"""Seconds that a server has to end a stream after its last event, so that the connection can be
+reused."""
 _BINARY_MEDIA_TYPE = "application/vnd.amazon.eventstream"
 _HTML_MEDIA_TYPE = "text/html"
 _MAX_LINE_BYTES = 1024 * 1024
-"""A longer line is forwarded before its end."""
+"""The maximum size of a line that is held back until it is complete."""
 
 
 async def respond_with_stream(request: GatewayRequest, response: Response) -> None:
@@ -275,7 +276,7 @@ class _PassthroughStream:
         return self.pending is None
 
     def _edit(self, data: bytes) -> bytes:
-        """Bytes under the model name of the client, with the identity of the response and an id on
+        """The bytes with the client's name of the model, the identity of the response, and an id on
         every call."""
         if not self._renamed:
             upstream_request = self._request.upstream_request

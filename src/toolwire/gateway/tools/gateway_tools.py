@@ -15,7 +15,7 @@ from toolwire.tools.registry import ToolSource
 from toolwire.tools.runnable import Runnable
 
 DRAIN_SECONDS = 60.0
-"""The time that requests have to end before their tools are closed."""
+"""Seconds that requests have to end before their tools are closed."""
 NAME_PREFIX = "gateway_"
 """The prefix of a tool whose own name the client uses."""
 MAX_NAME_LENGTH = 64

@@ -3,7 +3,7 @@
 The model is asked, calls of the gateway's tools are run, and the model is asked again, until it
 answers or calls a tool of the client. The client gets one response, streamed as it is made.
 Continuation tokens carry the turns behind it, so that the next request contains them and no replica
-stores anything. If client and gateway have a tool of one name, the client's keeps it.
+has to store them. If client and gateway have a tool of the same name, that of the client keeps it.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class ToolLoop:
         self._usage = usage if self._usage is None else add_usage(self._usage, usage or Usage())
 
     def _emit(self, source: list[Event], request: UpstreamRequest) -> bytes:
-        """Events of one response as bytes of the one response that the client gets."""
+        """The events of one of the responses as bytes of the single response for the client."""
         merged = [event for chunk in source for event in self._merge(chunk, request)]
         return self._send(self._output.emit(merged))
 

@@ -91,15 +91,15 @@ class StrippedRequest(Struct, frozen=True):
 
     raw: bytes
     removed_from: frozenset[JsonPath] = frozenset()
-    """The places of the calls and results that had one."""
+    """The paths of the calls and results that had a minted id."""
     losses: tuple[Loss, ...] = ()
     """Fields that were left out because the provider refuses them."""
 
     def paired_by_order(
         self, conversation: Conversation, observations: Observations | None = None
     ) -> tuple[Pair, ...]:
-        """The pairs of this request, as it was read, that nothing but the position of the result
-        showed. A result that had an id is not among them."""
+        """The pairs of this request, as it was read, that only the position of the result
+        determines. A result that had an id is not among them."""
         if observations is not None and observations.holds(Observation.WIRE_IDS):
             return ()
         found = pairs_by_order(conversation.messages, ordered=conversation.ordered)
@@ -142,7 +142,8 @@ def _id_of(part: Call | Result) -> str:
 
 
 def _in_order_of_calls(conversation: Conversation) -> dict[JsonPath, JsonPath]:
-    """For each place of a result with a minted id, the place of the result that belongs there."""
+    """For each path of a result with a minted id: the path of the result that belongs there, if it
+    is another one."""
     moves: dict[JsonPath, JsonPath] = {}
     positions: dict[str, int] = {}
     results: list[Result] = []

@@ -54,7 +54,7 @@ def parse_response(data: bytes, wire: str) -> Object | None:
 
 
 def outcome_of(body: Object | None, wire: str) -> Outcome:
-    """The outcome of a whole response; nothing of one that cannot be read."""
+    """The outcome of a whole response; empty if the response cannot be read."""
     if body is None:
         return None, None
     read_fields = resolve(wire)[0].read_outcome
@@ -198,7 +198,7 @@ class StreamTail:
         return self._neutral
 
     def _has_end_mark(self) -> bool:
-        """True if the stream ended with the event that has no object."""
+        """True if the stream ended with its end mark, an event without a JSON object."""
         return b"".join(self._pieces[-2:]).rstrip().endswith(_END_MARK)
 
     def _read_events(self, spec: StreamSpec) -> Iterator[Chunk]:

@@ -67,7 +67,8 @@ class ResponseStream:
         array: JsonArray | None = None,
         cut_message: str = "",
     ) -> None:
-        """`cut_message` is the error of a stream that ends early, instead of the reader's own."""
+        """Prepare the stream. `cut_message` replaces the reader's error for a stream that ends
+        early."""
         self._translator = translator
         self._array = array
         # An object of its own: a stream that edits itself would be a reference cycle, which stays

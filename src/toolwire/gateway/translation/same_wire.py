@@ -150,6 +150,6 @@ def rename_request(raw: bytes, wire: str, model: str) -> UpstreamRequest:
 
 
 def rename_model(data: bytes, model: str) -> tuple[bytes, bool]:
-    """Bytes of a response under another model name; and whether there was a name."""
+    """The bytes of a response with another model name, and True if a name was found."""
     changed, count = _MODEL_FIELD.subn(lambda found: found[1] + dump(model), data, count=1)
     return changed, count > 0

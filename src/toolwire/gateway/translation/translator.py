@@ -358,8 +358,8 @@ class Translator:
         return TranslatedResponse(dump(value), losses, usage_of(response), turn.stop)
 
     def rename_model(self, data: bytes, request: UpstreamRequest) -> tuple[bytes, bool]:
-        """Bytes of a response on the same wire with the model name that the client asked for, where
-        clients compare it; and whether that is settled."""
+        """The bytes of a response on the same wire, with the model name that the client asked for
+        where clients compare it; and True if no later bytes have to be renamed."""
         model = request.client_body.get("model")
         if not self.api.signs_reasoning or not isinstance(model, str) or model == self.model:
             return data, True

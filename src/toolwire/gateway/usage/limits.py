@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from msgspec import Struct
 
 CONCURRENCY_WAIT = 1.0
-"""Seconds after which a client may try again that has too many requests in progress."""
+"""Seconds after which a client with too many requests in progress may try again."""
 
 
 class KeyLimits(Struct, frozen=True, kw_only=True):
@@ -58,12 +58,11 @@ class RateBucket:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._used = 0.0
-        """The part of the limit that is not filled up again; more than the limit after a large
-        request."""
+        """The part of the limit that is in use; more than the limit after a large request."""
         self._updated_at = clock()
 
     def take(self, amount: float, limit: float | None) -> None:
-        """Use some of it."""
+        """Use up an amount."""
         self._fill(limit)
         self._used += amount
 

@@ -67,7 +67,7 @@ class UsageRow(Struct):
     cost: float = 0.0
 
     def add(self, other: UsageRow) -> None:
-        """Add what another row counts."""
+        """Add the counts of another row."""
         self.requests += other.requests
         self.errors += other.errors
         self.input_tokens += other.input_tokens
@@ -113,14 +113,14 @@ class UsageStore:
         counts: Mapping[str, ProcessCount],
         now: float,
     ) -> dict[str, SharedUsage]:
-        """Add usage, publish the counts of a process, and return what the store knows by key.
+        """Add usage, publish the counts of a process, and return the stored usage by key.
 
         Either everything is written or nothing.
 
         Args:
-            rows: what was used since the last time.
+            rows: the usage since the last exchange.
             process: the name of this process among those that share the store.
-            counts: what this process has counted, by key.
+            counts: the counts of this process, by key.
             now: seconds since 1970.
         """
         if not self._database.is_open:
@@ -130,7 +130,7 @@ class UsageStore:
             shared = self._read_shared(process, now)
             self._database.commit()
         except Exception:
-            self.close()  # the next time connects again
+            self.close()  # the next exchange connects again
             raise
         return shared
 
@@ -186,7 +186,7 @@ class UsageStore:
         return shared
 
     def totals(self, groups: Sequence[str], *, since: str = "") -> list[UsageTotal]:
-        """What was used since a day, grouped by `day`, `key`, `model` or `upstream`."""
+        """The usage since a day, grouped by `day`, `key`, `model` or `upstream`."""
         columns = ", ".join(GROUPS[group] for group in groups)
         rows = self._database.run(_TOTALS.format(columns=columns), (since,))
         totals: list[UsageTotal] = []
