@@ -105,8 +105,8 @@ def results_that_moved(before: Conversation, after: Conversation) -> list[str]:
     """Results that went to another call. Only calls and results whose content is unique count, and
     no calls without a name: a repair may give one the name of another. Calls whose content is new
     do not count: a repair may change arguments, and a translation the name. Nor does a result that
-    equals one that stayed, if there are more results than before: messages of an unknown role are
-    read only once their role is repaired.
+    equals one that stayed, if there are more results than before (messages of an unknown role are
+    read only once their role is repaired) or another result has other content than before.
     """
     calls = Counter(_call_content(call) for call in before.calls())
     for content, count in Counter(_call_content(call) for call in after.calls()).items():
@@ -114,7 +114,8 @@ def results_that_moved(before: Conversation, after: Conversation) -> list[str]:
             calls[content] = max(calls[content], count)  # a repair may make arguments equal
     results = Counter(_result_content(result) for result in before.results())
     stayed: set[tuple[str, str]] = set()
-    if len(after.results()) > len(before.results()):
+    results_after = Counter(_result_content(result) for result in after.results())
+    if results_after.total() > results.total() or results - results_after:
         stayed = {(_result_content(p.result), _call_content(p.call)) for p in after.pairs()}
     owners = {
         _result_content(pair.result): _call_content(pair.call)

@@ -543,6 +543,18 @@ def test_an_error_record_is_the_last_event(target: str) -> None:
     assert b"too many of you" in first
 
 
+@pytest.mark.parametrize("source", OTHERS)
+def test_a_stream_and_its_folded_body_have_the_same_calls_after_an_error(source: str) -> None:
+    broken = list(restream([*EVENTS[:4], ERROR], "anthropic", source, framed=False))
+    later = list(restream(EVENTS, "anthropic", source, framed=False))[:-1]
+    body = translate(fold([*broken, *later], source), source, "anthropic", "response").body
+    written = fold(b"".join(restream([*broken, *later], source, "anthropic")), "anthropic")
+    calls, streamed = (
+        decode(answer, "anthropic", "response").calls() for answer in (body, written)
+    )
+    assert [call.name for call in calls] == [call.name for call in streamed]
+
+
 def test_folding_an_error_keeps_the_earlier_content() -> None:
     body = fold([*EVENTS[:4], ERROR], "anthropic")
     assert isinstance(body, dict) and body["error"] == ERROR["error"]

@@ -10,6 +10,7 @@ from toolwire.conversation.parts import Call, Message, Part
 from toolwire.errors import InputError
 from toolwire.streaming.accumulate import Accumulator
 from toolwire.streaming.events import (
+    Chunk,
     Event,
     Finish,
     PartComplete,
@@ -51,22 +52,28 @@ class ReplyReader:
             chunks = [StreamError(str(error))]
         events: list[Event] = []
         for chunk in chunks:
-            if isinstance(chunk, StreamError):
-                events.append(chunk)
-            else:
-                events += self._reader.read(chunk)
-                self._reader.count += 1
+            events += self._read(chunk)
         return self._collect(events)
 
     def end(self) -> list[Event]:
         """Return the remaining events of a stream that has ended or broken off."""
         events: list[Event] = []
         for chunk in self._input.end():
-            events += [chunk] if isinstance(chunk, StreamError) else self._reader.read(chunk)
+            events += self._read(chunk)
         self._reader.done = self._input.done
         if self.error is None:
             events += self._reader.end()
         return self._collect(events)
+
+    def _read(self, chunk: Chunk | StreamError) -> list[Event]:
+        """Return the events of a chunk; none if it follows the last one, however bytes are cut."""
+        if self._reader.over:
+            return []
+        if isinstance(chunk, StreamError):
+            return [chunk]
+        events = self._reader.read(chunk)
+        self._reader.count += 1
+        return events
 
     def _collect(self, events: list[Event]) -> list[Event]:
         for event in events:

@@ -152,7 +152,8 @@ def stream_facts(stream: object, wire: str, profile: Profile) -> StreamFacts:
         for chunk in new_chunks:
             if isinstance(chunk, StreamError):
                 raise DecodeError(chunk.message, wire=stream_wire.name, path=(len(chunks),))
-            parsed_events.extend((len(chunks), event) for event in reader.read(chunk))
+            if not reader.over:
+                parsed_events.extend((len(chunks), event) for event in reader.read(chunk))
             chunks.append(chunk)
             reader.count += 1
 

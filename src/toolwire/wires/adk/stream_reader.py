@@ -79,7 +79,7 @@ class EventReader(ContentReader):
         self.failure: StreamError | None = None
 
     def read(self, event: Chunk) -> list[Event]:
-        return [] if self.error is not None else self.pending.add(self._read(event))
+        return self.pending.add(self._read(event))
 
     def _read(self, event: Chunk) -> list[Event]:
         if is_error_record(event):

@@ -203,7 +203,7 @@ class BedrockReader(IndexedBlockReader):
         return self._read_fields("messageStop", payload)
 
     def _metadata(self, payload: Object) -> list[Event]:
-        self.over = self.finished
+        self.over = self.over or self.finished
         return self._read_fields("metadata", payload)
 
     def _read_fields(self, name: str, payload: Object) -> list[Event]:

@@ -47,6 +47,8 @@ class StreamReader:
     wire = ""
     may_contain_results = False
     """True if a stream may contain results of its own calls."""
+    error_is_last = True
+    """True if no event that follows an error belongs to the answer."""
 
     def __init__(self, *, keep: bool = False) -> None:
         self.keep = keep
@@ -57,7 +59,8 @@ class StreamReader:
         self.done = False
         """True if `[DONE]` was received."""
         self.over = False
-        """True if the last event of the wire was received, so that no more events follow."""
+        """True if the last event of the wire was received, so that no more events follow; an error
+        is the last event, unless `error_is_last` is False."""
         self.seed = ""
         """The id of the response, from which missing call ids are minted."""
         self.calls: list[Call] = []
@@ -177,6 +180,7 @@ class StreamReader:
                 itself.
         """
         self.error = error
+        self.over = self.over or self.error_is_last
         text = message or (error.get("message") if isinstance(error, dict) else error)
         if not isinstance(text, str) or not text:
             text = text_of(error) if error else "the server reported an error"

@@ -81,8 +81,6 @@ class GeminiReader(ContentReader):
         """Fields that are read elsewhere, or are the same in every event and not kept."""
 
     def read(self, event: Chunk) -> list[Event]:
-        if self.error is not None:
-            return []
         error = event.get("error")
         if error is not None:
             return self.fail(

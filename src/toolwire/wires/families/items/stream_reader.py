@@ -44,6 +44,8 @@ _RESPONSE_FIELDS = RESPONSE_FIELDS | keys("error")
 class ItemStreamReader(ItemStreamBase):
     """Reads the events of a wire of this shape."""
 
+    error_is_last = False  # the finished response follows
+
     def __init__(self, items: ItemBodies, immediate: frozenset[str], *, keep: bool = False) -> None:
         super().__init__(items, keep=keep)
         self.item_types = {**GROWING_ITEMS, **dict.fromkeys(immediate, ImmediateItem)}
@@ -61,6 +63,8 @@ class ItemStreamReader(ItemStreamBase):
         kind = event.get("type")
         if not isinstance(kind, str):
             return [Unsupported((self.count,), "an event has no type")]
+        if self.error is not None and kind not in _LAST_EVENTS:
+            return []
         change = CHANGES.get(kind)
         if change is not None:
             return self._read_change(event, change)
@@ -345,6 +349,7 @@ _STATUS = {
     "response.incomplete": "incomplete",
     "response.cancelled": "cancelled",
 }
+_LAST_EVENTS = frozenset({"response.failed", *_STATUS})
 _HANDLERS: dict[str, Callable[[ItemStreamReader, Chunk], list[Event]]] = {
     "response.output_item.added": ItemStreamReader._read_added,
     "response.output_item.done": ItemStreamReader._read_done,
