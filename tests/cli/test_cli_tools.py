@@ -10,6 +10,7 @@ import pytest
 from cli.server_process import EXAMPLES, door
 from cli.shell import PROGRAM, at_terminal, run_with_pipes
 from click.testing import CliRunner, Result
+from clients.dialects import ScriptedResponse, in_turn, speaking
 
 from toolwire.cli.framework.group import commands
 
@@ -125,6 +126,18 @@ def test_an_address_without_a_tool_server_is_reported_in_one_line(source: str, s
         2,
         b"",
         f"toolwire: {source}: {says}\n",
+    )
+
+
+def test_a_web_server_without_tools_is_reported_in_one_line() -> None:
+    page = b"<!DOCTYPE html><html><head><title>Welcome to nginx!</title></head></html>"
+    with speaking(in_turn(ScriptedResponse(404, page))) as server:
+        done = run_with_pipes("tools", server.url)
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (
+        2,
+        b"",
+        f"toolwire: {server.url}: the server sent an HTML page (Welcome to nginx!) instead of an"
+        " OXP response (status 404); check the address\n",
     )
 
 

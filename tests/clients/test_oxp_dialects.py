@@ -275,6 +275,32 @@ def test_what_cannot_get_better_is_not_tried_again(
     run(act())
 
 
+@pytest.mark.parametrize(
+    ("status", "page", "described"),
+    [
+        (404, b"<html><title>Welcome to\n nginx!</title>", "an HTML page (Welcome to nginx!)"),
+        (200, b"\n<!DOCTYPE html><p>please log in</p>", "an HTML page"),
+    ],
+)
+def test_the_page_of_a_server_without_tools_is_described_and_not_quoted(
+    status: int, page: bytes, described: str
+) -> None:
+    message = (
+        f"the server sent {described} instead of an OXP response (status {status}); check the"
+        " address"
+    )
+
+    async def act() -> None:
+        with speaking(in_turn(ScriptedResponse(status, page))) as server:
+            async with OxpClient(server.url) as client:
+                for request in (client.list, client.tools, lambda: client.call("Calculator.Add")):
+                    with pytest.raises(OxpError) as caught:
+                        await request()
+                    assert str(caught.value) == message
+
+    run(act())
+
+
 def test_wrong_arguments_are_reported_by_parameter_also_as_web_frameworks_report_them() -> None:
     detail: JSON = [
         {

@@ -42,6 +42,7 @@ _ERROR_FIELDS = {
     "kind",
 }
 _MAX_TEXT_LENGTH = 500
+_TITLE = re.compile(r"<title[^>]*>([^<]{1,80})</title>", re.IGNORECASE)
 
 
 class RawResponse(Struct, frozen=True):
@@ -94,7 +95,8 @@ def read_tool_list(response: RawResponse, default_toolkit: str) -> tuple[ToolDef
             (body[key] for key in ("items", "tools") if isinstance(body.get(key), list)), None
         )
     if not isinstance(items, list):
-        raise InvalidResponse("the response has no list of tools", status=response.status)
+        problem = _describe_page(response) or "the response has no list of tools"
+        raise InvalidResponse(problem, status=response.status)
     used: set[str] = set()
     return tuple(
         _definition(item, default_toolkit, used)
@@ -207,7 +209,8 @@ def read_call_response(response: RawResponse, call_id: str) -> CallResponse:
     if isinstance(body, dict) and isinstance(inner := body.get("result"), dict):
         body = inner
     if not isinstance(body, dict) or not isinstance(success := body.get("success"), bool):
-        raise InvalidResponse("the response has no call result", status=response.status)
+        problem = _describe_page(response) or "the response has no call result"
+        raise InvalidResponse(problem, status=response.status)
     actual_id = body.get("call_id")
     if isinstance(actual_id, str) and actual_id and actual_id != call_id:
         raise InvalidResponse(
@@ -314,11 +317,28 @@ def _message(fields: Object, response: RawResponse) -> str:
         detail = "; ".join(line for line in lines if isinstance(line, str))
     if isinstance(detail, str) and detail:
         return detail
+    if page := _describe_page(response):
+        return page
     text = ""
     if not fields:
         start = response.body[: 4 * _MAX_TEXT_LENGTH].decode(errors="replace")
         text = start.strip()[:_MAX_TEXT_LENGTH]
     return text or f"the server responded with status {response.status}"
+
+
+def _describe_page(response: RawResponse) -> str:
+    """What is wrong with a response that is an HTML page; empty for any other response.
+
+    The page is not quoted, apart from its title: it comes from a proxy or from another server.
+    """
+    if response.body.lstrip()[:1] != b"<":
+        return ""
+    title = _TITLE.search(response.body[: 4 * _MAX_TEXT_LENGTH].decode(errors="replace"))
+    page = f"an HTML page ({' '.join(title[1].split())})" if title else "an HTML page"
+    return (
+        f"the server sent {page} instead of an OXP response (status {response.status}); check the"
+        " address"
+    )
 
 
 def _parameter_errors(fields: Object) -> dict[str, str]:
