@@ -3,7 +3,7 @@ one is stale.
 
 - In docs/reference: wires/<wire>.md, one for each wire, rules/<rule>.md, one for each rule,
   their indexes README.md, and profiles.md: whole pages.
-- CHANGELOG.md, docs/reference/cli.md, docs/reference/catalogue.md: the parts between
+- CHANGELOG.md, and in docs/reference cli.md, configuration.md and catalogue.md: the parts between
   `<!-- gen NAME -->` and `<!-- end -->`.
 - mkdocs.yml: the parts of the navigation between `# gen NAME` and `# end`.
 
@@ -25,6 +25,7 @@ from pathlib import Path
 
 import click
 from click.testing import CliRunner
+from configuration_page import configuration_tables
 from msgspec.structs import replace
 from page_markdown import GENERATED, cell, code, table
 from profile_page import profiles_page
@@ -272,7 +273,7 @@ def tour() -> str:
         "TERM": "dumb",
     }
     run = subprocess.run(
-        [sys.executable, "-m", "toolwire.cli", "tour"],
+        [sys.executable, "-m", "toolwire", "tour"],
         capture_output=True,
         env=env,
         check=True,
@@ -318,6 +319,7 @@ def wires_navigation() -> str:
 REGIONS: dict[str, dict[str, Callable[[], str]]] = {
     "CHANGELOG.md": {"changes": recent_changes},
     "docs/reference/cli.md": {"help": help_texts, "tour": tour},
+    "docs/reference/configuration.md": {"configuration": configuration_tables},
     "docs/reference/catalogue.md": {"counts": counts_table, "types": types_table},
     "mkdocs.yml": {"rules": rules_navigation, "wires": wires_navigation},
 }

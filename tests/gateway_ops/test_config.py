@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from gateway_ops.reference import reference
 
 from toolwire.errors import ConfigError
 from toolwire.gateway.config.environment import config_from_environment
@@ -333,18 +331,6 @@ def test_the_example_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     env = {"ANTHROPIC_API_KEY": "k", "AWS_BEARER_TOKEN_BEDROCK": "k"}
     (tmp_path / "keys.toml").write_text("")
     assert mistakes(plain, env, tmp_path) == [], "also what is commented out"
-
-
-def test_the_page_documents_every_key_as_the_code_does() -> None:
-    """Write it again with TOOLWIRE_API=write."""
-    file = ROOT / "docs" / "reference" / "configuration.md"
-    before, mark, rest = file.read_text().partition("<!-- reference -->\n")
-    reference_text, end, after = rest.partition("<!-- end of the reference -->")
-    assert mark and end
-    if os.environ.get("TOOLWIRE_API") == "write":
-        file.write_text(f"{before}{mark}{reference()}{end}{after}")
-        reference_text = reference()
-    assert reference_text == reference()
 
 
 def test_the_examples_of_the_page_are_right(
