@@ -12,7 +12,7 @@ from pathlib import Path
 from toolwire import Agent, McpClient
 
 TOOLS = Path(__file__).with_name("tools.py")
-COMMAND = [sys.executable, "-m", "toolwire.cli", "serve", str(TOOLS), "--stdio"]
+COMMAND = [sys.executable, "-m", "toolwire", "serve", str(TOOLS), "--stdio"]
 
 
 async def main() -> None:

@@ -57,7 +57,7 @@ def tool_server() -> Iterator[str]:
     """The address of `toolwire serve examples/tools.py`."""
     command = ["serve", "examples/tools.py", "--port", "0", "--ledger", "memory:"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "toolwire.cli", *command],
+        [sys.executable, "-m", "toolwire", *command],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

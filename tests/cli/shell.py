@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
-PROGRAM = (sys.executable, "-m", "toolwire.cli")
+PROGRAM = (sys.executable, "-m", "toolwire")
 
 
 def environment(**more: str) -> dict[str, str]:

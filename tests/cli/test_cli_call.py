@@ -407,7 +407,7 @@ def test_a_reader_that_went_away_is_no_surprise_and_with_stdout_closed_nothing_i
     )
     os.close(theirs)
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, b"")
-    shell = f"'{sys.executable}' -m toolwire.cli call Door.Ring n=1 --tools '{there.file}' >&-"
+    shell = f"'{sys.executable}' -m toolwire call Door.Ring n=1 --tools '{there.file}' >&-"
     done = subprocess.run(
         ["sh", "-c", shell],
         capture_output=True,

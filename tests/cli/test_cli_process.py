@@ -90,7 +90,19 @@ def test_control_c_that_is_ignored_in_the_background_stays_ignored() -> None:
     assert done.stdout.startswith(b"1. A conversation that went wrong")
 
 
-def test_the_door_of_the_command_line_loads_nothing_of_what_is_behind_it() -> None:
+def test_python_m_toolwire_is_the_program(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "toolwire", "check", "--help"],
+        capture_output=True,
+        cwd=tmp_path,
+        env=environment(),
+        check=True,
+        timeout=600,
+    )
+    assert done.stdout.startswith(b"Usage: toolwire check [OPTIONS]")
+
+
+def test_the_package_of_the_command_line_imports_no_heavy_module() -> None:
     seen = modules_after("import toolwire.cli")
     assert "toolwire.cli" in seen
     assert (
@@ -133,7 +145,7 @@ def test_head_gets_the_beginning_of_a_long_body_without_an_error(tmp_path: Path)
     file = tmp_path / "long.json"
     file.write_bytes(LONG)
     line = (
-        f"'{sys.executable}' -m toolwire.cli translate '{file}' --from gemini --to openai-chat |"
+        f"'{sys.executable}' -m toolwire translate '{file}' --from gemini --to openai-chat |"
         " head -c 14"
     )
     done = subprocess.run(
@@ -143,7 +155,7 @@ def test_head_gets_the_beginning_of_a_long_body_without_an_error(tmp_path: Path)
 
 
 def test_the_tour_survives_a_reader_that_goes_away() -> None:
-    line = f"'{sys.executable}' -m toolwire.cli tour | head -n 1"
+    line = f"'{sys.executable}' -m toolwire tour | head -n 1"
     done = subprocess.run(
         ["sh", "-c", line], capture_output=True, env=environment(), check=True, timeout=600
     )
@@ -152,7 +164,7 @@ def test_the_tour_survives_a_reader_that_goes_away() -> None:
 
 
 def test_a_closed_stdin_is_reported_in_one_line() -> None:
-    line = f"'{sys.executable}' -m toolwire.cli translate --to gemini <&-"
+    line = f"'{sys.executable}' -m toolwire translate --to gemini <&-"
     done = subprocess.run(
         ["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=600
     )
@@ -165,7 +177,7 @@ def test_a_closed_stdin_is_reported_in_one_line() -> None:
 
 @pytest.mark.parametrize("verb", ["tour", "wires", "translate --from gemini --to gemini", "--help"])
 def test_a_full_disk_is_reported_in_one_line(verb: str) -> None:
-    line = f"echo '{{\"contents\": []}}' | '{sys.executable}' -m toolwire.cli {verb} > /dev/full"
+    line = f"echo '{{\"contents\": []}}' | '{sys.executable}' -m toolwire {verb} > /dev/full"
     done = subprocess.run(
         ["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=600
     )
@@ -177,7 +189,7 @@ def test_a_full_disk_is_reported_in_one_line(verb: str) -> None:
 
 @pytest.mark.parametrize("verb", ["tour", "wires"])
 def test_a_closed_stdout_is_no_reason_to_complain(verb: str) -> None:
-    line = f"'{sys.executable}' -m toolwire.cli {verb} >&-"
+    line = f"'{sys.executable}' -m toolwire {verb} >&-"
     done = subprocess.run(
         ["sh", "-c", line], capture_output=True, env=environment(), check=False, timeout=600
     )
@@ -189,7 +201,7 @@ def test_a_body_that_would_go_nowhere_is_misuse_and_no_id_map_is_left_behind(
 ) -> None:
     ids = tmp_path / "ids.json"
     line = (
-        f"'{sys.executable}' -m toolwire.cli translate examples/weather.json --to gemini --save-ids"
+        f"'{sys.executable}' -m toolwire translate examples/weather.json --to gemini --save-ids"
         f" '{ids}' >&-"
     )
     done = subprocess.run(

@@ -125,7 +125,7 @@ def test_the_generated_pages_show_the_new_wire(project: Path) -> None:
 
 
 def test_the_command_line_recognizes_and_translates_the_new_wire(project: Path) -> None:
-    program = ("-m", "toolwire.cli")
+    program = ("-m", "toolwire")
     there = run(project, *program, "translate", "--to", "anthropic", stdin=REQUEST)
     assert (there.returncode, there.stderr) == (0, "")
     assert [message["role"] for message in json.loads(there.stdout)["messages"]] == [

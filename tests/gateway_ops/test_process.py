@@ -26,7 +26,7 @@ from toolwire.cli.output.client_snippets import client_programs, curl_lines
 
 ROOT = Path(__file__).parents[2]
 NODE = ROOT / "tests" / "node"
-PROGRAM = (sys.executable, "-m", "toolwire.cli", "gateway")
+PROGRAM = (sys.executable, "-m", "toolwire", "gateway")
 DEMO = '[server]\ndefault = "demo"\n[models.demo]\nupstream = "demo"\n'
 ASK: dict[str, object] = {"model": "demo", "messages": [{"role": "user", "content": "hello"}]}
 SLOW = "[[slow 0.3]] [[text one two three four]]"
@@ -409,7 +409,7 @@ def _tool_server(folder: Path) -> Iterator[str]:
 def test_tools_of_the_command_line_are_run_by_the_gateway(tmp_path: Path) -> None:
     (tmp_path / "more.py").write_text(MORE)
     started = (
-        f"mcp:{sys.executable} -m toolwire.cli serve {ROOT / 'examples' / 'tools.py'} --stdio"
+        f"mcp:{sys.executable} -m toolwire serve {ROOT / 'examples' / 'tools.py'} --stdio"
         " --ledger memory:"
     )
     with (

@@ -48,7 +48,7 @@ def listening() -> Iterator[tuple[str, list[str]]]:
 
 def list_tools(*urls: str, **variables: str) -> str:
     """What `toolwire tools` says on stderr."""
-    command = [sys.executable, "-m", "toolwire.cli", "tools", *urls]
+    command = [sys.executable, "-m", "toolwire", "tools", *urls]
     env = {**environment(), **variables}
     return subprocess.run(command, env=env, capture_output=True, text=True).stderr
 
@@ -85,7 +85,7 @@ CALL = {"model": "demo", "messages": [{"role": "user", "content": "[[call Vault_
 def vault(folder: Path) -> Iterator[str]:
     """A tool server whose tool asks for a secret."""
     (folder / "vault.py").write_text(SECRET_TOOL)
-    command = [sys.executable, "-m", "toolwire.cli", "serve", "vault.py", "--port", "0"]
+    command = [sys.executable, "-m", "toolwire", "serve", "vault.py", "--port", "0"]
     with subprocess.Popen(
         [*command, "--ledger", "memory:"], stdout=subprocess.PIPE, text=True, cwd=folder
     ) as process:

@@ -378,7 +378,7 @@ BEARER = {"authorization": f"Bearer {KEY}"}
 
 
 def read_usage(folder: Path, *arguments: str) -> list[dict[str, object]]:
-    command = [sys.executable, "-m", "toolwire.cli", "usage", "sqlite:///usage.db", "--json"]
+    command = [sys.executable, "-m", "toolwire", "usage", "sqlite:///usage.db", "--json"]
     done = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     rows: list[dict[str, object]] = json.loads(done.stdout)
@@ -452,7 +452,7 @@ def test_a_budget_without_a_store_or_prices_is_a_mistake(tmp_path: Path) -> None
 
 def test_keys_can_be_managed_from_the_command_line(tmp_path: Path) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "toolwire.cli", "keys", *arguments]
+        command = [sys.executable, "-m", "toolwire", "keys", *arguments]
         return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
 
     key = run("add", "alice", "keys.toml", "--rpm", "60", "--model", "claude-*").stdout.strip()
@@ -469,7 +469,7 @@ def test_keys_can_be_managed_from_the_command_line(tmp_path: Path) -> None:
     assert wrong.returncode == 2 and "did you mean alice?" in wrong.stderr
     assert run("revoke", "alice", "keys.toml").returncode == 0
     assert json.loads(run("list", "keys.toml", "--json").stdout) == []
-    typo = [sys.executable, "-m", "toolwire.cli", "usage", "sqlite:///typo.db"]
+    typo = [sys.executable, "-m", "toolwire", "usage", "sqlite:///typo.db"]
     done = subprocess.run(typo, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 2 and "typo.db: no such file" in done.stderr
     assert not (tmp_path / "typo.db").exists()

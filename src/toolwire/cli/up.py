@@ -57,7 +57,7 @@ def command(
     _require_free_port(port, "--port", "PORT")
     _require_free_port(tools_port, "--tools-port", "TOOLS_PORT")
     tool_server, gateway = f"http://{HOST}:{tools_port}", f"http://{HOST}:{port}"
-    program = [sys.executable, "-m", "toolwire.cli"]
+    program = [sys.executable, "-m", "toolwire"]
     with tempfile.TemporaryDirectory(prefix="toolwire-") as folder:
         ledger_url = ledger or f"sqlite:///{Path(folder) / 'calls.db'}"
         commands = {
