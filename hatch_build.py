@@ -9,7 +9,7 @@ from pathlib import Path
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NAME = "COMMIT"
-"""The file of the source distribution; a wheel is built from it without a checkout."""
+"""The file in the source distribution from which a wheel gets the commit without a checkout."""
 
 
 class CommitHook(BuildHookInterface):  # type: ignore[type-arg, misc]

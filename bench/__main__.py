@@ -1,11 +1,11 @@
-"""`make bench`: how long things take, as a ratio to something measured beside it in the same run.
+"""`make bench`: how long operations take, as a ratio to a floor that is measured in the same run.
 
-`python -m bench` measures everything but what takes minutes, and writes `docs/reference/bench.md`; `python -m
-bench ledger tools` measures these parts and leaves the rest of the page as it is. For translating,
-the floor is `orjson.dumps(orjson.loads(body))` on the same bytes: what any program pays that looks
-at the body at all. For streams it is `orjson.loads` of each event's data, already cut out. Each
+`python -m bench` measures all parts that do not take minutes, and writes `docs/reference/bench.md`;
+`python -m bench ledger tools` measures these parts and keeps the rest of the page. For translation,
+the floor is `orjson.dumps(orjson.loads(body))` on the same bytes: the minimum cost of any program
+that reads the body. For streams it is `orjson.loads` of each event's data, already extracted. Each
 number is the median of ratios of neighbouring measurements, so that a noisy or throttled machine
-does not tilt it.
+does not bias it.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ GROWTH = (1000, 4000)
 def ratio(
     work: Callable[[], object], floor: Callable[[], object], *, rounds: int, times: int
 ) -> tuple[float, float]:
-    """Median of work/floor, both measured side by side in each round; and the best time of the work
-    in µs."""
+    """The median of work/floor, measured one after the other in each round, and the best time of
+    the work in µs."""
     ratios: list[float] = []
     best = float("inf")
     for _ in range(rounds):
@@ -95,8 +95,8 @@ def translation() -> list[tuple[str, int, int, float, float]]:
 
 
 def linting() -> tuple[int, float, float]:
-    """Bytes of a clean history; what check and repair take on top of reading it, as a ratio and in
-    µs."""
+    """Bytes of a clean history, and the time of check and repair beyond reading it, as a ratio and
+    in µs."""
     body = json.dumps(chat(LINTED), ensure_ascii=False).encode()
     assert not check(body, "openai-chat"), "this history has to be clean"
     read = partial(toolwire.decode, body, "openai-chat")
@@ -113,8 +113,8 @@ def linting() -> tuple[int, float, float]:
 
 
 def streaming() -> list[tuple[str, int, float, float, float | None]]:
-    """Route, bytes of an event, ratio, µs for an event, and the limit, for streams that come event
-    by event."""
+    """Route, bytes per event, ratio, µs per event, and the limit, for streams that arrive event by
+    event."""
     rows = []
     first = chunks.chat(CHUNKS)
     second = list(toolwire.restream(first, "openai-chat", "anthropic"))
@@ -146,9 +146,7 @@ def drain_stream(stream: list[bytes], source: str, target: str) -> None:
 
 
 def memory_ratio(*, interleaved: bool) -> float:
-    """How much more memory a stream needs at its peak that is many times as long: 1.0 is
-    constant.
-    """
+    """The peak memory of a stream relative to that of a much shorter one: 1.0 is constant."""
     peaks = []
     for size in (CHUNKS, CHUNKS * LONGER):
         stream = chunks.chat(size, interleaved=interleaved)
@@ -161,7 +159,7 @@ def memory_ratio(*, interleaved: bool) -> float:
 
 
 def growth() -> float:
-    """How much longer a message takes in a history four times as long: 1.0 is linear."""
+    """The time per message relative to that in a history a quarter as long: 1.0 is linear."""
     per_message = []
     for size in GROWTH:
         body = json.dumps(chat(size), ensure_ascii=False).encode()
@@ -277,9 +275,9 @@ PARTS: dict[str, tuple[str, Callable[[], list[str]]]] = {
     "gateway-idle": ("Open streams", gateway_pages.idle_page),
     "gateway-workers": ("Several processes", gateway_pages.workers_page),
 }
-"""By the word that asks for it: its heading, and what measures it."""
+"""By its name on the command line: the heading of a part, and the function that measures it."""
 LONG = ("gateway-latency", "gateway-memory", "gateway-idle", "gateway-workers")
-"""Parts that take minutes: measured only when they are asked for by name."""
+"""Parts that take minutes: measured only if the command line names them."""
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "bench.md"
 HEAD = """# Speed
 
@@ -295,7 +293,7 @@ bench gateway-latency gateway-memory gateway-idle gateway-workers`.
 
 
 def sections(page: str) -> dict[str, str]:
-    """What stands under each heading of a page."""
+    """The text under each heading of a page."""
     found = (part.partition("\n") for part in page.split("\n## ")[1:])
     return {heading: text.strip("\n") for heading, _, text in found}
 

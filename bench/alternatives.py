@@ -1,4 +1,4 @@
-"""What is written by hand here, beside the library that does the same: CPU time of each.
+"""Compare the CPU time of code that is written by hand here with libraries that do the same.
 
 `python bench/alternatives.py` prints the rows that docs/decisions/ quotes. The libraries are test
 dependencies: botocore, the SSE decoder of the OpenAI SDK, starlette.

@@ -108,7 +108,7 @@ def wait_for(port: int) -> None:
 
 
 def main() -> None:
-    """Run all servers in turns and print their CPU time per request."""
+    """Run all servers alternately and print their CPU time per request."""
     names = ["uvicorn", "uvicorn with our limits", "granian"]
     if not GRANIAN.exists():
         names.remove("granian")

@@ -1,5 +1,5 @@
-"""Streams for the bench: four calls whose arguments come in interleaved pieces, as a real provider
-frames them."""
+"""Streams for the benchmarks: four calls whose arguments arrive in interleaved pieces, framed as a
+real provider does."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ WORDS = 'the quick brown fox, na\\u00efve as ever, jumps over 13 lazy dogs \\"ag
 
 
 def chat(chunks: int, *, steady: bool = True, interleaved: bool = True) -> list[bytes]:
-    """A stream of the chat shape, one event each. `steady=False` gives every chunk an id of its
-    own, as some servers do; `interleaved=False` sends one call after the other."""
+    """A stream of the chat wire, as a list of events. `steady=False` gives every chunk a different
+    id, as some servers do; `interleaved=False` sends one call after the other."""
     numbers = count()
 
     def chunk(delta: object, reason: str | None = None) -> bytes:
@@ -54,6 +54,6 @@ def chat(chunks: int, *, steady: bool = True, interleaved: bool = True) -> list[
 
 
 def lines(stream: list[bytes]) -> list[bytes]:
-    """The payload of each event: what the floor parses."""
+    """The payload of each event, which the floor parses."""
     found = [event.rpartition(b"data: ")[2].strip() for event in stream]
     return [line for line in found if line != b"[DONE]"]

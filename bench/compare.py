@@ -2,9 +2,9 @@
 
 Times vary with the load of a machine; instruction counts do not, so that a few percent show. Each
 case runs under callgrind (`valgrind` has to be installed) once per checkout, after a warm-up, with
-bodies and streams that the other checkout made. Further words select the cases whose names contain
-one of them. The last table gives what a history with one fault costs in this checkout, as a ratio
-to the same history without it.
+bodies and streams that the other checkout wrote. Further words select the cases whose names contain
+one of them. The last table gives the cost of a history with one fault in this checkout, as a ratio
+to the same history without the fault.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Case = tuple[str, Callable[[], object], int]
 
 
 def faults() -> dict[str, dict[str, object]]:
-    """Chat requests with one fault each, by its name."""
+    """Chat requests with one fault each, by the name of the fault."""
     found: dict[str, dict[str, object]] = {}
     for name in ("clean", "missing-result", "double-result", "no-name"):
         body = chat(60)
@@ -122,7 +122,7 @@ def run_cases(folder: Path, words: list[str]) -> None:
 
 
 def run_in(checkout: Path, *command: str) -> str:
-    """What this file prints when it runs with the package of a checkout."""
+    """The output of this file, run with the package of a checkout."""
     env = {**os.environ, "PYTHONPATH": str(checkout / "src"), "PYTHONHASHSEED": "0"}
     done = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True)
     return done.stdout

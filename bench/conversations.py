@@ -1,9 +1,9 @@
-"""Conversations to measure on: an agent at work in a repository, made from a seed, the same in
-every run.
+"""Conversations for the benchmarks: an agent that works in a repository, generated from a seed, the
+same in every run.
 
-Words, code, quotes, line breaks and accents in about the mix of real transcripts; tool results are
-JSON or logs. Sizes follow what agents really send: about 0.8 kB a message in short histories, 2 kB
-in long ones.
+They mix words, code, quotes, line breaks and accents much like real transcripts; tool results are
+JSON or logs. Sizes are those of real agents: about 0.8 kB per message in short histories, 2 kB in
+long ones.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def prose(rng: Random, size: int) -> str:
 
 
 def outcome(rng: Random, size: int) -> str:
-    """A tool's output: a log, or JSON that holds one."""
+    """The output of a tool: a log, or JSON that contains a log."""
     text = "\n".join(
         f'{i:04d} | {rng.choice(WORDS)}: "{rng.choice(WORDS)}" -> {rng.random():.4f}'
         for i in range(size // 40)
@@ -47,7 +47,7 @@ def outcome(rng: Random, size: int) -> str:
 
 
 def chat(messages: int, *, seed: int = 7) -> dict[str, object]:
-    """A request on the chat wire with that many messages: two or three calls at once, then their
+    """A request on the chat wire with `messages` messages: two or three parallel calls, then their
     results."""
     rng = Random(seed)
     size = 800 if messages <= 100 else 2000
@@ -82,7 +82,7 @@ TOOLS = ("read_file", "write_file", "run_tests", "search", "list_folder", "git_d
 
 
 def tool(name: str) -> dict[str, object]:
-    """A tool on offer."""
+    """A tool definition."""
     properties = {
         "path": {"type": "string", "description": "Where, relative to the top of the repository."},
         "limit": {"type": "integer", "minimum": 1, "description": "How many lines at most."},

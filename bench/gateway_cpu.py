@@ -1,12 +1,12 @@
 """CPU time and latency of a request through the gateway, against a bare pass-through in the same run.
 
-All servers stand in front of the same model server, under the same client, and take turns. CPU time
-of the server process per request is the measure: unlike requests per second, it depends little on
-what else the machine does. Every row sends what its name says: new conversations, new questions
-after a known history, or the same bytes again.
+All servers use the same model server, get the load of the same client, and take turns. The measure
+is the CPU time of the server process per request: unlike requests per second, it depends little on
+the load of the machine. The name of a row says what is sent: new conversations, new questions after
+a known history, or the same bytes again.
 
-The events of a stream come some milliseconds apart. A server that is busy, or slower than the
-other, would read several at once, and its cost would be that of fewer reads and writes.
+The events of a stream are some milliseconds apart. Otherwise a busy or slower server would read
+several at once, and would need fewer reads and writes than the other.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ ROUNDS_OF_TURNS = 9
 OURS, BARE = "gateway", "bare"
 TRAFFIC: tuple[Traffic, ...] = ("new conversation", "new last question", "same bytes")
 ROUNDS = {0: "1", 1: "5", 15: "61"}
-"""Rounds of four messages before the question, and the number of messages that makes."""
+"""Rounds of four messages before the question, and the resulting number of messages."""
 MARKS = {"translated whole": 1.6, "same wire": 1.4, "translated stream": 1.6}
-"""The most CPU time of the gateway, in multiples of the pass-through's, for new conversations of one and
-of five messages."""
+"""The maximum CPU time of the gateway, in multiples of the pass-through's, for new conversations of
+one and of five messages."""
 ROUNDS_WITH_LIMIT = (0, 1)
 SHARE = 0.5
-"""The pace of the latency table, as a share of what the pass-through can do."""
+"""The pace of the latency table, as a share of the maximum rate of the pass-through."""
 ADDED_MS = 1.0
-"""What the gateway may add to the median latency."""
+"""Milliseconds that the gateway may add to the median latency."""
 
 
 class Row(Struct, frozen=True):
@@ -95,7 +95,7 @@ def rows(rounds: int = ROUNDS_OF_TURNS, share: float = 1.0) -> list[Row]:
 
 
 def latency_rows(rounds: int = 5) -> list[PacedRow]:
-    """New conversations at half of what the pass-through can do."""
+    """New conversations at half of the maximum rate of the pass-through."""
     found: list[PacedRow] = []
     with ExitStack() as stack:
         servers = _servers(stack)
@@ -163,8 +163,8 @@ def line(row: Row) -> str:
 
 
 def describe_pieces(found: Sequence[Row]) -> str:
-    """In how many pieces the streams passed both servers: the same number, or the rows do not
-    compare them."""
+    """In how many pieces the streams passed both servers; rows with different numbers cannot be
+    compared."""
     counts = [
         [round(row.turns.pieces(name)) for row in found if row.stream] for name in (OURS, BARE)
     ]

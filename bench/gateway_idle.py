@@ -1,7 +1,7 @@
-"""Very many streams that are open at once and send nothing, through one process of the gateway.
+"""Very many concurrent streams that are open and send nothing, through one process of the gateway.
 
-The model gives the first event of each stream and is silent until it is told to go on. Meanwhile
-another client asks for whole answers, as it did before the streams came.
+The model sends the first event of each stream and then nothing until it is released. Meanwhile,
+another client requests whole responses, as it did before the streams were opened.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from toolwire.server.process import raise_file_limit
 STREAMS = 2000
 SECONDS = 20
 PACE = 100.0
-"""Whole answers in a second that are asked for meanwhile."""
+"""Whole responses per second that another client requests meanwhile."""
 CONNECTIONS = 4
 WAIT = 60.0
-"""Seconds within which all have to begin, and to end."""
+"""Seconds in which all streams must begin, and in which all must end."""
 _LAST = b"data: [DONE]"
 
 
 class IdleStreams(Struct, frozen=True):
-    """The outcome: how many streams began and ended, and what they cost."""
+    """The outcome: how many streams began and ended, and their cost."""
 
     streams: int
     seconds: int
@@ -39,16 +39,16 @@ class IdleStreams(Struct, frozen=True):
     ended: int
     """Streams that completed: every event arrived, and the response ended."""
     opening: float
-    """Seconds until all had begun."""
+    """Seconds until all streams had begun."""
     ending: float
     before: Rate
     during: Rate
     megabytes: tuple[float, float]
-    """Of the gateway before the streams were opened, and while they were held."""
+    """The memory of the gateway before the streams were opened, and while they were held."""
 
     @property
     def kilobytes(self) -> float:
-        """Memory of one held stream."""
+        """The memory of one held stream."""
         return (self.megabytes[1] - self.megabytes[0]) / self.streams * 1000
 
 
@@ -79,7 +79,7 @@ class Listener(asyncio.Protocol):
 
     @property
     def whole(self) -> bool:
-        """Whether everything came."""
+        """True if every event arrived."""
         return (
             self.ended.done()
             and not self.ended.cancelled()
@@ -115,7 +115,7 @@ async def _hold_streams(
     empty = gateway.megabytes()
     start = perf_counter()
     listeners = []
-    for _ in range(streams):  # one after the other: this is about holding, not about a rush
+    for _ in range(streams):  # one after the other: open streams are measured, not a burst
         transport, listener = await loop.create_connection(Listener, "127.0.0.1", gateway.port)
         transport.write(asks)
         listeners.append(listener)

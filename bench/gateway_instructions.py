@@ -2,10 +2,10 @@
 
     python bench/gateway_instructions.py [words of cases]
 
-CPU time depends on what else the machine does; instruction counts do not, so that a few percent
-show. Each server runs under callgrind (`valgrind` has to be installed), and the same client sends new
-conversations over one connection, one after the other. The events of a stream come one by one, so
-that each is a read of its own. What the kernel does for the servers is not counted.
+CPU time depends on the load of the machine; instruction counts do not, so that differences of a few
+percent show. Each server runs under callgrind (`valgrind` has to be installed), and the same client
+sends new conversations over one connection, one after the other. The events of a stream arrive one
+by one, so that each is a separate read. Work of the kernel for the servers is not counted.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ WARM_UP = 20
 EVENT_MS = 30
 """Milliseconds between two events of a stream: a server is slow under callgrind."""
 SLOWNESS = 20
-"""About how many times longer a request takes under callgrind."""
+"""The approximate factor by which a request takes longer under callgrind."""
 CASES = {
     f"{wires} {kind} {ROUNDS[rounds]}": Order(kind, 0, 1, many, wire=wire, rounds=rounds)
     for wires, wire in (("translated", "openai-chat"), ("same wire", "anthropic"))
     for kind, many in (("whole", 40), ("stream", 8))
     for rounds in (0, 1)
 }
-"""What is sent, by its name: wires, kind of response, number of messages."""
+"""The orders by name: wires, kind of response, number of messages."""
 
 
 class Marker:
-    """A server that tells where a measurement starts and ends: `getpgid`, where callgrind dumps its
-    counters, is called by nothing else."""
+    """A server that marks where a measurement starts and ends by calling `getpgid`: callgrind dumps
+    its counters there, and nothing else calls it."""
 
     def __init__(self, app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
         self._app = app
@@ -99,14 +99,14 @@ def count(kind: str, names: list[str]) -> dict[str, int]:
 
 
 def _start_counting(pid: int) -> None:
-    """Count from now on: to start a server takes callgrind a minute. Without the number of a process,
-    callgrind_control would change every measurement on this machine."""
+    """Count from now on, because starting a server takes a minute under callgrind. Without a process
+    id, callgrind_control would change every measurement on this machine."""
     command = ("callgrind_control", "--instr=on", str(pid))
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def _read_dump(file: Path) -> tuple[int, int]:
-    """The number of a dump, and the instructions since the one before."""
+    """The number of a dump, and the instructions since the previous one."""
     text = file.read_text()
     part, total = (re.search(p, text, re.M) for p in (r"^part: (\d+)", r"^totals: (\d+)"))
     return int(part[1]) if part else 0, int(total[1]) if total else 0

@@ -1,9 +1,9 @@
-"""What the gateway holds in memory after very many requests: it remembers nothing, so that it must
-not grow.
+"""The memory of the gateway after very many requests: it stores no conversations, so it must not
+grow.
 
 Most requests are turns of conversations that differ in every text, id, tool and length; among them
-are streams, requests that the gateway or the model refuses, and clients that leave in the middle of
-a stream.
+are streams, requests that the gateway or the model refuses, and clients that disconnect in the
+middle of a stream.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from processes import server
 
 CONNECTIONS = 16
 STAGES = (10_000, 50_000, 100_000)
-"""Requests after which memory is looked at: warm, half of it, all."""
+"""Requests after which memory is measured: when the gateway is warm, half way, and at the end."""
 TURNS = 7
 GROWTH, SPARE = 1.10, 5.0
-"""How many times, and how many megabytes more, than when it was warm."""
+"""The allowed growth since the gateway was warm: a factor, plus megabytes."""
 LENGTHS = {50: 60_000, 5: 4_000, 1: 100}
 """Characters of the first result of every 50th, 5th and 1st conversation."""
 _UNUSUAL = {50: "disconnects", 51: "disconnects", 52: "broken", 53: "unknown", 54: "refused"}
-"""The requests in a hundred that do not end well; every eighth of the others is a stream."""
+"""The requests of each hundred that fail or disconnect; every eighth of the others is a stream."""
 
 
 def rows(stages: tuple[int, ...] = STAGES) -> list[tuple[int, float]]:
-    """Requests so far, and megabytes."""
+    """Measure at each stage: the requests so far, and the megabytes."""
     found = []
     with ExitStack() as stack:
         model = stack.enter_context(server("model_server.py"))
@@ -53,12 +53,12 @@ async def _send_batch(port: int, batch: list[Shot]) -> None:
 
 
 def limit(warm: float) -> float:
-    """Megabytes that may be held in the end."""
+    """The maximum number of megabytes at the end."""
     return warm * GROWTH + SPARE
 
 
 def shots(port: int) -> Iterator[Shot]:
-    """Requests without end, no two alike."""
+    """Yield requests without end, no two of them alike."""
     for n in count():
         unusual = _UNUSUAL.get(n % 100, "")
         stream = unusual == "disconnects" or n % 8 == 0
@@ -74,7 +74,7 @@ def shots(port: int) -> Iterator[Shot]:
 
 
 def conversation(number: int, turn: int) -> dict[str, object]:
-    """A conversation of some turns; each turn repeats those before it."""
+    """A conversation up to a turn; it contains the turns before."""
     name = f"look_up_{number}"
     messages: list[object] = [{"role": "system", "content": f"You are assistant number {number}."}]
     for n in range(turn):

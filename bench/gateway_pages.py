@@ -1,4 +1,4 @@
-"""The tables about the gateway: what passes it, what it remembers, what it holds."""
+"""The tables about the gateway: CPU time, latency, memory, idle streams, workers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cpu_page() -> list[str]:
 
 
 def latency_page() -> list[str]:
-    """How long a response takes at a pace that both servers can keep."""
+    """The latency of responses at a pace that both servers can keep."""
     lines = [
         "New conversations of five messages, timed to the last byte of the response. Both servers get",
         f"requests at the same rate: {gateway_cpu.SHARE:.0%} of what the pass-through can handle. If a request is due while",
@@ -64,7 +64,7 @@ def latency_page() -> list[str]:
 
 
 def memory_page() -> list[str]:
-    """Memory over very many requests."""
+    """The memory of the gateway over very many requests."""
     found = gateway_memory.rows()
     first, warm = found[0]
     last, end = found[-1]
@@ -114,7 +114,7 @@ def idle_page() -> list[str]:
 
 
 def workers_page() -> list[str]:
-    """Two processes behind one port."""
+    """The rate of two processes behind one port."""
     found = gateway_workers.turns()
     return [
         "`toolwire gateway --workers 2` compared with one process: whole responses on",

@@ -1,9 +1,9 @@
 """The servers that are compared in front of a model, one process each: the gateway, and a bare
 pass-through.
 
-The pass-through is what any gateway on this stack pays: uvicorn in front, aiohttp behind, bytes in,
-bytes out. It has one address, reads nothing of a body, forwards no header field of the client, and
-does not notice a client that disconnects.
+The pass-through is the minimum cost of any gateway on this stack: uvicorn as the server, aiohttp as
+the client, bytes in, bytes out. It has one upstream, parses no body, forwards no header field of the
+client, and does not notice a client that disconnects.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Send = Callable[[MutableMapping[str, object]], Awaitable[None]]
 
 
 class Bare:
-    """Bytes in, bytes out."""
+    """The pass-through: bytes in, bytes out."""
 
     def __init__(self, base: str) -> None:
         self._url = f"{base}/v1/messages"
@@ -82,7 +82,7 @@ def gateway(base: str) -> Gateway:
 
 
 def start_measured(url: str) -> None:
-    """Say where the server listens, with the process as `toolwire gateway` sets it."""
+    """Print the address of the server, and tune the process as `toolwire gateway` does."""
     freeze_startup_objects()
     print(url, flush=True)
 

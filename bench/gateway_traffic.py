@@ -1,8 +1,8 @@
 """The requests of the gateway benchmarks: conversations about the weather, as JSON bodies.
 
 A new conversation has the tools and the system prompt of its application, and texts and call ids
-that no other request has. A new question continues a history that was sent before. The same bytes
-are what a benchmark sends that does not care.
+that no other request has. A new question continues a history that was sent before. Same bytes are
+one request, repeated, as simple benchmarks send it.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def body(
 def bodies(
     wire: str, traffic: Traffic, *, rounds: int, first: int, model: str = "m", stream: bool = False
 ) -> Iterator[bytes]:
-    """Requests without end. `first` numbers the first one, so that two runs do not repeat."""
+    """Yield requests without end. `first` is the number of the first one, so that runs differ."""
     number = first
     while True:
         label = str(number) if traffic == "new conversation" else "0"

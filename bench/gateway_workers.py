@@ -1,5 +1,5 @@
-"""How many more requests two processes of the gateway serve behind one port than one does, on this
-machine."""
+"""How many more requests two processes of the gateway serve behind one port than one process, on
+this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PATIENCE = 30.0
 
 
 def turns(rounds: int = 7) -> Turns:
-    """The same load on one process and on two, in turns."""
+    """Put the same load on one process and on two, alternately."""
     with ExitStack() as stack:
         model = stack.enter_context(server("model_server.py"))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolwire-bench-")))

@@ -1,9 +1,10 @@
-"""The HTTP client of toolwire beside aiohttp: CPU time of a request, whole and streamed.
+"""Compare the HTTP client of toolwire with aiohttp: CPU time of a request, whole and streamed.
 
     python bench/http_client.py
 
 Both clients send the same requests to the same server (`model_server.py`, another process) from this
-process, in turns, and read every byte of the responses. Only the CPU time of this process counts.
+process, alternately, and read every byte of the responses. Only the CPU time of this process
+counts.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ async def measure(send: Send) -> float:
 
 
 async def compare(url: str, *, stream: bool) -> tuple[float, float]:
-    """Return the median microseconds of a request: ours, and aiohttp's."""
+    """Return the median microseconds of a request with toolwire's client, and with aiohttp."""
     data = body(stream=stream)
     endpoint = find_endpoint("anthropic:m", {}, base_url=url, api_key="k")
     upstream = Upstream()

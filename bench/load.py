@@ -1,9 +1,10 @@
-"""A cheap HTTP client for benchmarks: a process that sends requests over a fixed number of connections.
+"""A fast HTTP client for benchmarks: a process that sends requests over a number of connections.
 
 It reads orders as lines of JSON and prints the outcome of each: requests per second, the median and
-99th percentile of milliseconds, and the pieces of a response. A response with another status, or without the expected bytes,
-ends the process. Each connection has one request at a time. It sends the next one at once or, if
-the order has a pace, when it is due; time that a due request waits for its connection counts.
+99th percentile of milliseconds, and the pieces of a response. A response with another status, or
+without the expected bytes, ends the process. Each connection has one request at a time. It sends the
+next one at once or, if the order has a pace, when it is due; time that a due request waits for its
+connection counts.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Rate(Struct):
     median_ms: float
     p99_ms: float
     pieces: float = 1.0
-    """HTTP chunks of a response, on average: what a server read at once it sends at once."""
+    """HTTP chunks per response, on average: a server sends at once what it read at once."""
 
 
 class Shot(Struct):
@@ -80,7 +81,7 @@ def post_request(port: int, path: str, body: bytes, headers: dict[str, str]) -> 
 
 
 def conversations(order: Order, *, stream: bool) -> list[Shot]:
-    """Requests to a gateway, as varied as the order says."""
+    """Requests to a gateway, with the traffic of the order."""
     endless = bodies(
         order.wire,
         order.traffic,
@@ -97,7 +98,7 @@ def conversations(order: Order, *, stream: bool) -> list[Shot]:
 
 
 def tool(order: Order, path: str, body: str) -> list[Shot]:
-    """Calls of one tool, each with a UUIDv7 as its id, as the client of this project makes them."""
+    """Calls of one tool, each with a UUIDv7 as its id, as `OxpClient` sends them."""
     made = (
         post_request(order.port, path, (body % uuid7()).encode(), order.headers)
         for _ in range(order.requests)
@@ -118,7 +119,7 @@ KINDS: dict[str, Callable[[Order], list[Shot]]] = {
 
 
 class Caller(asyncio.Protocol):
-    """A connection and its requests, the next one last."""
+    """A connection and its remaining requests; the last of the list is sent next."""
 
     def __init__(self, shots: list[Shot], durations: list[float], *, at_once: bool) -> None:
         self.shots = shots
@@ -227,7 +228,8 @@ class Caller(asyncio.Protocol):
 async def send_requests(
     port: int, shots: list[Shot], *, connections: int, pace: float = 0.0
 ) -> tuple[list[float], float, int]:
-    """The seconds of each request and of all together, and the pieces of all responses."""
+    """Send requests; return the seconds of each and of all together, and the pieces of all
+    responses."""
     durations: list[float] = []
     callers = [
         Caller(shots[n::connections], durations, at_once=not pace) for n in range(connections)
@@ -251,8 +253,8 @@ async def send_requests(
 def _beat(
     loop: asyncio.AbstractEventLoop, callers: list[Caller], requests: int, pace: float
 ) -> None:
-    """Make the connections send in turn. A thread does it, because timers of a loop count in whole
-    milliseconds."""
+    """Make the connections send in turn. Runs in a thread, because timers of an event loop count in
+    whole milliseconds."""
     start = perf_counter()
     for n in range(requests):
         wait = start + n / pace - perf_counter()

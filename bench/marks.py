@@ -1,4 +1,4 @@
-"""Whether a figure reaches its mark, in the words of the tables."""
+"""Limits as the tables show them, and whether a figure keeps its limit."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from enum import StrEnum
 
 
 class Word(StrEnum):
-    """What stands behind a limit."""
+    """The word after a limit."""
 
     OK = "ok"
     MISSED = "MISSED"
 
 
 def most(value: float, limit: float) -> str:
-    """The limit that may not be exceeded, and whether it is kept."""
+    """A maximum, and whether the value keeps it."""
     return f"{limit} {Word.OK if value <= limit else Word.MISSED}"
 
 
 def least(value: float, limit: float) -> str:
-    """The limit that has to be reached, and whether it is."""
+    """A minimum, and whether the value reaches it."""
     return f"{limit} {Word.OK if value >= limit else Word.MISSED}"

@@ -1,12 +1,13 @@
-"""The model's server of the gateway's benchmarks: an Anthropic model on bare sockets, with bytes
-that were made once.
+"""The model server of the gateway benchmarks: an Anthropic model on bare sockets, with prepared
+bytes.
 
     python model_server.py [MILLISECONDS]
 
-What it does depends on the name of the model: `m` answers whole or streams event by event, as
-models do, each event in a write of its own, some milliseconds after the last one, and all streams
-side by side; `once` gives a stream in one write; `idle` gives the first event and the rest after a
-POST to `/release`; `refused` answers 400. As little as can be, so that it is the server before it that is measured.
+The name of the model selects the behaviour: `m` sends whole responses or streams like a real model,
+each event in a separate write, some milliseconds after the last one, and all streams concurrently;
+`once` sends a stream in one write; `idle` sends the first event, and the rest after a POST to
+`/release`; `refused` responds with 400. It does as little as possible, so that the server in front
+of it is measured.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ EVENTS = 50
 _CALL: dict[str, object] = {"type": "tool_use", "id": "toolu_01A", "name": "get_weather"}
 _ARGUMENTS = ('{"ci', 'ty": ', '"Os', 'lo"}')
 _AROUND = 8 + len(_ARGUMENTS)
-"""Events that are no text."""
+"""The number of events that are not text."""
 
 
 def _answer(status: str, body: object) -> bytes:
@@ -37,7 +38,7 @@ def _answer(status: str, body: object) -> bytes:
 
 
 def message() -> bytes:
-    """An answer with a text and a call."""
+    """A response with a text and a call."""
     return _answer(
         "200 OK",
         {
@@ -57,7 +58,7 @@ def message() -> bytes:
 
 
 def refusal() -> bytes:
-    """What a model says that refuses a request."""
+    """The body of a refused request."""
     error = {
         "type": "invalid_request_error",
         "message": "messages: at least one message is required",
@@ -66,8 +67,8 @@ def refusal() -> bytes:
 
 
 def stream() -> list[bytes]:
-    """The same kind of answer in a number of events, as chunks; the first with the head, the last with
-    the end."""
+    """The same kind of response as the HTTP chunks of a stream: the first with the head, the last
+    with the end."""
     begin: dict[str, object] = {
         "id": "msg_01",
         "type": "message",

@@ -1,11 +1,11 @@
-"""`make bench-peers`: the gateway beside other gateways, with the same load and the same model server.
+"""`make bench-peers`: compare the gateway with others under the same load and model server.
 
 Each gateway is one process, configured as its documentation says for one Anthropic model, with no
 option that it does not need. Most serve a chat client; a gateway that only forwards its own wire
-serves an Anthropic client, and ours does the same beside it. Every request is a new conversation.
-Before a gateway is measured, it must answer correctly, whole and streamed: status 200, with the
-call of the model. One that is not installed, does not start or answers wrongly is left out, and the
-page says why.
+serves an Anthropic client, and is compared with toolwire's gateway for such a client. Every request
+is a new conversation. Before a gateway is measured, it must respond correctly, whole and streamed:
+status 200, with the call of the model. A gateway that is not installed, does not start or responds
+incorrectly is left out, and the page says why.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ ROOT = Path(__file__).parents[1]
 PEERS = ROOT / ".peers"
 PAGE = ROOT / "docs" / "reference" / "bench-peers.md"
 START = 90.0
-"""Seconds that a peer may take until it listens."""
+"""Seconds in which a peer must listen."""
 KINDS = (("whole answers", "whole"), ("streams of 50 events, one by one", "stream"))
 KEY = f"sk-{token_hex(24)}"
-"""Of litellm, which does not start without one unless it is told that this is dangerous."""
+"""The key of litellm, which does not start without one unless an option allows that."""
 OUR_REQUESTS = {"whole": 2400, "stream": 480}
 
 
@@ -49,11 +49,12 @@ class Peer(Struct, frozen=True, kw_only=True):
 
     name: str
     limit: float
-    """How many times its requests in a second ours have to be."""
+    """The minimum rate of toolwire's gateway, in multiples of the peer's."""
     requests: dict[str, int]
-    """In a round: about as many seconds as ours take."""
+    """Requests per round; their number makes the round about as long as that of toolwire's
+    gateway."""
     command: Callable[[str, int, Path], list[str]]
-    """To be run with a port, in front of a model, with a folder for its settings. Raises Absent."""
+    """Returns the command for a model server, a port and a folder for settings. Raises Absent."""
     environment: dict[str, str]
     headers: Callable[[str], dict[str, str]]
     version: Callable[[], str]
@@ -62,12 +63,12 @@ class Peer(Struct, frozen=True, kw_only=True):
 
 
 class PeerResults(Struct, frozen=True):
-    """What was measured of all of them."""
+    """The measurements of all gateways."""
 
     turns: dict[str, Turns]
-    """By what was asked for."""
+    """The measurements by the kind of request."""
     seconds: dict[str, float]
-    """From the start of a peer to its first right answer."""
+    """Seconds from the start of each peer to its first correct response."""
     megabytes: dict[str, float]
     absent: dict[str, str]
 
@@ -200,11 +201,11 @@ ALL = (
     ),
 )
 SAME_WIRE = f"{OURS}, same wire"
-"""Our gateway for an Anthropic client, beside gateways that do not translate."""
+"""Toolwire's gateway for an Anthropic client, to compare with gateways that do not translate."""
 
 
 def rows(rounds: int = 5) -> PeerResults:
-    """The gateway and every peer that can be had."""
+    """Measure the gateway and every peer that is installed."""
     seconds: dict[str, float] = {}
     absent: dict[str, str] = {}
     headers: dict[str, dict[str, str]] = {}
@@ -253,7 +254,7 @@ def rows(rounds: int = 5) -> PeerResults:
 
 @contextmanager
 def _start_peer(peer: Peer, base: str, folder: Path) -> Iterator[Server]:
-    """A peer that listens and has answered as it should."""
+    """Start a peer, and wait until it has responded correctly."""
     port, words = _free(), folder / f"{peer.name}.txt"
     with process(peer.command(base, port, folder), more=peer.environment, quiet=words) as started:
         until = monotonic() + START

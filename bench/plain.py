@@ -1,5 +1,5 @@
-"""A server for an app that is not of this project: uvicorn with its defaults, its fastest parts,
-and no log.
+"""A server for applications of other projects: uvicorn with its defaults, its fastest parts, and no
+log.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import uvicorn
 
 
 def plain(app: Callable[..., Awaitable[None]]) -> None:
-    """Serve it on loopback, and say where."""
+    """Serve an application on loopback, and print its address."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(2048)

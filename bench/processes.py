@@ -1,7 +1,7 @@
 """The processes of a benchmark: servers that print their address once they listen, and a client
-that takes orders.
+that executes orders.
 
-Each is ended with the block that started it. Knows no protocol.
+Each process ends with the block that started it. This module knows no protocol.
 """
 
 from __future__ import annotations
@@ -31,60 +31,60 @@ class Server(Struct):
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port of the server."""
         return urlsplit(self.url).port or 0
 
     def cpu(self) -> float:
-        """Seconds of CPU time that its threads have used, to the nanosecond."""
+        """Seconds of CPU time that the threads of the server have used, with nanosecond precision."""
         threads = Path(f"/proc/{self.pid}/task").glob("*/schedstat")
         return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
     def megabytes(self) -> float:
-        """What it has in memory."""
+        """The resident memory of the server."""
         return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * _PAGE / 1e6
 
 
 class Turns(Struct):
-    """What servers under the same load did, round by round."""
+    """The measurements of servers under the same load, round by round."""
 
     rates: dict[str, list[Rate]]
     cpu_rounds: dict[str, list[float]]
-    """Microseconds of a server's CPU time for a request, in each round."""
+    """Microseconds of CPU time per request, by server, in each round."""
 
     @property
     def cpu(self) -> dict[str, float]:
-        """Microseconds of a server's CPU time for a request."""
+        """The median microseconds of CPU time per request, by server."""
         return {name: median(rounds) for name, rounds in self.cpu_rounds.items()}
 
     def cpu_ratio(self, name: str, other: str) -> float:
-        """CPU time for a request, in multiples of the other's in the same round."""
+        """The CPU time per request, in multiples of the other server's in the same round."""
         rounds = zip(self.cpu_rounds[name], self.cpu_rounds[other], strict=True)
-        return median(one / beside for one, beside in rounds)
+        return median(a / b for a, b in rounds)
 
     def pieces(self, name: str) -> float:
-        """The pieces in which a response arrived."""
-        return median(one.pieces for one in self.rates[name])
+        """The number of pieces in which a response arrived."""
+        return median(rate.pieces for rate in self.rates[name])
 
     def rate(self, name: str) -> float:
-        """Requests in a second."""
-        return median(one.rate for one in self.rates[name])
+        """Requests per second."""
+        return median(rate.rate for rate in self.rates[name])
 
     def ratio(self, name: str, other: str) -> float:
-        """How many times as many as the other in the same round."""
+        """Requests per second, in multiples of the other server's in the same round."""
         return median(
             a.rate / b.rate for a, b in zip(self.rates[name], self.rates[other], strict=True)
         )
 
     def median_ms(self, name: str) -> float:
-        """Milliseconds of an answer."""
-        return median(one.median_ms for one in self.rates[name])
+        """The median latency of a response in milliseconds."""
+        return median(rate.median_ms for rate in self.rates[name])
 
     def p99_ms(self, name: str) -> float:
-        """Milliseconds of one of the slowest."""
-        return median(one.p99_ms for one in self.rates[name])
+        """The 99th percentile of the latency in milliseconds."""
+        return median(rate.p99_ms for rate in self.rates[name])
 
     def extra_ms(self, name: str, other: str) -> float:
-        """How many milliseconds longer an answer takes than from the other in the same round."""
+        """The latency beyond that of the other server in the same round, in milliseconds."""
         return median(
             a.median_ms - b.median_ms
             for a, b in zip(self.rates[name], self.rates[other], strict=True)
@@ -120,9 +120,7 @@ class Client:
 def in_turns(
     load: Client, servers: Mapping[str, Server], orders: Mapping[str, Order], rounds: int
 ) -> Turns:
-    """The same load on each of the servers, one after the other, each round in the other
-    direction.
-    """
+    """Put the same load on one server after the other; each round reverses their order."""
     rates: dict[str, list[Rate]] = {name: [] for name in orders}
     cpu: dict[str, list[float]] = {name: [] for name in orders}
     for n in range(rounds):
@@ -136,14 +134,14 @@ def in_turns(
 
 @contextmanager
 def client() -> Iterator[Client]:
-    """A client with nothing to do yet."""
+    """Start a client."""
     with process([sys.executable, str(HERE / "load.py")]) as started:
         yield Client(started)
 
 
 @contextmanager
 def server(script: str, *arguments: str) -> Iterator[Server]:
-    """A server of our own, once it listens."""
+    """Start a server of this folder, and wait until it listens."""
     with process([sys.executable, str(HERE / script), *arguments]) as started:
         assert started.stdout is not None
         url = started.stdout.readline().strip()
@@ -156,9 +154,7 @@ def server(script: str, *arguments: str) -> Iterator[Server]:
 def process(
     command: Sequence[str], *, more: Mapping[str, str] | None = None, quiet: Path | None = None
 ) -> Iterator[subprocess.Popen[str]]:
-    """A process with `more` in its environment, whose words go to the file `quiet` if
-    there is one.
-    """
+    """Start a process with the variables `more`; its log goes to the file `quiet`, if given."""
     pipe = subprocess.PIPE
     out = quiet.open("w") if quiet else None
     try:

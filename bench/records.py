@@ -1,10 +1,10 @@
 """How many calls a ledger records, against one transaction for each write, in the same run on the
 same disk.
 
-A call is a claim, an empty tool and a finish with a result of a kilobyte: two durable writes. What
-it is compared with is plain `sqlite3` with the same settings (WAL, `synchronous=FULL`), in a
-thread, each statement its own transaction: what a tool server does that keeps its calls in a table
-and thinks no further.
+A call is a claim, an empty tool and a finish with a result of a kilobyte: two durable writes. The
+ledger is compared with plain `sqlite3` with the same settings (WAL, `synchronous=FULL`), in a
+thread, each statement its own transaction: the simplest way for a tool server to keep its calls in a
+table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 
 CALLERS = (1, 32, 128)
 LIMIT = 4.0
-"""At 32 callers, times the calls of one transaction for each write."""
+"""The minimum rate at 32 callers, in multiples of that with one transaction per write."""
 CALLERS_WITH_LIMIT = 32
 """Callers at which the limit holds."""
 CALLS = {1: 200, 32: 2400, 128: 3200}
@@ -37,8 +37,8 @@ Call: TypeAlias = Callable[[str], Awaitable[object]]
 
 
 class Row(Struct, frozen=True):
-    """A measurement: calls per second of the ledger and of the other, the median of their ratios,
-    and CPU time."""
+    """A measurement: calls per second of the ledger and of the plain table, the median of their
+    ratios, and CPU time."""
 
     ledger: str
     callers: int
@@ -46,11 +46,11 @@ class Row(Struct, frozen=True):
     plain: float
     ratio: float
     micros: float
-    """Of the whole process, for a call of the ledger."""
+    """Microseconds of CPU time of the whole process per call with the ledger."""
 
 
 def rows(rounds: int = 5) -> list[Row]:
-    """SQLite at 1, 32 and 128 callers."""
+    """Measure SQLite with 1, 32 and 128 callers."""
     with tempfile.TemporaryDirectory(prefix="toolwire-bench-") as folder:
         return asyncio.run(_measure(Path(folder), rounds))
 
@@ -69,7 +69,7 @@ async def _measure(folder: Path, rounds: int) -> list[Row]:
 
 
 def through(ledger: Ledger) -> Call:
-    """One call, recorded in a ledger."""
+    """Return a function that records one call in a ledger."""
 
     async def call(id: str) -> object:
         key = CallKey("bench", id)
@@ -83,7 +83,7 @@ def through(ledger: Ledger) -> Call:
 
 
 async def compare(name: str, callers: int, call: Call, plain: Call, rounds: int) -> Row:
-    """Two kinds of calls in turns, so that a noisy machine tilts neither."""
+    """Measure two kinds of calls alternately, so that a noisy machine affects both."""
     ratios, fast, slow, cpu = [], [], [], []
     for _ in range(rounds):
         before, _ = await _rate(plain, callers, PLAIN[callers])
@@ -97,7 +97,7 @@ async def compare(name: str, callers: int, call: Call, plain: Call, rounds: int)
 
 
 async def _rate(call: Call, callers: int, calls: int) -> tuple[float, float]:
-    """Calls per second of some concurrent callers, and µs of CPU time for a call."""
+    """The calls per second of concurrent callers, and µs of CPU time per call."""
 
     async def caller(n: int) -> None:
         for _ in range(n):
@@ -110,7 +110,7 @@ async def _rate(call: Call, callers: int, calls: int) -> tuple[float, float]:
 
 
 class Plain:
-    """A table of calls, one transaction for each write, in a thread of its own."""
+    """A table of calls with one transaction per write, in a separate thread."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

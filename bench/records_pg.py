@@ -1,9 +1,9 @@
 """How many calls the PostgreSQL ledger records, against one transaction for each write on a pool of
 connections, in the same run.
 
-All write the same for a call (claimed, then ended with a kilobyte), durably, into the same server.
-There are two others: the same ledger, but each question a statement of its own, which is what
-batches are good for; and a bare table without leases, fences and indexes, which promises less.
+All write the same for a call (a claim, then an end with a kilobyte), durably, to the same server. The
+ledger is compared with itself without batches, each operation a separate statement, and with a bare
+table without leases, fences and indexes, which guarantees less.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BARE = "PostgreSQL, by a bare table"
 
 
 def rows(rounds: int = 5) -> list[Row]:
-    """PostgreSQL at 1, 32 and 128 callers."""
+    """Measure PostgreSQL with 1, 32 and 128 callers."""
     return asyncio.run(_measure(postgres.dsn(), rounds))
 
 
@@ -56,7 +56,7 @@ async def _measure(dsn: str, rounds: int) -> list[Row]:
 
 
 class Plain:
-    """A table of calls, one transaction for each write."""
+    """A table of calls with one transaction per write."""
 
     def __init__(self, table: str) -> None:
         self._pool: asyncio.Queue[AsyncConnection[TupleRow]] = asyncio.Queue()
@@ -68,7 +68,7 @@ class Plain:
 
     @classmethod
     async def on(cls, dsn: str) -> Plain:
-        """A new table, and connections to use it."""
+        """Create a table, and open connections to it."""
         table = f"{postgres.fresh()}_plain"
         columns = "call_id text PRIMARY KEY, state text NOT NULL, token bytea NOT NULL, result text"
         made = cls(table)
@@ -85,7 +85,7 @@ class Plain:
             await self._pool.get_nowait().close()
 
     async def call(self, id: str) -> None:
-        """One call."""
+        """Record one call."""
         token = os.urandom(16)
         await self._do(self._claim, (id, token))
         await self._do(self._finish, ("x" * 1000, id, token))

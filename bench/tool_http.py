@@ -1,9 +1,9 @@
-"""How many calls of a trivial tool a server answers over HTTP, against two that record nothing, in
-the same run.
+"""How many calls of a trivial tool the tool server answers over HTTP, compared with two servers that
+record nothing, in the same run.
 
-Ours speaks OXP and records every call in SQLite, durably, before and after it runs. The others are
-a bare MCP server of the official SDK and a FastAPI route. Server, client and rounds are the same
-for all three, and they take turns.
+The tool server speaks OXP and records every call in SQLite, durably, before and after it runs. The
+others are a bare MCP server of the official SDK and a FastAPI route. ASGI server, client and rounds
+are the same for all three, and they take turns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from processes import Turns, client, in_turns, server
 
 CONNECTIONS = (1, 32, 128)
 CONNECTIONS_WITH_LIMIT = 32
-"""Connections at which it has to be faster than the others."""
+"""The number of connections at which the tool server must be faster than the others."""
 LIMIT = 1.0
 REQUESTS = {1: 300, 32: 1600, 128: 1920}
 OTHERS = ("mcp", "fastapi")
@@ -29,7 +29,7 @@ HEADERS = {
 
 
 def rows(rounds: int = 9) -> dict[int, Turns]:
-    """At 1, 32 and 128 connections."""
+    """Measure with 1, 32 and 128 connections; return the measurements by that number."""
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="toolwire-bench-"))
         file = str(Path(folder) / "calls.db")

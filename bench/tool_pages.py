@@ -1,5 +1,5 @@
-"""The tables about tools: how many calls are recorded in a second, and how many are answered over
-HTTP."""
+"""The tables about tools: calls that are recorded per second, and calls that are answered over HTTP
+per second."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from marks import least
 
 
 def ledger_page() -> list[str]:
-    """The ledgers against one transaction for each write."""
+    """The ledgers compared with one transaction per write."""
     lines = [
         "A call needs two durable writes: a claim before the tool runs, and a result of one kilobyte",
         "afterwards. The ledger commits the writes of concurrent callers together. × compares its calls",
@@ -33,7 +33,7 @@ def ledger_page() -> list[str]:
 
 
 def tool_page() -> list[str]:
-    """Calls over HTTP against servers that record nothing."""
+    """Calls over HTTP, compared with servers that record nothing."""
     lines = [
         "`POST /tools/call` for a tool that adds two numbers. Every call has a new id and is recorded in",
         "SQLite: two commits are on the disk before the caller gets the result. The same tool runs on a",

@@ -1,9 +1,9 @@
-"""The same trivial tool on three servers, each a process of its own: `python bench/tool_servers.py
+"""The same trivial tool on three servers, each in its own process: `python bench/tool_servers.py
 toolwire calls.db`.
 
-Ours records every call durably before and after it runs; the other two record nothing. All run
-under uvicorn with uvloop and httptools, without an access log. Each prints its address once it
-listens.
+The server of toolwire records every call durably before and after it runs; the other two record
+nothing. All run under uvicorn with uvloop and httptools, without an access log. Each prints its
+address once it listens.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from toolwire.tools import Tools, tool
 
 
 def toolwire(ledger: str) -> None:
-    """OXP with the ledger in a file."""
+    """Serve the tool over OXP, with the ledger in a file."""
 
     @tool(id="Calculator.Add@1.0.0")
     async def add(a: int, b: int) -> int:
         """Add two numbers.
 
         Args:
-            a: The one.
-            b: The other.
+            a: The first number.
+            b: The second number.
         """
         return a + b
 
@@ -45,7 +45,7 @@ def toolwire(ledger: str) -> None:
 
 
 class Arguments(BaseModel):
-    """What the route takes."""
+    """The body of a request to the route."""
 
     call_id: str
     a: int
@@ -53,7 +53,7 @@ class Arguments(BaseModel):
 
 
 def fastapi(_: str) -> None:
-    """A route with a model of its arguments."""
+    """Serve the tool as a route with a pydantic model of its arguments."""
 
     app = FastAPI()
 
@@ -65,7 +65,7 @@ def fastapi(_: str) -> None:
 
 
 def mcp(_: str) -> None:
-    """The official SDK at its fastest: no sessions, and JSON instead of a stream."""
+    """Serve the tool with the official SDK at its fastest: no sessions, JSON instead of streams."""
     server = MCPServer("bench", log_level="ERROR")
 
     @server.tool()

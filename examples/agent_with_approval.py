@@ -18,8 +18,8 @@ def transfer(to: str, amount: int) -> str:
     """Transfer money.
 
     Args:
-        to: Who gets it.
-        amount: How much, in dollars.
+        to: The recipient.
+        amount: The amount in dollars.
     """
     SENT.append(f"{to} {amount}")
     return "done"

@@ -13,7 +13,7 @@ from toolwire import Agent, tool
 
 @tool(id="Weather.Get@1.0.0", read_only=True)
 def weather(city: str) -> str:
-    """Tell the weather.
+    """Get the weather.
 
     Args:
         city: The name of the city.

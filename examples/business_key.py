@@ -20,7 +20,7 @@ from toolwire import SqliteLedger, ToolExecutor, tool
 
 
 def find_receipt(order: str) -> str:
-    """Ask the bank what happened; NoEffect would say that the order was not paid."""
+    """Ask the bank for the receipt. Raise NoEffect here if an order was not paid."""
     return f"receipt {order}"
 
 

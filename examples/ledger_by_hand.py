@@ -20,7 +20,7 @@ def ring(doorbell: str) -> str:
     """Ring a doorbell.
 
     Args:
-        doorbell: Which one.
+        doorbell: The name of the doorbell.
     """
     print(f"ding dong at {doorbell}")
     RINGS.append(doorbell)

@@ -19,7 +19,7 @@ def ring(doorbell: str) -> str:
     """Ring a doorbell.
 
     Args:
-        doorbell: Which one.
+        doorbell: The name of the doorbell.
     """
     return f"rang {doorbell}"
 

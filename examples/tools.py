@@ -43,7 +43,7 @@ async def ring(doorbell_id: Annotated[str, "Which doorbell to ring."]) -> None:
 
 
 class Timestamp(Struct):
-    """A moment."""
+    """A point in time."""
 
     timestamp: Annotated[datetime, Meta(tz=True, description="The current time, in UTC.")]
 
@@ -63,7 +63,7 @@ class Email(TypedDict):
 
 
 class Emails(TypedDict):
-    """E-mails that were found."""
+    """The e-mails that match a query."""
 
     emails: list[Email]
 

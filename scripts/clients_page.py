@@ -1,4 +1,4 @@
-"""Write docs/reference/clients.md: how each real client did, from the files that its tests leave.
+"""Write docs/reference/clients.md: the results of each real client, from files of its tests.
 
 `make clients` runs the tests and then this script. A client that was not run keeps its last files.
 """
@@ -69,7 +69,7 @@ def table(lines: list[list[str]]) -> str:
 
 
 def api_title(client: str, api: str) -> str:
-    """The API of a row, and the package that speaks it where a client has several."""
+    """The API of a row, and the package that speaks it if a client has several."""
     package = PACKAGES.get((client, api))
     if package is None:
         return f"`{api}`"
@@ -95,7 +95,7 @@ def gateway_table(results: dict[tuple[str, str, str], list[dict[str, str]]]) -> 
 
 
 def mcp_table(results: dict[tuple[str, str, str], list[dict[str, str]]]) -> str:
-    """Which clients call the tools of a server, and over what."""
+    """Which clients call the tools of a server, and over which transport."""
     lines = [["client", "version", "transport", "works"]]
     for (client, version, _), rows in results.items():
         for row in rows:
@@ -106,7 +106,7 @@ def mcp_table(results: dict[tuple[str, str, str], list[dict[str, str]]]) -> str:
 
 
 def list_problems(results: dict[tuple[str, str, str], list[dict[str, str]]]) -> list[str]:
-    """What fails, and the clients that could not be installed."""
+    """The scenarios that fail, and the clients that could not be installed."""
     problems = [
         f"- {TITLES[client]}, `{api}`, model of `{row['upstream']}`, {row['form']}: {row['problem']}"
         for (client, _, api), rows in results.items()

@@ -7,8 +7,9 @@
 Mutations know the structure of a body: they drop, repeat, swap and move the elements of lists, give
 one id, name or role the value of another, cut histories and texts, join two histories, change the
 JSON inside of texts, and put nodes of other cases, also of other wires, in their place. Targets are
-wires and profiles, and a body may be one of a profile of its wire. A find is made smaller for as long as it still breaks the same law, and saved in tests/finds,
-where tests/laws/test_finds.py replays it. Exits 1 if something was found.
+wires and profiles, and a body may be one of a profile of its wire. A find is reduced for as long as
+it still breaks the same law, and saved in tests/finds, where tests/laws/test_finds.py replays it.
+Exits 1 if something was found.
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ from toolwire.conversation.json import JSON, JsonPath, get, text_of  # noqa: E40
 
 FINDS = ROOT / "tests" / "finds"
 LARGEST = 20_000
-"""Characters of an input: larger ones find nothing that smaller ones do not, only later."""
+"""The maximum number of characters of an input: larger ones find no more, and take longer."""
 TRANSLATED = 20
-"""Bodies and streams of other wires that each wire gets beside its own."""
+"""The number of bodies and streams of other wires that each wire gets in addition to its own."""
 SLOWEST = 10.0
-"""Seconds of CPU time that an oracle may take for such an input; most take some milliseconds."""
+"""Seconds of CPU time that an oracle may take for an input; most take some milliseconds."""
 PROFILES = [name for name in profiles() if resolve(name)[0].name in WIRES]
 IDENTITY_KEYS = frozenset(
     "id call_id tool_call_id tool_use_id toolUseId toolCallId callId requestId item_id ref index"
@@ -173,7 +174,7 @@ class Mutator:
         return self.chance.choice(self.bodies).body
 
     def _join(self, body: JSON) -> JSON:
-        """Put the elements of a list of another case behind, before or between those of a list."""
+        """Put the elements of a list of another case after, before or between those of a list."""
         donor = self._donor()
         lists = _lists_by_field(body)
         donors = _lists_by_field(donor)
@@ -214,7 +215,7 @@ class Mutator:
         return set_at(body, path, changed)
 
     def _mutate_inside(self, text: str) -> JSON:
-        """The text with its JSON changed, or the JSON itself; a text that is no JSON as JSON."""
+        """The text with its JSON changed, or the JSON itself; a text that is not JSON, as JSON."""
         try:
             value: JSON = json.loads(text)
         except ValueError:
@@ -268,8 +269,8 @@ def _lists_by_field(body: JSON) -> dict[str | int, list[JsonPath]]:
 
 
 def failure(oracle: Oracle, given: Input) -> str | None:
-    """How an input breaks a law: the type of the exception, where it was raised, and the rules that
-    it names; or that the law takes too long."""
+    """How an input breaks a law: the type of the exception, the place that raised it, and the rules
+    in its text; or that the law takes too long."""
     start = time.process_time()
     try:
         oracle(given)

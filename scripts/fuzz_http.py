@@ -4,9 +4,9 @@
     python scripts/fuzz_http.py --seconds 600 --server gateway --seed 7
 
 A request has a path that the server knows, headers, and the body of a case, mutated as in
-`scripts/fuzz.py`. Its framing may be broken: lengths that lie, chunks, several requests at once, an
-end in the middle. Some connections stay open and send nothing more. No answer may be an error of
-ours (5xx but 503), no exception may be logged, no connection may hang, and memory stays bounded.
+`scripts/fuzz.py`. Its framing may be broken: wrong lengths, chunks, several requests at once, an end
+in the middle. Some connections stay open and send nothing more. No response may be an internal error
+(5xx other than 503), no exception may be logged, no connection may hang, and memory stays bounded.
 Finds are saved in tests/finds/http, where tests/server/test_http_finds.py replays them. Exits 1 if
 something was found.
 """
@@ -139,7 +139,7 @@ class RequestMaker:
         return self._frame(head, self._body(wire))
 
     def _mcp_request(self) -> Object:
-        """A request about prompts or resources, or what a call has beside its parameters."""
+        """The method of a request; for prompts, resources and completions also its parameters."""
         chance = self._chance
         if chance.random() < 0.7:
             return {"method": "tools/call"}
@@ -189,7 +189,7 @@ class RequestMaker:
         return raw
 
     def _frame(self, head: list[bytes], body: bytes) -> bytes:
-        """A request with its length, or in chunks, or with a length that lies."""
+        """A request with its length, in chunks, or with a wrong length."""
         chance = self._chance
         length = b"Content-Length: %d" % len(body)
         match chance.randrange(16):

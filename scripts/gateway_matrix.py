@@ -1,8 +1,8 @@
 """Write docs/reference/gateway-matrix.md: every client API of the gateway against every upstream.
 
-Official clients try every cell over loopback, and the page names what fails. With --check nothing is
-tried or written: the script fails if the page is not the one on which every cell holds, which is
-what the tests of the cells assert.
+Official clients try every cell over loopback, and the page lists the failures. With --check, nothing
+is tried or written: the script fails unless the page is the one on which every cell works, which the
+tests of the cells assert.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ stream). The last row is one scenario: embeddings are passed to a scripted upstr
 
 
 def says(scenario: str) -> str:
-    """What a scenario is about."""
+    """The description of a scenario."""
     return (SCENARIOS[scenario].__doc__ or "").partition("\n")[0]
 
 
 def page(holds: Callable[[str, str, str, bool], str | None]) -> str:
-    """The whole page. `holds` says of a cell what is wrong, None if nothing is."""
+    """The whole page. `holds` returns why a cell fails; None if it works."""
     lines = [["client", *(f"`{name}`" for name in UPSTREAMS)], ["---"] * (len(UPSTREAMS) + 1)]
     missing: list[str] = []
     for front in FRONTS:
@@ -107,7 +107,7 @@ def embeddings_row(
 
 
 def cell_runner(gateways: Gateways) -> Callable[[str, str, str, bool], str | None]:
-    """Tries a cell."""
+    """A function that tries a cell."""
     chats = {name: pages(gateways, name) for name in SCENARIOS if name != "aborts"}
 
     def holds(front: str, upstream: str, scenario: str, stream: bool) -> str | None:
@@ -126,7 +126,7 @@ def cell_runner(gateways: Gateways) -> Callable[[str, str, str, bool], str | Non
 
 
 def main() -> int:
-    """Write the page, or look at it."""
+    """Write the page, or check it."""
     if "--check" in sys.argv:
         stale = not PAGE.is_file() or PAGE.read_text() != page(lambda *cell: None)
         if stale:

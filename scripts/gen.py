@@ -53,7 +53,7 @@ HELP_WIDTH = 80
 
 
 def type_row(entry: CatalogueEntry) -> list[str]:
-    """One type of call or result."""
+    """The row of one type of call or result."""
     discriminator = " ".join(
         f"{key}={value}" for key, value in entry.discriminator.items() if value != entry.type
     )
@@ -86,7 +86,7 @@ def pages() -> Iterator[tuple[Path, str]]:
 
 
 def rule_page(rule: Rule) -> str:
-    """A rule, as `toolwire rules NAME` prints it, for people who met it in a report."""
+    """The page of a rule, as `toolwire rules NAME` prints it, for readers of a report."""
     heading, _, rest = markdown_page(rule).partition("\n\n")
     audience = f"For people who got {rule.code} {rule.name} from `toolwire check`. See also [all rules](README.md)."
     return f"{GENERATED}\n\n{heading}\n\n{audience}\n\n{rest}"
@@ -112,7 +112,7 @@ tools. The name of a wire is what `--from` and `--to`, `decode` and `translate` 
 
 
 def wire_page(name: str) -> str:
-    """A wire: its peculiarities, its types of calls and results, its other blocks."""
+    """The page of a wire: its peculiarities, its types of calls and results, its other blocks."""
     found = wire(name)
     docstring = (import_module(f"toolwire.wires.{name.replace('-', '_')}").__doc__ or "").strip()
     first, _, rest = docstring.partition("\n\n")
@@ -206,7 +206,7 @@ null; brackets name what an id refers to if that is not the call. Origin: `natur
 
 
 def other_row(spec: Block) -> list[str]:
-    """A block that is neither a call nor a result."""
+    """The row of a block that is neither a call nor a result."""
     return [code(spec.name), spec.part.__name__, ", ".join(code(key) for key in sorted(spec.keys))]
 
 
@@ -252,7 +252,7 @@ def _command_words(group: click.Group, *words: str) -> Iterator[tuple[str, ...]]
 
 
 def help_texts() -> str:
-    """What `--help` prints, for the program, every command and every subcommand."""
+    """The output of `--help` of the program, every command and every subcommand."""
     sections = []
     for words in _command_words(commands):
         result = CliRunner().invoke(
@@ -264,7 +264,7 @@ def help_texts() -> str:
 
 
 def tour() -> str:
-    """What `toolwire tour` prints into a pipe of eighty columns."""
+    """The output of `toolwire tour` in eighty columns."""
     env = {
         **os.environ,
         "COLUMNS": str(HELP_WIDTH),

@@ -1,4 +1,4 @@
-"""Write docs/reference/matrix.md, the wires that models speak against each other: `python scripts/matrix.py`.
+"""Write docs/reference/matrix.md, every wire of models against every other.
 
 With --check nothing is written, and the script fails if the page is stale. The page counts the
 results of the laws over the case folders. Recorded traffic is left out, so that the page is the same
@@ -48,7 +48,7 @@ LEFT = """
 
 
 def is_restored(case: Case, over: str) -> bool:
-    """True if a round trip over another wire restores what the law asks for."""
+    """True if a round trip over another wire restores everything that the law requires."""
     try:
         check_round_trip(case, over)
     except (AssertionError, InputError):
@@ -57,7 +57,7 @@ def is_restored(case: Case, over: str) -> bool:
 
 
 def count_case(case: Case, target: str) -> tuple[bool, bool, bool]:
-    """Whether a body is translated, valid, and restored by the way back."""
+    """Whether a body is translated, valid, and restored by the translation back."""
     try:
         body = translate(case.body, case.wire, target, case.kind).body
     except InputError:
@@ -98,7 +98,7 @@ def page() -> str:
 
 
 def failures(answers: tuple[bool, bool, bool]) -> Iterator[str]:
-    """What a body fails, if anything."""
+    """The names of the checks that a body fails."""
     if not answers[0]:
         yield "not translated"
     else:

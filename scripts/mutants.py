@@ -6,9 +6,9 @@ that should fail.
 
 Every mutant runs on links to `src`, with one file replaced; the tests run from this checkout. A
 mutant is killed if a test fails: first the tests of the file that it names are run, then those of
-the area. Exits 1 if a mutant survives, or if its text does not stand exactly once in its file or,
-where code moved, in just one other: mutants are found by text. Nothing is changed if the tests that
-mutants name fail without a change: then they would fail with any.
+the area. Exits 1 if a mutant survives, or if its text does not occur exactly once in its file or, if
+the code has moved, in exactly one other: mutants are found by text. If the tests that mutants name
+fail on the unchanged code, no mutant is run: they would fail with any.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "toolwire"
 TIMEOUT = 180
-"""Seconds of processor time after which a mutant counts as killed: the tests hang."""
+"""Seconds of CPU time after which a mutant counts as killed, because the tests hang."""
 AREAS = {
     "execution": "calls/test_*.py",
     "gateway": "gateway_ops/test_[ku]*.py",
@@ -35,13 +35,13 @@ AREAS = {
     "streaming": "streams/test_*.py",
     "wires": "streams/test_*.py",
 }
-"""Tests that are run if those of the named file notice nothing, by the folder of the mutant; the
-tests outside of folders for any other."""
+"""The tests that are run if those of the named file notice nothing, by the folder of the mutant; for
+other folders, the tests at the top of tests/."""
 
 
 class Mutant(NamedTuple):
-    """A line of a file below src/toolwire, what it becomes, and the file below tests that notices
-    it."""
+    """A line of a file below src/toolwire, its replacement, and the file below tests that must
+    notice it."""
 
     file: str
     old: str
@@ -1214,7 +1214,7 @@ MUTANTS = [
 
 
 def locate(mutant: Mutant) -> list[Path]:
-    """The files in which the text of a mutant stands exactly once: its own, or any if it moved."""
+    """The files in which the text of a mutant occurs exactly once: its own, or any if it moved."""
     own = Path(mutant.file)
     if (PACKAGE / own).is_file() and (PACKAGE / own).read_text().count(mutant.old) == 1:
         return [own]
@@ -1230,12 +1230,12 @@ def test_files(mutant: Mutant) -> list[Path]:
 
 
 def limit_processor_time() -> None:
-    """Let this process run for some seconds of processor time, however busy the machine is."""
+    """Limit the CPU time of this process, which does not depend on the load of the machine."""
     resource.setrlimit(resource.RLIMIT_CPU, (TIMEOUT, TIMEOUT))
 
 
 def run_tests(file: Path, source: Path = ROOT / "src") -> str:
-    """Run the tests of a file on other sources. Returns what happened; empty if all passed."""
+    """Run the tests of a file on other sources. Returns the failure; empty if all passed."""
     name = file.relative_to(ROOT)
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no"]
     done = subprocess.run(
@@ -1261,7 +1261,7 @@ def run(mutant: Mutant) -> tuple[Mutant, str, float]:
     text = (PACKAGE / files[0]).read_text()
     with tempfile.TemporaryDirectory(dir=ROOT, prefix=".mutant-") as folder:
         source = Path(folder) / "src"
-        # Links, with the bytecode of all that does not change.
+        # Links, so that the bytecode of unchanged files is used.
         shutil.copytree(ROOT / "src", source, copy_function=os.link)
         mutated = source / "toolwire" / files[0]
         mutated.unlink()

@@ -1,8 +1,8 @@
-"""Show what pip does as one line that changes: `pip install … | python scripts/pip_progress.py`.
+"""Show the progress of pip in one line: `pip install … | python scripts/pip_progress.py`.
 
-An argument names what happens before pip starts.
+An argument is the text to show before pip starts.
 
-pip's own output is a page for each package, and `--quiet` is silent for a minute. At a terminal the
+pip's own output is a page for each package, and `--quiet` is silent for a minute. On a terminal the
 line is rewritten every second, elsewhere a line is printed for each phase and every ten seconds.
 """
 
@@ -22,7 +22,7 @@ PHASES = {
     "Building": "building packages",
     "Installing collected packages": "installing",
 }
-"""How a line of pip starts, and the word for what it does then."""
+"""The start of a line of pip's output, and the name of the phase that it shows."""
 WIDTH = 78
 
 

@@ -84,7 +84,7 @@ def profiles_page() -> str:
 
 
 def profile_section(row: Profile, names: list[str], meanings: dict[str, str]) -> str:
-    """What a provider checks, one sentence for each fact."""
+    """The section of a profile: what the provider checks, one sentence for each fact."""
     sentences = [check_sentence(name, getattr(row, name), meanings[name]) for name in names]
     known = [f"- {sentence}" for sentence in sentences if sentence]
     return "\n".join((f"### `{row.name}`", "", *(known or ["No check is known."])))
@@ -132,7 +132,7 @@ MODELS = {
     "web_search_models": "{} search the web on request",
     "text_result_models": "{} reject media inside a result",
 }
-"""What a field says about the models that its pattern matches."""
+"""Sentences for fields whose pattern matches names of models."""
 
 
 def profile_grid(rows: list[Profile], names: list[str]) -> str:
@@ -165,7 +165,7 @@ def field_text(name: str, value: object) -> str:
 
 
 def id_rule(rule: IdRule) -> str:
-    """What an id or a name may be, as a pattern and a length."""
+    """A rule for ids or names, as a pattern and a length."""
     words = [code(f"[{rule.chars}]")] if rule.chars else ["any characters"]
     words += [f"first {code(rule.first)}"] if rule.first else []
     words += [f"{'exactly' if rule.exact else 'at most'} {rule.longest}"] if rule.longest else []
@@ -173,7 +173,7 @@ def id_rule(rule: IdRule) -> str:
 
 
 def field_words() -> dict[str, str]:
-    """What the fields of a profile mean: the docstrings below them."""
+    """The meaning of each field of a profile, from the docstring below it."""
     (body,) = (
         node.body
         for node in ast.parse(inspect.getsource(Profile)).body

@@ -48,7 +48,7 @@ VARIABLES = {
     "TOOLWIRE_TOKEN": "A signed token that `toolwire call`, `tools` and `run` send to a tool server.",
     "TOOLWIRE_URL": "The tool server of `toolwire call`, instead of `--url`.",
 }
-"""What the environment variables of toolwire mean; a test compares their names with the code."""
+"""The meaning of toolwire's environment variables; a test compares their names with the code."""
 OTHERS = {
     "http_proxy, https_proxy, all_proxy, no_proxy": "Proxies for requests to providers and tool servers.",
     "SSL_CERT_FILE, SSL_CERT_DIR": "Certificates that are trusted in addition to those of the system.",
@@ -76,7 +76,7 @@ def _names(values: Iterable[str]) -> str:
 
 
 def providers_page() -> str:
-    """Where each provider is, and where its key is looked for."""
+    """The address of each provider, and the variables in which its key is looked up."""
     head = ("provider", "key in", "address", "address in", "profile")
     return _page(
         "Providers",
@@ -166,7 +166,7 @@ GROUPS = {
     "Gateway": "Gateway",
     "Lists": "wires profiles providers catalogue",
 }
-"""The public names by what they are for; errors, which are not listed here, come last."""
+"""The public names by topic; errors, which are not listed here, come last."""
 
 
 def python_page() -> str:
@@ -187,7 +187,7 @@ def python_page() -> str:
 
 
 def _directive(name: str) -> str:
-    """The line from which the site writes the entry of a public name.
+    """The directive from which the site generates the entry of a public name.
 
     A function with the name of its module would be shown as the module.
     """

@@ -8,7 +8,7 @@ from toolwire.lint.provider_errors import ERROR_CLASSES, ERROR_KINDS, ErrorKind
 
 
 def refusals_page() -> str:
-    """How to use `explain`, and the errors that it knows, by their text."""
+    """The page: how to use `explain`, and the errors that it knows, by their text."""
     parts = [GENERATED, REFUSALS]
     for title, patterns in ERROR_CLASSES.items():
         parts.append(f"## {title}")
@@ -26,7 +26,7 @@ def refusals_page() -> str:
 
 
 def tools_table(kinds: list[ErrorKind]) -> str:
-    """What each kind of error means, what to do, and the command to paste."""
+    """A table of the meaning of each kind of error, the remedy, and the command to paste."""
     rows = (
         (f"`{error.kind}`", cell(error.meaning), cell(error.advice), f"`{error.command}`")
         for error in kinds

@@ -1,6 +1,6 @@
-"""Write what each provider's request may hold, as its official SDK says: `python
-scripts/request_schemas.py`, or with --check fail if a file is stale: if it differs although it was
-written from the version of the SDK that is installed.
+"""Write the schema of each provider's requests, from its official SDK: `python
+scripts/request_schemas.py`. With --check, fail if a file is stale: if it differs although it was
+written from the installed version of the SDK.
 
 The checks read these files, because they run without the SDKs. A file has one type per object
 of the API, with the type of each field: `string`, `[T]` a list, `[T]+` a list that is not empty,
@@ -41,9 +41,10 @@ class Types:
     """The types of one API, from the JSON Schema of its SDK's types."""
 
     def __init__(self, schema: Object, *, responses: bool = False, tagged: bool = False) -> None:
-        """With `responses`, a union also takes the SDK's classes for answers, which it lists beside
-        those for requests so that its users may send an answer back. With `tagged`, the types of a
-        union need the field that tells them apart, whatever its default is."""
+        """Collect the types. With `responses`, a union also takes the SDK's classes for responses,
+        which it lists next to those for requests so that users may send a response back. With
+        `tagged`, the types of a union require the field that distinguishes them, whatever its
+        default."""
         definitions = schema.get("$defs")
         self._definitions: Object = definitions if isinstance(definitions, dict) else {}
         self._responses = responses
@@ -169,7 +170,7 @@ def join(alternatives: Iterator[str]) -> list[str]:
 
 
 def typed_dict(params: type) -> dict[str, dict[str, str]]:
-    """The types of a request that is a TypedDict. A whole answer or a stream may be asked for."""
+    """The types of a request that is a TypedDict, for whole responses and for streams."""
     found = Types(TypeAdapter(params).json_schema()).types
     found["Request"]["stream"] = "boolean|null"
     return found
@@ -187,7 +188,7 @@ def mistral() -> dict[str, dict[str, str]]:
 
 
 def cohere() -> dict[str, dict[str, str]]:
-    """The arguments of the client's method: there is no type of the whole request."""
+    """The arguments of the client's method: the SDK has no type for the whole request."""
     signature = inspect.signature(V2Client.chat, eval_str=True)
     fields = {
         name: (parameter.annotation, ... if parameter.default is parameter.empty else None)
@@ -201,7 +202,8 @@ def cohere() -> dict[str, dict[str, str]]:
 
 
 def ollama() -> dict[str, dict[str, str]]:
-    """The client's type; images are base64 on the wire, and ids are known to the server only."""
+    """The client's type, with images as base64 as on the wire, and ids, which only the server
+    knows."""
     found = Types(ChatRequest.model_json_schema(), responses=True).types
     found["Request"] |= {"messages": "[Message]|null", "tools": "[Tool]|null"}
     found["Message"] |= {"images": "[string]|null", "tool_call_id": "string"}
@@ -210,7 +212,7 @@ def ollama() -> dict[str, dict[str, str]]:
 
 
 def gemini() -> dict[str, dict[str, str]]:
-    """The SDK's types by their names on the wire; its converter says which setting goes where."""
+    """The SDK's types by their names on the wire; its converter determines where settings go."""
     source = inspect.getsource(models._GenerateContentConfig_to_mldev)
     places = re.findall(r"setv\(\s*(parent_object|to_object),\s*\['(\w+)'\]", source)
     annotations: dict[str, object] = {
@@ -241,7 +243,8 @@ def gemini() -> dict[str, dict[str, str]]:
 
 
 def _definition(annotation: object, definitions: Object) -> Object:
-    """The schema of a type; what it refers to, and itself if it is an object, are definitions."""
+    """The schema of a type. The types that it refers to, and an object itself, become
+    definitions."""
     schema: Object = TypeAdapter(annotation).json_schema(by_alias=True)  # type: ignore[arg-type]
     held = schema.pop("$defs", {})
     assert isinstance(held, dict)
@@ -341,7 +344,7 @@ def schema_text(api: str) -> str:
 
 
 def is_stale(api: str) -> bool:
-    """Whether a file differs from what its SDK says, in the version that it names."""
+    """True if a file differs from the schema of its SDK, in the version that the file names."""
     path, (package, _) = FILES / f"{api}.json", APIS[api]
     written = path.read_text()
     if json.loads(written)["source"] != f"{package} {version(package)}":

@@ -1,12 +1,12 @@
-"""Mocks of providers for tests of your own programs.
+"""Mocks of providers, to test your own programs.
 
     with MockServer("anthropic") as server:
         client = anthropic.Anthropic(base_url=server.base_url, api_key=server.api_key)
         ...
         assert server.requests[-1].status == 200
 
-pytest has them as the fixture `toolwire_mock`. A mock refuses what its provider refuses, in the
-provider's words; docs/reference/mock.md says what it answers.
+In pytest they are the fixture `toolwire_mock`. A mock refuses what its provider refuses, with the
+provider's error text; docs/reference/mock.md describes its responses.
 """
 
 from __future__ import annotations

@@ -184,8 +184,8 @@ class ToolServer:
     async def _live(self, ready: asyncio.Future[None], closing: asyncio.Event) -> None:
         """Hold the ledger and the mounted applications open until `closing` is set.
 
-        This is a task of its own: the SDK of MCP must be left by the task that entered it, and a
-        request may be the first to open the server.
+        This is a separate task: the task that enters the SDK of MCP must leave it, and the server
+        may be opened by a request.
         """
         try:
             async with AsyncExitStack() as stack:
@@ -203,7 +203,7 @@ class ToolServer:
             ready.set_exception(error)
 
     def _mount_mcp(self) -> None:
-        """Mount the MCP application. The SDK takes long to import, so that happens here."""
+        """Mount the MCP application. Imports the SDK, which takes long, only now."""
         try:
             factory: type[McpApp] = import_module("toolwire.mcp.server").McpApp
         except ModuleNotFoundError as error:
@@ -220,7 +220,7 @@ class ToolServer:
         self.mount("/mcp", app, context=app.running)
 
     def drain(self) -> None:
-        """Report on `/health` that the server shuts down. It accepts calls until `close`."""
+        """Report on `/health` that the server is shutting down. It accepts calls until `close`."""
         if self._state == "open":
             self._state = "draining"
 
