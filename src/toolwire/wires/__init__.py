@@ -1,4 +1,4 @@
-"""The wires: one package each, found by listing this folder, imported when first used.
+"""The wires: one package each, found by listing this folder and imported on first use.
 
 The name of a wire is the name of its package with hyphens. There is no registry: every package here
 is a wire, except those in `SHARED`.
@@ -14,7 +14,7 @@ from toolwire.errors import UsageError
 from toolwire.wires.engine.specs import Wire
 
 SHARED = ("engine", "families")
-"""Packages that hold what wires share."""
+"""Packages with code that wires share."""
 
 
 @cache
@@ -25,7 +25,7 @@ def names() -> tuple[str, ...]:
 
 
 def wire(name: str) -> Wire:
-    """The wire of that name."""
+    """The wire with this name. Raises UsageError if there is none."""
     if not isinstance(name, str) or name not in names():
         raise UsageError(f"no such wire; there are {', '.join(names())}", wire=str(name))
     return _load(name)

@@ -1,4 +1,4 @@
-"""Logs of Events and the Events of a run as conversations, and back."""
+"""Read logs of Events, and the Events of a run, as conversations, and write them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from toolwire.wires.families.turns.history import TurnHistory, lacks_ids, merge_
 
 
 def _read_events(body: JSON) -> list[Message]:
-    """The Events of a body: a field of a session, or the body itself."""
+    """The Events of a body, which is a session or a list of Events."""
     path: JsonPath = ("events",)
     if isinstance(body, list):
         path = ()
@@ -86,7 +86,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
     messages: list[Message] = []
     for i, event in enumerate(events):
         if i in repeated:
-            if i > last:  # no Event repeats it after all
+            if i > last:  # no later Event repeats it
                 unknown.append(event.path)
         elif kind == "response" and event.role == "user":
             if event.parts:
@@ -112,7 +112,7 @@ def _read_run(
 ) -> Conversation:
     """The Events of a run as one message.
 
-    Token counts add up; of every other setting the first one counts.
+    Token counts add up; for every other setting, the first value counts.
     """
     values: dict[str, Setting] = {}
     paths: dict[str, JsonPath] = {}
@@ -147,7 +147,8 @@ def _read_run(
 
 
 def _assign_executors(parts: Iterable[Part], events: Mapping[JsonPath, Object]) -> Iterator[Part]:
-    """The parts with each call's executor as its Event says; if it does not, the result decides."""
+    """The parts with the executor of each call: as its Event states it, otherwise as its result
+    shows."""
     left_open: set[str] = set()
     for part in parts:
         if isinstance(part, Call) and part.family == "function":
@@ -185,7 +186,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
         return write_answer(answer, conversation, context)
     messages = _without_instruction(conversation.messages, context)
     if context.native:
-        # The unknown fields stay in the log, which `write_settings` does not know if it is a list.
+        # The log keeps its unknown fields, so `write_settings` must not report them.
         source = replace(conversation.source, unknown_fields=())
         write_settings((), replace(conversation, source=source), context)
         body = conversation.source.body
@@ -196,7 +197,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
 
 
 def _without_instruction(messages: tuple[Message, ...], context: EncodeContext) -> list[Message]:
-    """The messages without system prompt, which belongs to the agent."""
+    """The messages without the system prompt, which belongs to the agent."""
     start = 0
     for message in messages:
         if message.role != "system" and message.parts:
@@ -208,7 +209,7 @@ def _without_instruction(messages: tuple[Message, ...], context: EncodeContext) 
 
 
 def _with_silent_events(messages: list[Message], body: JSON) -> list[Message]:
-    """The messages, with the Events without parts of the body where they were between them."""
+    """The messages, and between them the Events without parts at their positions in the body."""
     events = _read_events(body)
     repeated = fragments(events)
     index_of = {event.path: i for i, event in enumerate(events)}
@@ -238,7 +239,8 @@ def _patch_run(message: Message, conversation: Conversation, context: EncodeCont
 
 
 def _patch_settings(conversation: Conversation, context: EncodeContext) -> JSON:
-    """The body with the settings that were changed, each in the Event that has it."""
+    """The body with changed settings, each in its Event; a setting that the log cannot hold is
+    reported."""
     body = conversation.source.body
     before = conversation.source.settings or {}
     for name, value in conversation.settings.items():
@@ -257,7 +259,8 @@ def _patch_settings(conversation: Conversation, context: EncodeContext) -> JSON:
 
 
 def _write_run(message: Message, conversation: Conversation, context: EncodeContext) -> JSON:
-    """The Events of a run: the model's parts and results in turn; the last has usage and reason."""
+    """The Events of a run: parts of the model alternate with results; the last Event has usage and
+    finish reason."""
     last: Object = {**write_settings(SETTINGS, conversation, context), "author": AGENT}
     head = {key: value for key, value in last.items() if key != "usageMetadata"}
     seed = conversation.settings.get("id")
@@ -284,7 +287,7 @@ _EVENT_MARKS = frozenset({"author", "invocationId", "invocation_id"})
 
 
 def match_score(body: JSON) -> int:
-    """How sure it is that a body is of this wire: 0 or 3."""
+    """How well a body matches this wire: 0 or 3."""
     events = body.get("events") if isinstance(body, dict) else body
     if not isinstance(events, list) or not all(isinstance(event, dict) for event in events):
         return 0

@@ -1,4 +1,4 @@
-"""Approvals of other wires as ADK's confirmation calls, and new Events of a log."""
+"""Write approvals of other wires as ADK's confirmation calls, and make new Events for a log."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def _is_confirmation(block: JSON, field: str = "functionResponse") -> bool:
 
 
 def split_decisions(event: JSON) -> list[JSON]:
-    """The Events of a turn's results: decisions on approvals are the user's and come first."""
+    """The Events for the results of a turn: decisions on approvals are the user's and come
+    first."""
     blocks = get(event, ("content", "parts"))
     if not isinstance(blocks, list):
         return [event]
@@ -43,7 +44,7 @@ def split_decisions(event: JSON) -> list[JSON]:
 
 
 def add_confirmations(messages: list[Message], context: EncodeContext) -> list[Message]:
-    """The messages, with the approvals that calls of other wires hold as messages of their own."""
+    """The messages, with separate messages for the approvals that calls of other wires hold."""
     answered = {
         part.call_id for message in messages for part in message.parts if isinstance(part, Result)
     }
@@ -58,7 +59,7 @@ def add_confirmations(messages: list[Message], context: EncodeContext) -> list[M
             if not isinstance(call, Call) or call.executor != "client" or call.approval is None:
                 continue
             approval = call.approval
-            # The approval was reported as an unknown field of the call; it is written after all.
+            # The approval was reported as an unknown field of the call, but it is written here.
             context.losses[:] = [loss for loss in context.losses if loss.path != approval.path]
             request = _request(call, approval, context)
             requests.append(request)
@@ -79,7 +80,7 @@ def add_confirmations(messages: list[Message], context: EncodeContext) -> list[M
 
 
 def _request(call: Call, approval: Approval, context: EncodeContext) -> Call:
-    """The call that requests approval of another."""
+    """The call that requests approval of another call."""
     original: JSON = {
         "id": context.call_id(call),
         "name": context.name(call.name),

@@ -47,7 +47,7 @@ def read_event(event: JSON, path: JsonPath) -> Message:
 
 
 def _with_approval(part: Part, requested: JSON) -> Part:
-    """Mark a call that requests approval, and a preliminary result of the call in question.
+    """Mark a call that requests approval, and a preliminary result of the call that it is about.
 
     `requested` has the ids of the calls for which the Event requests approval.
     """
@@ -61,7 +61,7 @@ def _with_approval(part: Part, requested: JSON) -> Part:
 
 
 def as_progress(result: Result) -> Result:
-    """The answer of a call that is left to the client: a progress note unless it is an error."""
+    """The result of a call that is left to the client: progress, unless it is an error."""
     return result if result.error else replace(result, preliminary=True)
 
 
@@ -76,7 +76,8 @@ def _role(event: Object, parts: tuple[Part, ...]) -> Role:
 
 
 def fragments(events: list[Message]) -> set[int]:
-    """The indexes of partial Events that other Events repeat."""
+    """The indexes of partial Events, except those with a call that has a result and is not
+    repeated."""
     partial = [i for i, event in enumerate(events) if _is_partial(event)]
     if not partial:
         return set()
@@ -106,15 +107,14 @@ def _is_partial(event: Message) -> bool:
 
 
 def is_for_client(event: Object, call: Call) -> bool | None:
-    """True if an Event leaves a call to the client; None if it does not say, or cannot say it for
-    lack of an id.
-    """
+    """True if an Event leaves a call to the client; None if the Event does not state it, or the
+    call has no id by which it could."""
     ids = get_field(event, "longRunningToolIds")
     return call.id in ids if isinstance(ids, list) and call.origin != "minted" else None
 
 
 def is_error_record(record: Object) -> bool:
-    """True for the record that a server sends last when a run failed; it is not an Event."""
+    """True for the last record of a failed run, which is not an Event."""
     return record.get("error") is not None and "content" not in record and "author" not in record
 
 
@@ -155,7 +155,7 @@ def _read_timestamp(value: JSON) -> Setting | UnsetType:
 
 
 SETTINGS = both_spellings(
-    # A run is one answer; an Event's own id is another in every Event.
+    # A run is one answer; the id of an Event differs in every Event.
     SettingSpec("id", ("invocationId",)),
     MODEL,
     SettingSpec("created", ("timestamp",), read=_read_timestamp),
@@ -180,7 +180,7 @@ def add_usage(usage: Usage, more: Usage) -> Usage:
 
 
 def write_block(part: Part, context: EncodeContext) -> JSON:
-    """Write a part of a run. Calls that were run, and their results, have ids, also minted ones."""
+    """Write a part of a run. Calls that the agent ran, and their results, always have ids."""
     write = PARTS.writers[type(part)]
     if not isinstance(part, Call | Result) or part.executor == "client":
         return write(part, context)
@@ -191,16 +191,16 @@ def write_block(part: Part, context: EncodeContext) -> JSON:
 
 
 def answer_event(head: Object, written: Sequence[tuple[Part, JSON]]) -> Object:
-    """An Event of a run: the parts of a model, or results, each with its block."""
+    """An Event of a run with either parts of the model or results."""
     role = "user" if written and isinstance(written[0][0], Result) else "model"
     content: JSON = {"role": role, "parts": [block for _, block in written]}
     return {**head, **_client_calls(written), "content": content}
 
 
 def _client_calls(written: Iterable[tuple[Part, JSON]]) -> Object:
-    """The field that names the calls that are left to the client.
+    """The field that lists the calls that are left to the client.
 
-    It is present if there are calls, and absent if one of those cannot be named for lack of an id.
+    It is present if there are calls, but absent if one of the client's calls has no id.
     """
     calls = [
         (part, get(block, ("functionCall", "id")))

@@ -14,19 +14,19 @@ from toolwire.wires.families.contents.stream_reader import ContentReader, PartSt
 
 
 class PartialCalls:
-    """The calls of partial Events since the last completed one with calls."""
+    """The calls of partial Events since the last completed Event with calls."""
 
     __slots__ = ("_accumulator", "_blocks", "_parts", "complete")
 
     def __init__(self) -> None:
         self.complete: dict[str, Call] = {}
-        """The calls with all of their arguments, by id."""
+        """The calls with complete arguments, by id."""
         self._parts = PartStream(ContentReader(PARTS))
         self._accumulator = Accumulator()
         self._blocks: list[tuple[JSON, JsonPath]] = []
 
     def add(self, block: JSON, path: JsonPath) -> None:
-        """Remember a call, or a part of one."""
+        """Store a call, or a piece of one."""
         self._blocks.append((block, path))
         for event in self._parts.read(block, path):
             if isinstance(event, PartStart):
@@ -43,7 +43,7 @@ class PartialCalls:
             self.complete[part.id] = part
 
     def cut(self, reader: ContentReader) -> list[Event]:
-        """The events of all calls, for a stream that ended before a completed Event."""
+        """The events for all calls, if the stream ended before a completed Event."""
         parts = PartStream(reader, keep=False)
         events = [event for block, path in self._blocks for event in parts.read(block, path)]
         out: list[Event] = []

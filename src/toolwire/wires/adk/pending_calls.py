@@ -1,9 +1,9 @@
 """Calls of a stream that also holds results: held back until it is known who runs them.
 
-An agent streams the calls of its model, then the results of those that it ran. A target that
-cannot hold results must not take such a call for one that waits for an answer. So a call, and
-everything after it, is held back: a call that gets a result was run by the agent; one that has no
-result when the model continues, or when the stream ends, is the client's.
+An agent streams the calls of its model, then the results of those that it ran. A target that cannot
+hold results must not present such a call as one that waits for a result. So a call, and everything
+after it, is held back: a call that gets a result was run by the agent; a call that has no result
+when the model continues, or when the stream ends, is the client's.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class PendingCalls:
     def __init__(self) -> None:
         self._events: list[Event] = []
         self._indexes: dict[str, int] = {}
-        """The calls without a result, by id, with their indexes among the events."""
+        """Call id → index among the events, for calls without a result."""
         self.for_client: set[str] = set()
-        """Ids of calls that the stream itself leaves to the client."""
+        """Ids of calls that the stream explicitly leaves to the client."""
 
     def add(self, events: list[Event]) -> list[Event]:
-        """Take events; return those that can be emitted now."""
+        """Add events; return those that can be emitted now."""
         out: list[Event] = []
         for event in events:
             if isinstance(event, _NEVER_HELD):

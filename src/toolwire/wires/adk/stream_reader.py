@@ -1,4 +1,4 @@
-"""Reads the Events of a run: partial Events, and the completed ones that repeat them."""
+"""Read the Events of a run: partial Events, and the completed ones that repeat them."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ class EventReader(ContentReader):
         self.events: list[Object] = []
         """All Events, if the body is kept."""
         self.uncompleted: list[Object] = []
-        """The partial Events that no Event has completed yet, if the body is kept."""
+        """The partial Events that are not completed yet, if the body is kept."""
         self.in_progress = False
-        """True if there are such Events."""
+        """True if there are partial Events that are not completed yet."""
         self.event: Object = {}
         """The current Event."""
         self.role = "assistant"
@@ -68,7 +68,7 @@ class EventReader(ContentReader):
         self.emitted_chars = {"text": 0, "thought": 0}
         """The length of the texts that partial Events emitted since the last completed one."""
         self.emitted_calls: set[str] = set()
-        """The ids of the calls that they emitted."""
+        """The ids of the calls that partial Events emitted since the last completed one."""
         self.partial_calls = PartialCalls()
         self.pending = PendingCalls()
         self.open_calls: list[Call] = []
@@ -157,7 +157,7 @@ class EventReader(ContentReader):
         return out
 
     def _register(self, event: Event) -> Event:
-        """Register the call of a partial Event that is emitted at once."""
+        """Record a call of a partial Event that is emitted at once."""
         if not isinstance(event, PartStart | PartComplete) or not isinstance(event.part, Call):
             return event
         call = self._with_executor(event.part)
@@ -190,7 +190,7 @@ class EventReader(ContentReader):
         return out
 
     def _read_repeated_text(self, part: Text | Reasoning) -> list[Event]:
-        """The events of a text without the characters that partial Events emitted."""
+        """The events for a text, without the characters that partial Events have emitted."""
         kind = _kind(part)
         emitted = min(len(part.text), self.emitted_chars[kind])
         if not emitted:
@@ -212,7 +212,7 @@ class EventReader(ContentReader):
         return out
 
     def _with_executor(self, call: Call) -> Call:
-        """The call with its executor, if its Event says who runs it."""
+        """The call with its executor, if its Event states who runs it."""
         for_client = is_for_client(self.event, call)
         if for_client:
             self.pending.for_client.add(call.id)
@@ -249,7 +249,8 @@ class EventReader(ContentReader):
         return [*out, PartComplete(result)]
 
     def _find_open_call(self, result: Result) -> int | None:
-        """The index of the call of a result: the newest with its id; without id, the oldest."""
+        """The index of the call of a result: the newest with its id; for a result without an id,
+        the oldest call of its name without one."""
         calls = self.open_calls
         if result.call_id:
             newest_first = range(len(calls) - 1, -1, -1)
@@ -330,12 +331,13 @@ def _block(part: Part) -> Object:
 
 
 def _may_change(call_id: str) -> bool:
-    """True if the completed Event may have another id: ADK made it, or there is none yet."""
+    """True if the completed Event may have another id, because ADK made this one or it is
+    absent."""
     return not call_id or call_id.startswith(_ADK_ID)
 
 
 def _call_before_stream(result: Result) -> Call:
-    """The call of a result whose call is not in the stream."""
+    """A call for a result whose call is not in the stream."""
     return Call(
         result.call_id,
         result.name or "",
@@ -346,7 +348,7 @@ def _call_before_stream(result: Result) -> Call:
 
 
 def _merge_partial_events(events: list[Object]) -> JSON:
-    """Partial Events that none completed, as one Event."""
+    """The partial Events that were never completed, as one Event."""
     parts = PartStream(ContentReader(PARTS, keep=True))
     for event in events:
         blocks = get(event, ("content", "parts"))
@@ -363,9 +365,8 @@ def _merge_partial_events(events: list[Object]) -> JSON:
 
 
 def _join_client_calls(events: list[Object]) -> Object:
-    """The field that names the calls of all Events that are left to the client; absent if one of
-    the Events with calls does not say it.
-    """
+    """The field that lists the calls of these Events that are left to the client; absent if an
+    Event with calls does not have it."""
     joined: list[JSON] = []
     found = False
     for n, event in enumerate(events):

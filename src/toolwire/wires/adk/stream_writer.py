@@ -1,8 +1,8 @@
-"""Writes the Events of a run as ADK's own runner does.
+"""Write the Events of a run in the way of ADK's own runner.
 
-Texts go out at once in partial Events, calls when they are complete. The parts of a turn are kept,
-because the completed Event repeats them, and the results of a turn until the next one, because they
-share an Event.
+Texts are written at once in partial Events, calls when they are complete. The parts of a turn are
+kept, because the completed Event repeats them, and the results of a turn until the next one,
+because they share an Event.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class EventWriter(ContentWriter):
     """Writes the Events of one run."""
 
     supports_results = True
-    open_calls_come_last = True  # an Event with calls lists those of the client
+    open_calls_come_last = True  # an Event with calls lists the client's calls
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
@@ -90,7 +90,7 @@ class EventWriter(ContentWriter):
             return out
         if is_result:
             self.turn_results.append((part, block))
-            self.context.minted_ids_sent = True  # no order pairs a call after it with this result
+            self.context.minted_ids_sent = True  # order cannot pair a later call with this result
             return out
         self.turn_parts.append(_TurnPart(part, block))
         return [*out, self._partial_event(part, block)]
@@ -118,7 +118,7 @@ class EventWriter(ContentWriter):
 
     def close(self) -> list[Chunk]:
         out = self._write_results()
-        # That the model stopped for a tool is visible in its calls.
+        # The calls show that the model stopped for a tool.
         called = self.stop == "tool" and any(
             isinstance(each.part, Call) for each in self.turn_parts
         )

@@ -1,6 +1,6 @@
 """AI SDK: which result and which approval belong in the tool part of a call.
 
-Other wires request an approval with a call of its own (`Call.approval_for`); this wire keeps the
+Other wires request an approval with a separate call (`Call.approval_for`); this wire keeps the
 approval in the tool part of the call it is about.
 """
 
@@ -26,7 +26,7 @@ NO_CALL = "a result belongs in the part of its call, which is not here"
 
 
 def holds_call(request: Call) -> bool:
-    """True if an approval request also stands for the call that it is about.
+    """True if an approval request also represents the call that it is about.
 
     It then has the name and arguments of that call, which occurs nowhere else.
     """
@@ -34,13 +34,13 @@ def holds_call(request: Call) -> bool:
 
 
 def call_of_request(request: Call) -> Call:
-    """The call that such a request is about."""
+    """The call that an approval request represents."""
     call_id = request.approval_for or request.id
     return replace(request, id=call_id, approval_for=None, family="function")
 
 
 def read_decision(result: Result | None) -> tuple[bool | None, str | None]:
-    """Whether an approval was granted (None: not decided), and the reason."""
+    """True if an approval was granted, False if not, None if it is undecided; and the reason."""
     output = result.output if result is not None and isinstance(result.output, dict) else {}
     approved = flag_or_none(output.get("approved"))
     if approved is None:
@@ -54,23 +54,23 @@ class CallIndex:
     def __init__(self, conversation: Conversation) -> None:
         calls, pairs = conversation.calls(), conversation.pairs()
         self.results = _results_by_call(calls, pairs)
-        """The result that belongs in the part of each call."""
+        """The result for the tool part of each call."""
         self.requests: PartMap[Call, Call] = PartMap()
-        """The call that requests approval for a call."""
+        """Call → the call that requests approval for it."""
         self.merged_requests: PartSet[Call] = PartSet()
         """Calls that only request approval for another call of the conversation."""
         self.omissions: PartMap[Result, str] = PartMap()
-        """Results that are not written as a result although they have a call, and why."""
+        """Results that have a call but are not written as results, and the reason."""
         newest = self._match_requests(calls)
         self._place_preliminary_results(newest, pairs)
         self.placed = PartSet(self.results.values())
-        """Results whose call has a part that can hold them."""
+        """Results that are written into the part of their call."""
 
     def _match_requests(self, calls: list[Call]) -> dict[str, Call]:
         """Match requests with the calls they are about, and return the newest call of each id."""
         newest: dict[str, Call] = {}
         held: dict[str, Call] = {}
-        """The newest request that stands for a call and has no decision, by the id of the call."""
+        """Call id → the newest undecided request that represents this call."""
         for call in calls:
             about: Call | None = None
             if call.approval_for:
@@ -111,7 +111,8 @@ class CallIndex:
 
 
 def _results_by_call(calls: Iterable[Call], pairs: Iterable[Pair]) -> PartMap[Call, Result]:
-    """The result of each call. One that was read from a tool part belongs to the call of it."""
+    """The result of each call. A result that was read from a tool part belongs to the call in that
+    part."""
     tool_parts = {
         call.path: call
         for call in calls

@@ -1,4 +1,4 @@
-"""AI SDK: readers and writers that UI messages, model messages and tool results share."""
+"""AI SDK: functions that read and write what UI messages, model messages and tool results share."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def write_reasoning(part: Reasoning, context: EncodeContext) -> Object:
 
 
 def media_type(value: JSON) -> str | None:
-    """The media type if it is complete; `image` and `image/*` name only the kind."""
+    """The media type if it is complete; `image` and `image/*` give only the kind."""
     return value if isinstance(value, str) and "/" in value and not value.endswith("/*") else None
 
 
@@ -67,7 +67,7 @@ def read_media_header(block: Object, path: JsonPath, spec: Block) -> Media:
 
 
 def with_url(media: Media, url: str) -> Media:
-    """The medium with a URL, or with the data that a `data:` URL holds."""
+    """The medium with a URL, or with the data of a `data:` URL."""
     content = split_data_url(url)
     if content is None:
         return replace(media, url=url)
@@ -75,7 +75,7 @@ def with_url(media: Media, url: str) -> Media:
 
 
 def write_file(media: Media, context: EncodeContext) -> Object:
-    """A file part of a UI message; a medium with neither data nor URL is named in text."""
+    """A file part of a UI message; a medium with neither data nor URL is described in text."""
     url, mime = data_url(media), mime_of(media)
     if media.text is not None:
         context.report_loss(media, "a text document is sent as a file")
@@ -103,7 +103,7 @@ def executor_of(spec: Block) -> Executor:
 
 
 def restore_arguments(call: Call, context: EncodeContext) -> LazyJson:
-    """The arguments of a call, as they were before an earlier encoding put them under `_raw`."""
+    """The arguments of a call, restored if an earlier encoding put them under `_raw`."""
     if context.restores_forms and call.args.text:
         return LazyJson(context.arguments_text(call))
     return call.args
@@ -115,12 +115,12 @@ def write_input(call: Call, arguments: LazyJson, context: EncodeContext) -> JSON
     return context.arguments_object(call) if value is None else value
 
 
-# --- parts without a place ------------------------------------------------------------------------
+# --- parts that a message cannot hold -------------------------------------------------------------
 
 
 def report_misplaced(part: Part, place: str, context: EncodeContext) -> None:
     """Report a part that an edit put where this wire cannot hold it.
 
-    Parts of other wires do not get here: lowering has adapted them.
+    Parts of other wires are not affected, because lowering has adapted them.
     """
     context.report_loss(part, f"{place} cannot contain this: {describe(part)[:80]}")

@@ -31,7 +31,8 @@ from toolwire.wires.engine.specs import Block, keys, list_at, patch_parts, raise
 
 _SYSTEM = Block("system", part=Text, write=lambda part, context: part.text)
 _SYSTEM_FIELDS = ("system", "instructions")
-"""Fields of a request that hold the system prompt; version 7 renamed the first to the second."""
+"""Fields of a request that hold the system prompt; version 7 renamed the first one to the
+second."""
 
 
 def _is_ui(message: JSON) -> bool:
@@ -92,9 +93,9 @@ def _read_request(body: JSON) -> Conversation:
 
 
 def _unknown_fields(messages: list[Message], item: Object, path: JsonPath) -> list[JsonPath]:
-    """Unknown fields of a UI message that was read as several messages.
+    """The unknown fields of a UI message that was read as several messages.
 
-    A single message reports its own unknown fields, because it has `raw`.
+    A UI message that was read as one message has `raw`, and its fields are reported with that.
     """
     if any(not isinstance(message.raw, UnsetType) for message in messages):
         return []
@@ -106,7 +107,7 @@ def _unknown_fields(messages: list[Message], item: Object, path: JsonPath) -> li
 
 
 def _read_response(body: JSON) -> Conversation:
-    """A response is one message of the assistant, however many steps it has."""
+    """Read a response, which is one assistant message, however many steps it has."""
     if not isinstance(body, dict):
         raise_unexpected(NAME, (), "an object", body)
     single = "messages" not in body
@@ -146,9 +147,10 @@ def _read_response(body: JSON) -> Conversation:
 
 
 def mark_server_tools(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """The parts of a response, with every answered call marked as run by the server.
+    """The parts of a response, with every call that the client need not run marked as the server's.
 
-    The client that reads a response did not run the tools that are answered in it.
+    The client that reads a response did not run the tools whose results it holds. Results that only
+    report a broken input are left out.
     """
     kept = [
         part for part in parts if not (isinstance(part, Result) and reports_invalid_input(part.raw))
@@ -165,7 +167,7 @@ def mark_server_tools(parts: tuple[Part, ...]) -> tuple[Part, ...]:
 def _open_calls(parts: list[Part] | tuple[Part, ...]) -> list[Call]:
     """The calls that the client has to run.
 
-    A result in the part of a call belongs to that call alone, because ids may repeat.
+    A result in the part of a call belongs only to that call, because ids may repeat.
     """
     calls = [part for part in parts if isinstance(part, Call)]
     results = [part for part in parts if isinstance(part, Result) and not part.preliminary]
@@ -184,7 +186,7 @@ def _open_calls(parts: list[Part] | tuple[Part, ...]) -> list[Call]:
 
 
 def reason_from_parts(parts: tuple[Part, ...]) -> str:
-    """The finish reason that follows from the parts of a response."""
+    """The finish reason that the parts of a response imply."""
     return "tool" if _open_calls(parts) else "stop"
 
 
@@ -212,7 +214,8 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
 
 
 def _write_system_fields(messages: tuple[Message, ...], body: Object) -> tuple[Message, ...]:
-    """Put system messages that were read from fields of the body back, and return the others."""
+    """Write system messages back to the fields of the body they were read from; return the
+    others."""
     texts: dict[str, str] = {}
     others: list[Message] = []
     for message in messages:
@@ -271,7 +274,7 @@ def _write_reason(message: Message, context: EncodeContext) -> str | None:
 
 
 def explicit_reason(message: Message, context: EncodeContext) -> str | None:
-    """The word for a finish reason that parts never imply; None if there is no such reason."""
+    """The finish reason to write if parts never imply it; otherwise None."""
     if message.stop in (None, *IMPLIED_REASONS):
         return None
     word = write_finish_reason(message, FINISH_REASON_TO_WIRE, FINISH_REASON_FROM_WIRE, context)
@@ -285,7 +288,7 @@ _OWN_SETTINGS = keys("maxOutputTokens", "toolChoice", "stopSequences", "topP", "
 
 
 def match_score(body: JSON) -> int:
-    """How sure it is that a body is of this wire, from 0 to 3."""
+    """How well a body matches this wire, from 0 to 3."""
     if isinstance(body, dict) and "parts" in body:
         return _message_score(body) if isinstance(body.get("role"), str) else 0
     messages = body.get("messages") if isinstance(body, dict) else body
@@ -300,7 +303,7 @@ def match_score(body: JSON) -> int:
 
 
 def _message_score(message: JSON) -> int:
-    """The score of one message: the types of its parts or blocks occur only on this wire."""
+    """The score of one message: 3 if it has parts or blocks of types that only this wire has."""
     parts = get(message, ("parts",))
     if isinstance(parts, list):
         if not all(isinstance(get(part, ("type",)), str) for part in parts):

@@ -1,7 +1,7 @@
 """AI SDK: the chunks of a UI message stream that each version of the client accepts.
 
-A chunk of an unknown type ends the stream of a client, and in older releases so does an unknown
-key. A chunk for a major version therefore has only what the first release of that version accepts.
+A chunk of an unknown type ends the stream of a client; in older releases, so does an unknown key.
+So a chunk for a major version has only keys that the first release of that version accepts.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ VERSIONS = (6, 5, 7)
 """The major versions that can be written; the first is the default."""
 
 _Release = tuple[int, int]
-"""Major version and patch: 6.0.39 is (6, 39)."""
+"""Major version and patch: (6, 39) is 6.0.39."""
 _5: _Release = (5, 0)
 _6: _Release = (6, 0)
 _7: _Release = (7, 0)
 
 
 class ChunkType(Struct, frozen=True):
-    """A type of chunk: the release that introduced it, and the one that introduced each key."""
+    """A type of chunk: the release that introduced it, and the release that introduced each key."""
 
     since: _Release
     keys: Mapping[str, _Release]
 
 
 def _since(release: _Release, keys: str = "", **later: _Release) -> ChunkType:
-    """A type with the keys it had from the start, and the releases of its later keys."""
+    """A type with its initial keys, and the releases of its later keys."""
     return ChunkType(release, {**dict.fromkeys(("type", *keys.split()), release), **later})
 
 
@@ -98,7 +98,7 @@ CHUNK_TYPES: dict[str, ChunkType] = {
 
 
 def fit_chunk(chunk: Chunk, version: int) -> Chunk | None:
-    """The chunk as every release of a major version accepts it: without newer keys.
+    """The chunk without keys that some release of a major version rejects.
 
     None if the version does not have the type.
     """
@@ -122,7 +122,7 @@ def holds_chunk(chunk: Chunk, version: int) -> bool:
 def adapt_chunk(chunk: Chunk, version: int) -> Chunk | None:
     """A chunk of any version for another version; None if it has no equivalent there.
 
-    In a version without approvals a denied call is one that failed.
+    In a version without approvals, a denied call becomes a failed one.
     """
     fitted = fit_chunk(chunk, version)
     if fitted is None:
@@ -131,5 +131,5 @@ def adapt_chunk(chunk: Chunk, version: int) -> Chunk | None:
         call_id = chunk.get("toolCallId")
         return {"type": "tool-output-error", "toolCallId": call_id, "errorText": DENIED}
     if chunk.get("preliminary") is True and "preliminary" not in fitted:
-        return None  # without its mark a client would take it for the final output
+        return None  # without the mark, a client would take it for the final output
     return fitted

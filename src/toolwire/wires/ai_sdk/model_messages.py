@@ -1,4 +1,4 @@
-"""AI SDK: model messages, as a server passes them to a model and gets them back.
+"""AI SDK: model messages, as a server sends them to a model and gets them back.
 
 A message is one side of a turn; `tool` messages hold results and the responses to approvals.
 """
@@ -71,7 +71,8 @@ from toolwire.wires.engine.specs import (
 
 
 def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
-    """A file or image: base64, a URL (only a URL has a colon), or an object that says which."""
+    """A file or image: base64, a URL (recognized by its colon), or an object that names the
+    form."""
     if spec.name == "file":
         require_string(block["mediaType"])
     media = read_media_header(block, path, spec)
@@ -154,7 +155,7 @@ def _read_result(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def _read_output(output: Object, path: JsonPath) -> tuple[Output, bool]:
-    """The value of a typed output, and whether it is an error."""
+    """The value of a typed output, and True if it is an error."""
     kind = require_string(output["type"])
     match kind:
         case "text" | "error-text":
@@ -184,7 +185,7 @@ def _write_output(result: Result, context: EncodeContext) -> JSON:
 
 @cache
 def _result_spec(form: str, executor: Executor) -> Block:
-    """The spec of a result, by the form of its output and by who ran the tool."""
+    """The spec of a result, by the form of its output and by its executor."""
     hosted = executor == "provider"
 
     def write(result: Result, context: EncodeContext) -> Object:
@@ -260,7 +261,7 @@ BLOCKS = blocks(
 )
 HOSTED_RESULT = _result_spec("typed", "provider")
 ASSISTANT_BLOCKS = BLOCKS | blocks(HOSTED_RESULT)
-"""A result in an assistant message is one of a tool that the provider ran."""
+"""In an assistant message, a result belongs to a tool that the provider ran."""
 CONTENT = Block("content", part=Text, write=lambda part, context: part.text)
 """A message whose content is a string."""
 MESSAGE = Block("message", part=Message, keys=keys("role", "content"))
@@ -270,7 +271,7 @@ ROLES: dict[str, Role] = {**UI_ROLES, "tool": "tool"}
 
 
 def read_message(message: JSON, path: JsonPath) -> Message:
-    """One model message."""
+    """Read one model message."""
     if not isinstance(message, dict):
         raise_unexpected(NAME, path, "an object", message)
     role, content = message.get("role", UNSET), message.get("content", UNSET)
@@ -296,9 +297,8 @@ def read_message(message: JSON, path: JsonPath) -> Message:
 
 
 def _with_client_results(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """The parts of an assistant message, in which a result of one of the client's calls is the
-    client's too. The call of any other result may be in an earlier message.
-    """
+    """The parts of an assistant message, in which results of the client's calls are read as the
+    client's. Any other result may belong to a call in an earlier message."""
     client_ids = {part.id for part in parts if isinstance(part, Call) and part.executor == "client"}
     return tuple(
         _read_part(part.raw, part.path, BLOCKS)
@@ -321,7 +321,7 @@ def _read_part(block: JSON, path: JsonPath, specs: Mapping[str, Block]) -> Part:
 def write_messages(
     conversation: Conversation, context: EncodeContext, messages: tuple[Message, ...]
 ) -> list[JSON]:
-    """The messages as model messages; those of this wire go back verbatim, with edits in place."""
+    """The messages as model messages; those of this wire stay verbatim, with edits in place."""
     tool_names = PartMap(
         (pair.result, pair.call.name)
         for pair in conversation.pairs()
@@ -364,7 +364,7 @@ def _is_in_tool_message(part: Part, role: Role) -> bool:
 
 
 def _was_read_here(part: Part) -> bool:
-    """True if a part was read from a block of a model message, not of a UI message."""
+    """True if a part was read from a model message, not from a UI message."""
     spec = part.spec
     if not isinstance(spec, Block) or spec.part is not type(part):
         return False
@@ -402,7 +402,8 @@ def _write_part(
 
 
 def split_response(message: Message) -> tuple[Message, ...]:
-    """The message of a response as model messages: the assistant's, and those with results."""
+    """Split the message of a response into model messages: the assistant's, and those with
+    results."""
     out: list[Message] = []
     for part in message.parts:
         role: Role = "assistant"

@@ -1,7 +1,7 @@
 """AI SDK: the content of a tool result (text and media), the same in UI and model messages.
 
-An item names its kind and its source in one word (`image-data`, `file-url`); version 7 has a single
-`file` item instead.
+The type of an item combines its kind and its source (`image-data`, `file-url`); version 7 has a
+single `file` item instead.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ ITEMS = blocks(
 
 
 def read_items(value: JSON, path: JsonPath) -> tuple[Part, ...] | None:
-    """The parts of a content list; None if it is empty, not a list, or has an unknown item."""
+    """The parts of a content list; None if it is empty or not a list, or has an unknown item."""
     if not isinstance(value, list) or not value:
         return None
     if not all(isinstance(item, dict) and item.get("type") in ITEMS for item in value):
@@ -87,7 +87,7 @@ def write_items(output: tuple[Part, ...], context: EncodeContext) -> list[JSON]:
 
 
 def _write_item(part: Part, context: EncodeContext) -> JSON:
-    """An item of a content list; of media, `image-…` is the short form without type and name."""
+    """An item of a content list. For media, `image-…` is the short form without type and name."""
     if not isinstance(part, Media):
         if not isinstance(part, Text):
             report_misplaced(part, "a result", context)
@@ -109,7 +109,7 @@ def _write_item(part: Part, context: EncodeContext) -> JSON:
 
 
 def write_error_text(result: Result, output: Output, context: EncodeContext) -> str:
-    """The text of an error result: this wire holds nothing else in an error."""
+    """The text of an error result: on this wire, an error is only text."""
     context.record_result_form(result, flag=True, structure=False)
     if isinstance(output, tuple):
         for part in output:

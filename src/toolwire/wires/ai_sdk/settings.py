@@ -1,6 +1,6 @@
 """AI SDK: tools and settings beside the messages, under the names of `streamText`'s options.
 
-A chat client posts few of them or none.
+A chat client sends few of them or none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CLIENT_TYPES = ("function", "dynamic")
 
 
 def read_tools(tools: JSON) -> tuple[Tool, ...]:
-    """The tool definitions in an object of tools by name; empty if there is no such object."""
+    """The tool definitions in an object of tools by name; empty if it is not an object."""
     if not isinstance(tools, dict):
         return ()
     return tuple(_read_tool(name, tool) for name, tool in tools.items() if isinstance(tool, dict))
@@ -54,7 +54,8 @@ def _read_tool(name: str, tool: Object) -> Tool:
 
 
 def write_tools(conversation: Conversation, context: EncodeContext) -> Object:
-    """The tool definitions as an object by name; those of this wire change only where edited."""
+    """The tool definitions as an object by name; those of this wire stay verbatim except for
+    edits."""
     out: Object = {}
     for tool in conversation.tools:
         name = context.name(tool.name)
@@ -151,4 +152,4 @@ FINISH_REASON_TO_WIRE = {
     "context": "length",
 }
 IMPLIED_REASONS = ("stop", "tool")
-"""Finish reasons that follow from the parts of a message, which has no field for them."""
+"""Finish reasons that the parts of a message imply; it has no field for them."""

@@ -1,7 +1,7 @@
 """AI SDK: the order in which the events of a stream are emitted.
 
-A call that is answered in the same stream ran on the server. Whether it did is known when its
-output arrives or the stream ends: until then the call, and everything after it, waits.
+A call that has its output in the same stream ran on the server. This is known only when the output
+arrives or the stream ends; until then the call, and everything after it, waits.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from toolwire.wires.ai_sdk.stream_tool_parts import StreamedToolPart
 
 
 class EventQueue:
-    """Emits events in order and keeps back those behind a call without an output.
+    """Emits events in order and holds back those after a call without an output.
 
     `call_events` makes the events of a call when it is released.
     """
@@ -27,21 +27,21 @@ class EventQueue:
         """Slots whose start was emitted and whose end was not."""
         self._call_events = call_events
         self.waiting: deque[tuple[int, Event | StreamedToolPart]] = deque()
-        """Events and calls that wait, each with its step; the first is a call without an output."""
+        """Waiting events and calls, each with its step; the first is a call without an output."""
 
     def start_step(self) -> None:
         self.step += 1
         self.step_emitted = False
 
     def add_call(self, tool: StreamedToolPart) -> None:
-        """Keep a call back until its output arrives."""
+        """Hold back a call until its output arrives."""
         self.waiting.append((self.step, tool))
 
     def waiting_calls(self) -> list[StreamedToolPart]:
         return [item for _, item in self.waiting if isinstance(item, StreamedToolPart)]
 
     def emit(self, *events: Event) -> list[Event]:
-        """The events that can be emitted now; the others wait."""
+        """Return the events that can be emitted now, and queue the others."""
         out: list[Event] = []
         for event in events:
             continues = isinstance(event, PartDelta | PartEnd) and event.slot in self.open_slots
@@ -52,7 +52,7 @@ class EventQueue:
         return out
 
     def release(self, *, all_of_it: bool = False) -> list[Event]:
-        """The waiting events up to the next call without an output, or all of them."""
+        """Return the waiting events up to the next call without an output, or all of them."""
         out: list[Event] = []
         while self.waiting:
             item = self.waiting[0][1]

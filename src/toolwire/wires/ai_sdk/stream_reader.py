@@ -1,10 +1,11 @@
-"""AI SDK: read the chunks of a UI message stream into the message that a client makes of them.
+"""AI SDK: read the chunks of a UI message stream, and assemble the message that a client makes of
+them.
 
 The body is the message that `readUIMessageStream` of version 6 builds, except where a client loses
 something:
 
-- an-id-twice-in-a-step: in a client a second call under the id of a complete one overwrites the
-  first; here it is a part of its own.
+- an-id-twice-in-a-step: in a client, a second call with the id of a complete one overwrites the
+  first; here it is a separate part.
 - one-call-one-part: if start and input disagree about `dynamic`, a client makes two parts of one
   call; here it is one.
 - raw-input-is-not-guessed: a client guesses the rest of an input that never ended; here only its
@@ -46,11 +47,11 @@ from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
 from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, copy_json
 
 DEFAULT_MESSAGE_ID = "msg-0"
-"""The id of a message without one; bodies without an id are written with the same."""
+"""The id of a message without one, as in written bodies."""
 
 
 class _TextBlock(Struct):
-    """A text or reasoning part that is open."""
+    """An open text or reasoning part."""
 
     block: Object
     slot: int
@@ -77,7 +78,7 @@ class ChunkReader(StreamReader):
         self.tools = StreamedToolParts(self._on_new_tool_part)
         self.queue = EventQueue(self._call_events)
         self.data_parts: set[tuple[JSON, str]] = set()
-        """Type and id of the data parts so far."""
+        """The type and id of each data part so far."""
         self.reason: str | None = None
         self.finished = False
         self.unplaced: list[JSON] = []
@@ -111,7 +112,7 @@ class ChunkReader(StreamReader):
         return [self._report(UNKNOWN_FIELD, key) for key in fields]
 
     def _call_events(self, tool: StreamedToolPart) -> list[Event]:
-        """The events of a call and its result, as they are read from the whole message."""
+        """The events for a call and its result, read as in the whole message."""
         tool.emitted = True
         block = tool.assemble()
         call, *results = read_part(block, tool.path)
@@ -290,7 +291,7 @@ class ChunkReader(StreamReader):
     def _read_finish_step(self, chunk: Chunk) -> list[Event]:
         """Release calls whose input was rejected: no output follows.
 
-        Texts stay open: version 7 lets them go on in the next step.
+        Texts stay open, because version 7 lets them continue in the next step.
         """
         for tool in self.queue.waiting_calls():
             if not tool.input_complete and tool.block.get("state") == "output-error":

@@ -1,7 +1,7 @@
-"""AI SDK: tool parts while a stream fills them, chunk by chunk.
+"""AI SDK: tool parts that the chunks of a stream fill.
 
-A chunk belongs to the part with its `toolCallId`: the one of the current step, else the newest. The
-fields of a part are those that a client of version 6 has at the same moment.
+A chunk belongs to the part with its `toolCallId`: the one of the current step, otherwise the
+newest. At any moment, a part has the fields that it has in a client of version 6.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _APPROVAL_FIELDS = {
     "approvalDescriptor": "descriptor",
     "reason": "requestReason",
 }
-"""Keys of an approval request that have another name in the tool part."""
+"""Keys of an approval request that are named differently in the tool part."""
 _STATES = {
     "tool-input-start": "input-streaming",
     "tool-input-available": "input-available",
@@ -48,27 +48,27 @@ class StreamedToolPart(Struct):
     """Fragments of the input, while it streams."""
     input_complete: bool = False
     answered: bool = False
-    """True if it has its output, and not only a preliminary one."""
+    """True if it has its final output, not only a preliminary one."""
     emitted: bool = False
 
     def assemble(self) -> Object:
-        """The part, with the text of its input so far."""
+        """The part with the text of its input so far."""
         return {**self.block, "rawInput": "".join(self.deltas)} if self.deltas else self.block
 
     def discard_content(self) -> None:
-        """Keep only what distinguishes a repeated output from another one."""
+        """Keep only the fields by which a repeated output is recognized."""
         self.block = {key: self.block.get(key) for key in ("type", "state", "errorText")}
         self.deltas = []
 
     def repeats_error(self, chunk: Chunk) -> bool:
-        """True if an output repeats that the input was rejected, as older servers do."""
+        """True if an output repeats the rejection of the input, as older servers send it."""
         block = self.block
         return _STATES[str(chunk["type"])] == block.get("state") == "output-error" and chunk.get(
             "errorText"
         ) == block.get("errorText")
 
     def add_input(self, chunk: Chunk) -> None:
-        """Apply a chunk in which input starts, is complete, or is rejected."""
+        """Apply a chunk that starts, completes or rejects the input."""
         block, kind = self.block, str(chunk["type"])
         state, metadata = _STATES[kind], chunk.get("providerMetadata")
         self.deltas = []
@@ -134,7 +134,7 @@ class StreamedToolPart(Struct):
 
 
 class StreamedToolParts:
-    """The tool parts of a stream. `on_new` is called with each new one."""
+    """The tool parts of a stream. `on_new` is called with each new part."""
 
     def __init__(self, on_new: Callable[[StreamedToolPart], None]) -> None:
         self.step = 0
@@ -150,7 +150,8 @@ class StreamedToolParts:
             parts[:] = [part for part in parts if part.step != self.step]
 
     def find(self, chunk: Chunk) -> StreamedToolPart | None:
-        """The part of a chunk: of this step, else the newest; of several, the first open one."""
+        """The part of a chunk: the first open part of this step, else its last part, else the
+        newest."""
         parts = self._by_id.get(_call_id(chunk), ())
         current = [part for part in parts if part.step == self.step]
         for part in current:
@@ -161,7 +162,7 @@ class StreamedToolParts:
         return parts[-1] if parts else None
 
     def add_input(self, chunk: Chunk, path: JsonPath) -> bool:
-        """Apply a chunk of input; False if it continues an input that is not open."""
+        """Apply a chunk of input; return False if it is a delta of an input that is not open."""
         if chunk["type"] != "tool-input-delta":
             self._part_for_input(chunk, path).add_input(chunk)
             return True
@@ -172,8 +173,8 @@ class StreamedToolParts:
         return True
 
     def _part_for_input(self, chunk: Chunk, path: JsonPath) -> StreamedToolPart:
-        """The part of an input: a new one, unless the last part of its id is still open or has the
-        same input."""
+        """The part for an input: a new one, unless the last part with its id in this step is still
+        open or has the same input."""
         parts = self._by_id.setdefault(_call_id(chunk), [])
         if parts and parts[-1].step == self.step and not parts[-1].emitted:
             last = parts[-1]
@@ -189,7 +190,8 @@ class StreamedToolParts:
         return part
 
     def add_approval(self, chunk: Chunk) -> bool:
-        """Apply an approval request or the response to one; False if its part is not found."""
+        """Apply an approval request or the response to one; return False if its part is not
+        found."""
         if chunk["type"] == "tool-approval-request":
             part = self.find(chunk)
             if part is None or part.emitted:

@@ -1,12 +1,12 @@
 """AI SDK: write a UI message stream.
 
 - steps: a step starts with its first part, and a new one with the first part after the results of
-  functions. Texts end before their step does: older clients forget open ones.
+  functions. Texts end before their step does, because older clients forget open texts.
 - input-that-cannot-be-read: the client gets the text of the input and an error; versions before 7
-  also expect an output that says so.
+  also expect an output with this error.
 
-An empty text is no part, so a text starts with its first delta. A call that was cut off but whose
-input is valid JSON is held until the stream shows whether that was all.
+A text starts with its first delta, so that an empty text is not written. A call that was cut off
+but whose input is valid JSON is held back until the stream shows whether the input was complete.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
 
 _FINISH_PATH = ("finish_reason",)
-"""The path of a lost finish reason: the neutral event has no path of its own."""
+"""The path of a lost finish reason, because the neutral event has no path."""
 
 
 class _CallState(Struct, eq=False):
-    """A call of the stream, and what is known of it."""
+    """The state of a call of the stream."""
 
     part: Call
     deltas: list[str]
     invalid_input: bool = False
     only_requested: bool = False
-    """True if the stream has only the request for its approval, and not the call itself."""
+    """True if the stream has only the approval request, not the call."""
     answered: bool = False
     request: Call | None = None
     """The call that requests approval for this one."""
     denied: bool = False
-    """True if the user of the client denied it."""
+    """True if the user of the client denied the call."""
     preliminary: Result | None = None
     """The last preliminary result."""
 
@@ -75,12 +75,13 @@ class ChunkWriter(StreamWriter):
         super().__init__(context, version)
         self.major = version or VERSIONS[0]
         self.empty_texts: dict[int, str] = {}
-        """Kind of the texts and reasoning that have no text yet, by slot."""
+        """Slot → kind, for texts and reasoning that have no text yet."""
         self.open_texts: dict[int, tuple[str, str]] = {}
-        """Kind and id of the texts and reasoning that are open in the client."""
+        """Slot → kind and id, for texts and reasoning that are open in the client."""
         self.open_calls: dict[int, _CallState] = {}
         self.open_requests: dict[int, tuple[_CallState, Call]] = {}
-        """Approval requests whose input is open, and the calls they are about."""
+        """Slot → the call that an approval request is about, and the request, while its input is
+        open."""
         self.calls: dict[str, _CallState] = {}
         self.cut_calls: list[_CallState] = []
         """Calls that were cut off although their input is valid."""
@@ -115,7 +116,7 @@ class ChunkWriter(StreamWriter):
         return [*out, {"type": "start-step"}]
 
     def _end_texts(self) -> list[Chunk]:
-        """End all texts; one that goes on is started again under a new id."""
+        """End all texts; a text that continues is started again under a new id."""
         out: list[Chunk] = []
         for slot, (kind, text_id) in self.open_texts.items():
             self.empty_texts[slot] = kind
@@ -231,7 +232,8 @@ class ChunkWriter(StreamWriter):
         return True
 
     def _write_input(self, call: _CallState) -> list[Chunk]:
-        """The complete input of a call, as the tool part of a whole message has it."""
+        """The chunks for the complete input of a call, with the fields of the tool part in a whole
+        message."""
         block = write_tool_part(call.part, None, self.context)
         chunk: Chunk = {"toolCallId": call.part.id, "toolName": call.part.name}
         if "providerExecuted" in block:
@@ -301,7 +303,7 @@ class ChunkWriter(StreamWriter):
         return []
 
     def _finish_reason(self) -> str:
-        """The finish reason; whether it is `tool-calls` depends on the calls without a result."""
+        """The finish reason; without an explicit one, the calls without a result decide."""
         waits = any(
             not call.answered and (call.part.executor == "client" or call.request is not None)
             for call in self.calls.values()

@@ -1,4 +1,4 @@
-"""AI SDK: tool parts of UI messages. A tool part is a call and, once there is one, its result."""
+"""AI SDK: tool parts of UI messages. A tool part is a call and, once it exists, its result."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ OUTCOMES: dict[str, Outcome | None] = {
 INVALID_INPUT = "The arguments of this call are not valid JSON."
 """The `errorText` for a call whose input is broken.
 
-A response with this text has no result for the call: the text comes from this library.
+In a response, a part with this text has no result: the text comes from this library.
 """
 CUT_OFF = "The arguments of this call were cut off."
-"""The same for a call in which a stream ended."""
+"""The `errorText` for a call during which the stream ended."""
 _FIELDS = keys(
     "type",
     "toolName",
@@ -68,7 +68,7 @@ _FIELDS = keys(
 _CALL_FIELDS = keys(
     "approval", "callProviderMetadata", "title", "toolMetadata", "rawInput", "inputEncoding"
 )
-"""Fields of the call alone: their loss is reported once, with the call."""
+"""Fields that concern only the call: their loss is reported once, with the call."""
 _RESULT_FIELDS = keys("preliminary", "resultProviderMetadata")
 
 
@@ -76,7 +76,7 @@ _RESULT_FIELDS = keys("preliminary", "resultProviderMetadata")
 
 
 def is_tool_part(block: JSON) -> bool:
-    """True for a tool part of version 5 or later; the older shape nests everything in one field."""
+    """True for a tool part of version 5 or later; older versions nest everything in one field."""
     if not isinstance(block, dict) or not ("toolCallId" in block or "state" in block):
         return False
     kind = block.get("type")
@@ -94,9 +94,8 @@ def tool_outcome(block: Object) -> Outcome | None:
 
 
 def reports_invalid_input(block: JSON | UnsetType) -> bool:
-    """True if a tool part has no result but the error that its input is broken (INVALID_INPUT) or
-    incomplete (CUT_OFF).
-    """
+    """True if a tool part has no result, only the error that its input is broken (INVALID_INPUT) or
+    incomplete (CUT_OFF)."""
     return (
         isinstance(block, dict)
         and block.get("errorText") in (INVALID_INPUT, CUT_OFF)
@@ -143,7 +142,7 @@ def _read_call(block: Object, path: JsonPath, spec: Block) -> Call:
 
 
 def _read_approval(approval: JSON, path: JsonPath) -> Approval | None:
-    """The approval that a user was asked for; None if it was automatic."""
+    """The approval that the user was asked for; None if it was automatic."""
     if not isinstance(approval, dict) or approval.get("isAutomatic") is True:
         return None
     approval_id, approved = approval.get("id"), approval.get("approved")
@@ -158,7 +157,7 @@ def _read_approval(approval: JSON, path: JsonPath) -> Approval | None:
 
 
 def read_result(block: Object, path: JsonPath, spec: Block) -> Result:
-    """The result in a tool part that has one."""
+    """The result of a tool part that has one."""
     call_id, _ = read_id(block.get("toolCallId"))
     outcome = tool_outcome(block)
     output: Output
@@ -201,7 +200,7 @@ def write_tool_part(call: Call, result: Result | None, context: EncodeContext) -
     arguments = restore_arguments(call, context)
     failed = result is None or context.is_error(result)
     if arguments.broken and call.family != "custom" and failed:
-        # `rawInput` holds broken input, but an output needs an `input`.
+        # Broken input goes into `rawInput`, but an output needs an `input`.
         block["rawInput"] = arguments.text
         if context.kind == "response":  # the input is final: a client must not wait for the rest
             block |= {"state": "output-error", "errorText": INVALID_INPUT}
@@ -217,7 +216,7 @@ def write_tool_part(call: Call, result: Result | None, context: EncodeContext) -
 def is_provider_executed(part: Call | Result) -> bool:
     """True if the model's provider ran the tool.
 
-    A function that is answered in a response ran on the server, as the SDK's own tools do.
+    A function with a result in a response ran on the server, like the SDK's own tools.
     """
     return part.executor == "provider" and part.family != "function"
 
@@ -254,14 +253,14 @@ def _write_denial(result: Result, context: EncodeContext) -> Object:
 
 
 def complete_input(block: Object) -> Object:
-    """A tool part with the `input` that an output needs: the raw text if there is no other."""
+    """A tool part with the `input` that an output needs: the raw text if it has none."""
     if block.get("state") != "output-available" or "input" in block:
         return block
     return {**block, "input": block.get("rawInput", {})}
 
 
 def write_edited_result(result: Part, context: EncodeContext) -> Object:
-    """The fields of an edited result: in the form of the tool part it was read from, if any."""
+    """The fields of an edited result, in the form of the tool part it was read from, if any."""
     assert isinstance(result, Result)
     spec = result.spec
     if isinstance(spec, Block) and spec.read is read_result and spec.write is not None:
@@ -281,7 +280,7 @@ def _tool_spec(*, dynamic: bool, hosted: bool, raw: bool, portable: bool, denied
     Args:
         dynamic: The tool's name is in `toolName`, not in the type.
         hosted: The provider ran the tool.
-        raw: Only the text of the input is there, in `rawInput`.
+        raw: The input is available only as text, in `rawInput`.
         portable: The state has a neutral form; otherwise other wires lose it.
         denied: The state is `output-denied`.
     """

@@ -58,7 +58,7 @@ def _read_file(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 USER_BLOCKS = blocks(
-    # `state` says that the part was streamed to its end, which is true of every part of a history.
+    # `state` shows that the part was streamed completely, which holds for every part of a history.
     Block("text", part=Text, read=read_text, write=write_text, keys=keys("type", "text", "state")),
     Block(
         "file",
@@ -83,12 +83,12 @@ MESSAGE = Block("message", part=Message, keys=keys("id", "role", "parts"))
 
 
 def _message(role: Role, parts: Iterable[Part], path: JsonPath) -> Message:
-    """A message that is a section of the UI message at `path`."""
+    """A message for a section of the UI message at `path`."""
     return Message(role, tuple(parts), wire=NAME, source=Source(path=path, spec=MESSAGE))
 
 
 def read_message(message: Object, path: JsonPath) -> list[Message]:
-    """The messages that a UI message stands for: one, or those of each step of the assistant."""
+    """The messages of a UI message: one, or those of each step of the assistant."""
     role, blocks = message.get("role", UNSET), message.get("parts", UNSET)
     if not isinstance(role, str):
         raise_unexpected(NAME, (*path, "role"), "a string", role)
@@ -147,7 +147,7 @@ def _read_steps(blocks: list[JSON], path: JsonPath) -> list[Message]:
         else:
             for part in read_part(block, block_path):
                 if isinstance(part, Call) and part.id and _has_call(content, part.id):
-                    close_step()  # an id names one call of a step, so a new step starts here
+                    close_step()  # ids are unique within a step, so a new step starts here
                 is_answer = isinstance(part, Result) and part.executor == "client"
                 (results if is_answer else content).append(part)
     close_step()
@@ -159,7 +159,7 @@ def _has_call(parts: list[Part], call_id: str) -> bool:
 
 
 def read_part(block: JSON, path: JsonPath) -> tuple[Part, ...]:
-    """The parts that a block of an assistant message stands for."""
+    """The parts of a block of an assistant message."""
     if isinstance(block, dict) and is_tool_part(block):
         try:
             return read_tool_part(block, path)
@@ -169,7 +169,7 @@ def read_part(block: JSON, path: JsonPath) -> tuple[Part, ...]:
 
 
 def read_response_message(message: Object, path: JsonPath) -> list[Message]:
-    """A UI message of a response: all steps in one message, because a response is one turn."""
+    """Read a UI message of a response: all steps as one message, because a response is one turn."""
     blocks = message.get("parts", UNSET)
     if not isinstance(blocks, list):
         raise_unexpected(NAME, (*path, "parts"), "a list", blocks)
@@ -186,7 +186,7 @@ def read_response_message(message: Object, path: JsonPath) -> list[Message]:
 
 
 def separate_reused_ids(messages: list[Message]) -> list[Message]:
-    """Insert an empty message before a step that reuses the id of a call of the step before it.
+    """Insert an empty message before a step that reuses a call id of the step before it.
 
     The result belongs to the newer call, whose part holds it. Pairing gives it to that call only if
     a message separates the two steps.
@@ -206,7 +206,7 @@ def separate_reused_ids(messages: list[Message]) -> list[Message]:
 
 
 def assign_tool_part_ids(messages: tuple[Message, ...], seed: str) -> tuple[Message, ...]:
-    """Mint ids for tool parts without one: the same for a call and the result in its part."""
+    """Mint ids for tool parts without one. A call and the result in its part get the same id."""
     calls = [part for message in messages for part in message.parts if isinstance(part, Call)]
     if all(call.id for call in calls):
         return messages
@@ -225,7 +225,7 @@ def assign_tool_part_ids(messages: tuple[Message, ...], seed: str) -> tuple[Mess
         if isinstance(part, Call) and not part.id and part.path in minted:
             return replace(part, id=minted[part.path], origin="minted")
         if isinstance(part, Result) and not part.call_id and part.path in minted:
-            # The part holds its call too, so the pairing is certain.
+            # The part also holds its call, so the pairing is certain.
             return replace(part, call_id=minted[part.path], origin="wire")
         return part
 

@@ -1,7 +1,7 @@
 """AI SDK: write a conversation as UI messages.
 
-A result goes into the part of its call, wherever it was; the turns of one run share a message. What
-was read from this wire goes back verbatim, with edits in place.
+A result goes into the part of its call, wherever it was; the turns of one run share a message.
+Messages that were read from this wire stay verbatim, with edits in place.
 """
 
 from __future__ import annotations
@@ -79,19 +79,19 @@ class UiWriter:
         self.kind = conversation.kind
         self.context = context
         self.unmapped = EncodeContext(NAME, context.kind, ids=None, names={}, reverse_map=IdMap())
-        """Writes parts as they were read: with their ids and names."""
+        """The context that writes parts as they were read, with their own ids and names."""
         self.out: list[JSON] = []
         self.run: list[JSON] = []
         """The blocks of the assistant message in progress."""
         self.has_results = False
-        """True if the run has results since the last block: the next block starts a step."""
+        """True if results followed the last block of the run: the next block starts a step."""
         self.reasoning_count = 0
         self.message_ids = {
             str(get(self.source, (*message.path, "id"))) for message in conversation.messages
         }
 
     def write(self, messages: tuple[Message, ...]) -> list[JSON]:
-        """The UI messages. Those that were read from one UI message become one again."""
+        """The UI messages. Messages that were read from one UI message become one again."""
         start = 0
         while start < len(messages):
             end = start + 1
@@ -109,7 +109,8 @@ class UiWriter:
         return self.out
 
     def _source_message(self, message: Message) -> Object | None:
-        """The UI message that a message was read from, unless it holds other parts now."""
+        """The UI message that a message was read from; None if the message now holds other
+        parts."""
         if message.wire != NAME:
             return None
         raw = message.raw
@@ -124,7 +125,8 @@ class UiWriter:
         return raw
 
     def _write_group(self, group: tuple[Message, ...], base: Object | None) -> None:
-        """Write messages that were read from the UI message `base`, or one message of none."""
+        """Write the messages that were read from the UI message `base`, or one message without a
+        `base`."""
         for message in group:
             self._report_results_without_place(message)
         if base is None:
@@ -195,7 +197,7 @@ class UiWriter:
             return block
         if isinstance(original, Call) and not original.id:
             minted = call.original if isinstance(call.original, Call) else call
-            original = replace(original, id=minted.id)  # an unedited id is not written
+            original = replace(original, id=minted.id)  # only an edited id is written
         old = require_object(spec.write(original, self.unmapped))
         new = require_object(spec.write(call, self.context))
         if original_results:
@@ -228,7 +230,7 @@ class UiWriter:
     # --- other messages ---
 
     def _write_new(self, message: Message) -> None:
-        """Write a message of another wire, or one whose UI message is gone."""
+        """Write a message of another wire, or one whose UI message no longer exists."""
         role: Role = "assistant" if message.role == "tool" else message.role
         blocks = self._write_blocks(message, role, None)
         if any(
@@ -236,7 +238,7 @@ class UiWriter:
         ):
             self.has_results = True
         if role == "assistant":
-            # Two assistant messages with no result in between are one turn, so one step.
+            # Two assistant messages without a result in between are one turn, so one step.
             same_step = self.run and not self.has_results
             self.run += blocks[1:] if same_step else blocks
             self.has_results = self.has_results and not blocks
@@ -245,7 +247,7 @@ class UiWriter:
             self.out.append({"id": self._new_id(), "role": role, "parts": blocks})
 
     def _write_blocks(self, message: Message, role: Role, base: Object | None) -> list[JSON]:
-        """The blocks of a message. Results are not among them: they are in the parts of calls."""
+        """The blocks of a message, without results, which are in the parts of their calls."""
         blocks: list[JSON] = []
         has_results = False
         for part in message.parts:
@@ -266,7 +268,7 @@ class UiWriter:
         return [STEP, *blocks] if blocks and message.role == "assistant" else blocks
 
     def _write_part(self, part: Part, role: Role) -> Object | None:
-        """A part of another wire as a block; None if it has no block."""
+        """The block of a part of another wire; None if it has none."""
         if isinstance(part, Call) and role == "assistant":
             return self._write_tool_part(part)
         block = write_content(part, self.context, role)
@@ -276,7 +278,8 @@ class UiWriter:
         return block
 
     def _write_tool_part(self, call: Call) -> Object | None:
-        """A call with its result and approval; None if it requests the approval of another call."""
+        """A call with its result and approval; None if the call only requests approval for another
+        one."""
         request, result = self.calls.requests.get(call), self.calls.results.get(call)
         if call in self.calls.merged_requests:
             self.context.report_loss(call, approvals.REQUEST_MERGED)
@@ -328,7 +331,7 @@ class UiWriter:
 
 
 def _content(message: Message) -> list[Part]:
-    """The parts of a message that have a block of their own: all but results."""
+    """The parts of a message except results, which have no separate blocks."""
     return [part for part in message.parts if not isinstance(part, Result)]
 
 
@@ -341,7 +344,8 @@ def _source_block(part: Part, message: Message, base: Object) -> JSON | UnsetTyp
 
 
 def _steering_message(message: Message, base: Object) -> Object:
-    """The block of a run that a user message in it was read from; a new one if there is none."""
+    """The steering block from which a user message within a run was read; a new one if there is
+    none."""
     depth = len(message.path)
     paths = {part.path[depth : depth + 2] for part in message.parts if part.path}
     block = get(base, paths.pop()) if len(paths) == 1 else None

@@ -48,7 +48,7 @@ from toolwire.wires.engine.specs import (
 from toolwire.wires.families.items.namespaces import join_name, split_name
 
 MAKER = "anthropic"
-"""Who signs reasoning here. Other platforms that serve the same models take it back."""
+"""The maker that signs reasoning. Other platforms that serve the same models accept it."""
 WriteCall: TypeAlias = "Callable[[Call, EncodeContext], JSON]"
 
 
@@ -99,7 +99,7 @@ def _media_source(media: Media) -> Object | None:
     if media.url is not None:
         is_http = media.url.startswith(("http://", "https://"))
         return {"type": "url", "url": media.url} if is_http else None
-    if media.file is not None:  # a file id is known only to the provider that gave it
+    if media.file is not None:  # a file id is valid only for the provider that gave it
         is_native = any(media.spec is spec for spec in BLOCKS.values())
         return {"type": "file", "file_id": media.file} if is_native else None
     mime = mime_of(media) or ""
@@ -116,7 +116,7 @@ def _media_source(media: Media) -> Object | None:
 
 def _write_media(media: Media, context: EncodeContext) -> JSON:
     source = _media_source(media)
-    if source is None:  # an edit of this wire's own block: lowering replaces media of other wires
+    if source is None:  # an edit of a block of this wire: lowering replaces media of other wires
         context.report_loss(
             media, f"this wire does not accept this {media.kind}; replaced by a text description"
         )
@@ -128,7 +128,7 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
 
 
 def _read_compaction(block: Object, path: JsonPath, spec: Block) -> Part:
-    """The summary of older messages, which the model reads instead of them."""
+    """Read the summary of older messages, which the model gets instead of them."""
     return Text(require_string(block["content"]), source=Source(block, path, spec))
 
 
@@ -152,7 +152,7 @@ def _write_thinking(part: Reasoning, context: EncodeContext) -> JSON:
 
 def _write_foreign_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
     """Write reasoning of another wire. A request holds it only if its signature is valid here; an
-    answer holds reasoning of other providers too, without theirs."""
+    answer can hold reasoning of other providers too, without their signatures."""
     valid = context.kind == "request" or takes_signature(part, CAPABILITIES)
     return _write_thinking(part if valid else replace(part, signature=None), context)
 
@@ -184,13 +184,13 @@ def _call_block(
     write: WriteCall | None = None,
     more_keys: frozenset[str] = frozenset(),
 ) -> Block:
-    """The spec of a type of call; all of them have the same shape."""
+    """The spec of a call type; all of them have the same shape."""
 
     def read(block: Object, path: JsonPath, spec: Block) -> Part:
         call_id, origin = read_id(block.get("id"))
         toolset, name = block.get("toolset_name"), read_name(block.get("name"))
         if toolset and isinstance(toolset, str) and name:
-            name = join_name(toolset, name)  # tools of two toolsets may have one name
+            name = join_name(toolset, name)  # two toolsets may each have a tool of this name
         return Call(
             call_id,
             name,
@@ -409,13 +409,13 @@ TOOLSETS = tuple(
     )
     for name in ("computer", "browser")
 )
-"""`tool_use` blocks with a toolset: entries of the catalogue, read by the spec of `tool_use`."""
+"""`tool_use` blocks with a toolset: entries of the catalogue, read with the spec of `tool_use`."""
 PLAIN = Block("content", part=Text, write=lambda part, context: part.text)
 """Content that is a plain string."""
 TOOL_MESSAGE = Block(
     "tool", part=Result, keys=keys("role", "content", "tool_call_id", "name", "is_error")
 )
-"""A result in a message of its own, as other wires have it. The API refuses it."""
+"""A result as a separate message, as on other wires. The API refuses it."""
 MESSAGE = Block("message", part=Message, keys=keys("role", "content"))
 
 

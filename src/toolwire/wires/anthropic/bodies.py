@@ -1,4 +1,4 @@
-"""Messages and whole bodies of Anthropic Messages: reading, writing, recognizing."""
+"""Read, write and recognize messages and whole bodies of Anthropic Messages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from toolwire.wires.families.blocks.history import BlockHistory
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 _FOREIGN_ROLES: dict[str, Role] = {"tool": "tool", "developer": "system"}
-"""Roles of other wires: the API refuses them, and `check` says so."""
+"""Roles of other wires: the API refuses them, and `check` reports them."""
 
 
 def _read_content(content: JSON, path: JsonPath) -> tuple[Part, ...]:
@@ -69,7 +69,7 @@ def _read_content(content: JSON, path: JsonPath) -> tuple[Part, ...]:
 
 
 def _read_message(message: JSON, path: JsonPath) -> Message:
-    """A message. The system prompt, which is bare content, is read as a message too."""
+    """Read a message. The system prompt, which is bare content, is read as a message too."""
     source = Source(message, path, MESSAGE)
     if path == ("system",):
         return Message("system", _read_content(message, path), None, NAME, source=source)
@@ -88,7 +88,7 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
 
 
 def _read_tool_message(message: Object, path: JsonPath) -> Part:
-    """A result as other wires have it: a message of its own."""
+    """Read a result that is a separate message, as on other wires."""
     call_id, origin = read_result_id(message["tool_call_id"])
     content = message.get("content")
     output: Output = "" if content is None else content
@@ -162,7 +162,7 @@ def _read_finish_reason(body: Object) -> str | None:
 
 
 def read_outcome(body: Object) -> Outcome | None:
-    """The outcome of a response; None if its content decides: a turn may end with calls."""
+    """The outcome of a response; None if its content decides, because a turn may end with calls."""
     content, stop = body.get("content"), _read_finish_reason(body)
     if not isinstance(content, list) or (stop == "stop" and not types_in(content) <= _TEXT):
         return None
@@ -178,7 +178,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
         body["max_tokens"] = context.record_default("max_tokens", default_max_tokens(body))
     choice = body.get("tool_choice")
     if not context.native and isinstance(choice, dict):
-        # The flag is inside the choice, in whichever order the two settings were written.
+        # The flag is inside the choice, whichever of the two settings was written first.
         parallel = conversation.settings.get("parallel")
         flag: Object = {}
         if isinstance(parallel, bool):
@@ -223,7 +223,7 @@ _OWN_FIELDS = keys("system", "stop_sequences", "anthropic_version")
 
 
 def match_score(body: JSON) -> int:
-    """How likely it is that a body is of this wire, from 0 to 3."""
+    """How well a body matches this wire, from 0 to 3."""
     if not isinstance(body, dict):
         return 0
     if isinstance(body.get("content"), list) and body.get("role") == "assistant":

@@ -69,7 +69,7 @@ def _read_web_search(tool: Object) -> WebSearch:
 
 
 def _write_web_search(search: WebSearch) -> JSON:
-    """A search; the provider takes domains to allow or to block, not both."""
+    """A web search; the provider accepts domains to allow or to block, not both."""
     blocked = () if search.allowed_domains else search.blocked_domains
     options: Object = {
         "max_uses": search.max_uses,
@@ -94,7 +94,7 @@ CACHE_BREAKPOINTS = CacheBreakpoints(
 
 
 def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
-    """The tool definitions; those of this wire that were not edited stay as they were read."""
+    """The tool definitions; unedited definitions of this wire stay verbatim."""
     out: list[JSON] = []
     for tool in tools:
         if (
@@ -162,13 +162,14 @@ _MAX_TOKENS = {
     "claude-3": 4096,
     _CLAUDE: 32000,
 }
-"""The `max_tokens` that every model whose name contains the key accepts; the first match counts."""
+"""The `max_tokens` that every model accepts whose name contains the key; the first match counts."""
 _MAX_TOKENS_UNKNOWN = 4096
-"""The `max_tokens` of other models, and the tokens left for the answer beside a thinking budget."""
+"""The `max_tokens` for other models, and the tokens left for the answer beside a thinking
+budget."""
 
 
 def default_max_tokens(body: Object) -> int:
-    """The `max_tokens` of a request whose source has none; it must exceed the thinking budget."""
+    """The `max_tokens` for a request whose source has none; it must exceed the thinking budget."""
     model, thinking = body.get("model"), body.get("thinking")
     limit = _MAX_TOKENS_UNKNOWN
     if isinstance(model, str) and _CLAUDE in model:
@@ -181,7 +182,7 @@ _FORMAT_KEYS = keys("type", "schema")
 REQUEST = (
     SettingSpec("model", ("model",)),
     SettingSpec("max_tokens", ("max_tokens",)),
-    # Older histories hold them; the API refuses them since version 2026-10-21.
+    # Older histories contain them; the API has refused them since version 2026-10-21.
     SettingSpec("temperature", ("temperature",), write=None),
     SettingSpec("top_p", ("top_p",), write=None),
     SettingSpec("top_k", ("top_k",), write=None),
@@ -251,7 +252,7 @@ ANSWER: AnswerFields = {
 }
 """The fields of every response."""
 STOP_FIELDS = ("stop_reason", "stop_sequence", "stop_details", "container")
-"""Those of them that a stream sends at its end, beside the usage."""
+"""The fields that a stream sends at its end, beside the usage."""
 RESPONSE = (
     id_setting(prefix=_ID_PREFIX),
     model_setting(),

@@ -32,8 +32,7 @@ BODIES = ItemBodies(NAME, {**ITEMS, **SERVICE_ITEMS})
 
 
 def match_score(body: JSON) -> int:
-    """How certain it is that a body is of this wire: without a mark of its own it may as well be
-    plain Responses."""
+    """How well a body matches this wire: without a mark of this wire, it may be plain Responses."""
     if not BODIES.match_score(body) or not isinstance(body, dict):
         return 0
     if "agent_reference" in body or "agent" in body:
@@ -52,7 +51,7 @@ WIRE = Wire(
     match_score=match_score,
     messages_field="input",
     read_from=BODIES.read_from,
-    # An action is complete when it is added; what it emits follows before its end.
+    # An action is complete when it is added; its output follows before its end.
     stream=item_stream(BODIES, immediate=keys(*WORKFLOW_ACTIONS)),
     capabilities=CAPABILITIES,
 )

@@ -32,7 +32,7 @@ PAIRED_TOOLS = {
     "openapi": "openapi",
     "sharepoint_grounding": "sharepoint-grounding",
 }
-"""Tools whose call and output are two items: the stem of their types, and the family."""
+"""Tools whose call and output are two items: the common part of their types, and the family."""
 WORKFLOW_ACTIONS = ("workflow_action", "workflow_action_preview")
 
 
@@ -53,7 +53,7 @@ def _call_and_output_items() -> Iterator[Block]:
 
 
 def _read_memories(block: Object, path: JsonPath) -> JSON:
-    """The memories found, under the field name of either version."""
+    """The memories that were found, from the field of either version."""
     found = block.get("memories")
     found = block.get("results") if found is None else found
     return [] if found is None else found
@@ -88,7 +88,7 @@ def _memory_items(kind: str) -> tuple[Block, Block]:
 
 
 def _result_without_call(kind: str, family: str, output: OutputForm = OUTPUT) -> Block:
-    """A result that answers no call, under the id of its item."""
+    """A result without a call, under its item id."""
     return result_item(
         kind, family, "provider", output=output, ids=ONLY_ITEM_ID, forms=_RESPONSE_ONLY
     )

@@ -50,7 +50,7 @@ from toolwire.wires.engine.specs import (
 )
 
 MAKER = "anthropic"
-"""Who signs reasoning here: of the models on this platform only those of this maker do."""
+"""The maker that signs reasoning: on this platform, only its models do."""
 
 # --- text and reasoning ---------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ def _write_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
 
 def _write_foreign_reasoning(part: Reasoning, context: EncodeContext) -> JSON:
     """Write reasoning of another wire. A request holds it only if its signature is valid here; an
-    answer holds reasoning of other providers too, without theirs."""
+    answer can hold reasoning of other providers too, without their signatures."""
     valid = context.kind == "request" or takes_signature(part, CAPABILITIES)
     return _write_reasoning(part if valid else replace(part, signature=None), context)
 
@@ -262,7 +262,7 @@ BLOCKS = blocks(
             "citation": ("citation", "citationsContent.citations"),
         },
     ),
-    # Without `keys`: other wires get the text, and a loss reports the missing guard.
+    # Without `keys`, so that the missing guard is reported as a loss; other wires get the text.
     Block(
         "guardContent",
         part=Text,
@@ -294,7 +294,7 @@ BLOCKS = blocks(
 _DETAILED_REASONING = replace(
     BLOCKS["reasoningContent"], inner=(("reasoningContent", frozenset()),)
 )
-"""The spec of reasoning that has fields which are not read: all of it is a loss elsewhere."""
+"""The spec of reasoning with fields that are not read: all of it is a loss elsewhere."""
 SERVER_RESULT = replace(
     BLOCKS["toolResult"],
     inner=(("toolResult", _RESULT_KEYS | {"type"}),),
@@ -304,7 +304,7 @@ SERVER_RESULT = replace(
     deltas={"toolResult": ("toolResult", "toolResult.content")},
 )
 ASSISTANT_BLOCKS = {**BLOCKS, "toolResult": SERVER_RESULT}
-"""The blocks of an assistant's message: a result in it was made by the provider."""
+"""The blocks of an assistant message, in which results are the provider's."""
 RESULT_BLOCKS = {
     "json": Block(
         "json",
@@ -339,7 +339,7 @@ STREAM_STARTS = tuple(
     )
     for spec in (_TOOL_USE, SERVER_RESULT)
 )
-"""Entries of the catalogue: only the opening event of a streamed block has its id."""
+"""Entries of the catalogue: their ids occur only in the opening event of a streamed block."""
 MESSAGE = Block("message", part=Message, keys=keys("role", "content"))
 
 

@@ -1,4 +1,4 @@
-"""Messages and whole bodies of Bedrock Converse: reading, writing, recognizing."""
+"""Read, write and recognize messages and whole bodies of Bedrock Converse."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _read_content(
 
 
 def _read_message(message: JSON, path: JsonPath) -> Message:
-    """A message. The system prompt, which is bare content, is read as a message too."""
+    """Read a message. The system prompt, which is bare content, is read as a message too."""
     source = Source(message, path, MESSAGE)
     if path == ("system",):
         return Message("system", _read_content(message, path, BLOCKS), None, NAME, source=source)
@@ -90,9 +90,9 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
 
 
 def _with_client_results(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """The parts of an assistant message in a history, in which a result may be one of the client.
+    """The parts of an assistant message of a history, in which a result may be the client's.
 
-    The result of a server tool has a type, or a call of such a tool is in the same message.
+    The result of a server tool has a type, or its call is in the same message.
     """
     server_ids = {
         part.id for part in parts if isinstance(part, Call) and part.executor == "provider"
@@ -124,7 +124,7 @@ HISTORY = BlockHistory(
 
 
 def _join(first: JSON, second: JSON) -> JSON:
-    """Two messages of one role as one; None if they are not."""
+    """Join two messages of one role; None if they differ in role or have no lists of blocks."""
     if not isinstance(first, dict) or not isinstance(second, dict):
         return None
     blocks, more = first.get("content"), second.get("content")
@@ -136,7 +136,7 @@ def _join(first: JSON, second: JSON) -> JSON:
 
 
 def _merge_neighbours(messages: list[JSON], verbatim: set[int]) -> list[JSON]:
-    """Join consecutive messages of one role, unless both are written as they were read."""
+    """Join consecutive messages of one role, unless both are written verbatim."""
     out: list[JSON] = []
     last_verbatim = False
     for i, message in enumerate(messages):
@@ -237,8 +237,8 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
 
 
 def _is_reason_of(message: Message, reason: str) -> bool:
-    """True if a reason of this wire is read as why a message stopped: one with calls of the client
-    stopped for them, whatever its server says."""
+    """True if a finish reason of this wire has the meaning of the message's stop reason. With calls
+    of the client, `end_turn` means that the model stopped for them."""
     stop = FINISH_REASON_FROM_WIRE.get(reason, reason)
     if stop == "stop" and any(
         isinstance(part, Call) and part.runs_on_client for part in message.parts
@@ -263,7 +263,7 @@ _BLOCK_FIELDS = (frozenset(BLOCKS) | {"cachePoint", "toolAddition", "toolRemoval
 
 
 def match_score(body: JSON) -> int:
-    """How likely it is that a body is of this wire, from 0 to 3.
+    """How well a body matches this wire, from 0 to 3.
 
     No other wire has blocks without a type under these names.
     """

@@ -92,14 +92,15 @@ def _read_media(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def join_texts(texts: JSON) -> str:
-    """A list of text blocks as one text; raises TypeError if there is no text in it."""
+    """Join a list of text blocks to one text. Raises TypeError if it is not a list or is empty."""
     if not isinstance(texts, list) or not texts:
         raise TypeError("a list of texts")
     return "\n".join(require_string(require_object(block)["text"]) for block in texts)
 
 
 def _media_source(media: Media) -> Object | None:
-    """The `source` of a media block: data, a location in S3, or text; None if there is no such."""
+    """The `source` of a media block: data, a location in S3, or text; None if the medium has none
+    of them."""
     if media.data:
         return {"bytes": media.data}
     if media.url is not None and media.url.startswith("s3://"):
@@ -108,7 +109,7 @@ def _media_source(media: Media) -> Object | None:
 
 
 def _media_format(media: Media, source: Object) -> str | None:
-    """The `format` of a media block, empty if none is needed; None if there is no such format."""
+    """The `format` of a media block: empty if it needs none, None if there is no format for it."""
     block_type, mime = _BLOCK_OF_KIND[media.kind], mime_of(media) or ""
     format_type, name = _FORMAT_OF_MIME.get(mime, ("", ""))
     if format_type:
@@ -130,7 +131,7 @@ def write_media(media: Media, context: EncodeContext) -> JSON:
     block_type, source, mime = _BLOCK_OF_KIND[media.kind], _media_source(media), mime_of(media)
     name = _media_format(media, source) if source is not None else None
     if source is None or name is None:
-        # An edit of this wire's own block: lowering replaces media of other wires.
+        # An edit of a block of this wire: lowering replaces media of other wires.
         context.report_loss(
             media, f"this wire does not accept this {media.kind}; replaced by a text description"
         )
@@ -144,13 +145,13 @@ def write_media(media: Media, context: EncodeContext) -> JSON:
 
 
 def _is_native(media: Media) -> bool:
-    """True if the medium was read from this wire: its format and name need not be known."""
+    """True if the medium was read from this wire: its format and name are then sent unchecked."""
     block_type = _BLOCK_OF_KIND[media.kind]
     return media.spec is MEDIA[block_type] or media.spec is DETAILED[block_type]
 
 
 def keeps_name(document: Media) -> bool:
-    """True if a document has a name, and keeps it here."""
+    """True if a document has a name that can be sent unchanged."""
     return bool(document.name) and (
         _is_native(document) or document.name == _fit_name(document.name or "")
     )
@@ -162,7 +163,7 @@ def _fit_name(name: str) -> str:
 
 
 def _document_name(media: Media, context: EncodeContext) -> str:
-    """A name of allowed characters. A generated name contains its position, because names must
+    """A name of allowed characters. A generated name contains the position, because names must
     differ."""
     indexes = [str(step) for step in media.path if isinstance(step, int)]
     name = media.name or "-".join(["document", *indexes])
@@ -196,7 +197,8 @@ DETAILED = {
     name: replace(spec, inner=((name, spec.inner[0][1] - {"source"}),))
     for name, spec in MEDIA.items()
 }
-"""Specs of media whose source has fields that are not read: the source is a loss elsewhere."""
+"""Specs of media whose source has fields that are not read: the whole source is a loss
+elsewhere."""
 SEARCH_RESULT = Block(
     "searchResult",
     part=Opaque,
@@ -204,7 +206,8 @@ SEARCH_RESULT = Block(
     write=lambda part, context: part.value,
     keys=keys("searchResult"),
 )
-"""A text with its title and source. No other wire has such a block, so its words are sent."""
+"""A text with its title and source. No other wire has such a block, so only its text is sent
+there."""
 
 _BYTES_OR_S3: frozenset[MediaForm] = frozenset({"data", "url"})
 _DOCUMENT: frozenset[MediaForm] = frozenset({"data", "url", "text"})

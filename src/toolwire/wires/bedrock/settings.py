@@ -41,7 +41,7 @@ CACHE_POINT = Block(
     write=lambda part, context: part.value,
     marks_cache=True,
 )
-"""A block after the content, or an entry after the tools, up to which a prompt is cached."""
+"""A mark after a block or a tool definition: the prompt is cached up to it."""
 CACHE_BREAKPOINTS = CacheBreakpoints(
     mark={"cachePoint": {"type": "default"}},
     long_mark={"cachePoint": {"type": "default", "ttl": "1h"}},
@@ -51,7 +51,8 @@ _PLACEHOLDER = "Used earlier in this conversation, and not on offer now."
 
 
 def _placeholder(name: str) -> Object:
-    """The definition of a tool that only the history uses: without `toolConfig` it is refused."""
+    """The definition of a tool that only the history uses: a history with calls needs a
+    `toolConfig`."""
     return {
         "toolSpec": {
             "name": name,
@@ -62,7 +63,7 @@ def _placeholder(name: str) -> Object:
 
 
 def read_tool(tool: JSON, path: JsonPath) -> Tool | None:
-    """A tool definition, with the name of its field as `kind` if that is not `toolSpec`.
+    """Read a tool definition. If its field is not `toolSpec`, the name of the field is its `kind`.
 
     None for a placeholder of an earlier encoding.
     """
@@ -117,13 +118,13 @@ def _write_tools(conversation: Conversation, context: EncodeContext) -> list[JSO
         for part in conversation.parts()
         if isinstance(part, Call | Result)
         and part.executor == "client"
-        and (part.name or isinstance(part, Call))  # a call without a name gets one
+        and (part.name or isinstance(part, Call))  # a call without a name gets a fitted one
     )
     return [_placeholder(context.name(name)) for name in names]
 
 
 def put_tool_config(body: Object, conversation: Conversation, context: EncodeContext) -> None:
-    """Put the tools into the `toolConfig` of a body, beside a tool choice."""
+    """Put the tools into the `toolConfig` of a body, beside the tool choice."""
     if context.native and conversation.same_tools:
         return
     config = body.pop("toolConfig", None)
@@ -235,11 +236,12 @@ REQUEST = (
         knows=keys("type", "budget_tokens"),
     ),
 )
-"""With the fields that are passed to the model: one model reads them, another refuses them."""
+"""All settings, including fields that are passed to the model: some models read them, others refuse
+them."""
 
 
 def writable_settings(conversation: Conversation) -> tuple[SettingSpec, ...]:
-    """The settings to write; fields of a model only if that model is known to have them."""
+    """The settings to write; fields for the model only if it is known to have them."""
     known = conversation.wire == NAME or "claude" in str(conversation.settings.get("model")).lower()
     return REQUEST if known else _COMMON
 

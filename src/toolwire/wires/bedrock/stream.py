@@ -1,15 +1,15 @@
 """The events of a Bedrock ConverseStream.
 
-- events-by-name: an event is one field, its name, with its payload; on the wire the name is a
-  header of the frame.
+- events-by-name: an event is an object with one field: its name, with the payload as value; in a
+  frame, the name is a header.
 - text-opens-itself: calls, results and images have a `contentBlockStart`; any other block is
   opened by its first delta.
 - blocks-by-index: deltas and stops name their block by `contentBlockIndex`; a stop may be missing.
 - cited-text: text and citations under one index are one `citationsContent` block, in whichever
   order they arrive.
-- result-texts-grow: the text of a result continues the text at the end of the delta before.
-- bytes-in-pieces: every piece of redacted reasoning or of an image is base64 of its own.
-- padding: `p` pads a payload and means nothing.
+- result-texts-grow: the text of a result continues the text at the end of the previous delta.
+- bytes-in-pieces: every piece of redacted reasoning or of an image is encoded separately in base64.
+- padding: `p` pads a payload and has no meaning.
 - stop-before-usage: `messageStop` has the stop reason, `metadata` the usage; `metadata` may be
   missing.
 - exceptions-are-events: a stream that fails ends in an event whose name ends in `Exception`.
@@ -43,7 +43,7 @@ from toolwire.wires.families.blocks.indexed_block_writer import IndexedBlockWrit
 
 
 def _join_bytes(opening: JSON, pieces: list[JSON]) -> JSON:
-    """One base64 text of several; pieces that are not base64 are concatenated."""
+    """Join several base64 texts to one; pieces that are not base64 are concatenated."""
     texts = [piece for piece in (opening, *pieces) if isinstance(piece, str)]
     if len(texts) == 1:
         return texts[0]
@@ -54,7 +54,7 @@ def _join_bytes(opening: JSON, pieces: list[JSON]) -> JSON:
 
 
 def _join_image_source(opening: JSON, pieces: list[JSON]) -> JSON:
-    """The source of an image: its bytes are joined; of a location, the last one counts."""
+    """The source of an image: its bytes are joined; for a location, the last one counts."""
     sources = [piece for piece in (opening, *pieces) if isinstance(piece, dict)]
     out: Object = {}
     for source in sources:
@@ -98,7 +98,7 @@ _JOINS: dict[str, Join] = {
     "image.source": _join_image_source,
     "image.error": _last,
 }
-"""The pieces of all other fields are text."""
+"""The functions that join the pieces of fields that are not text."""
 
 # --- reading --------------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class BedrockReader(IndexedBlockReader):
         self.fields: Object = {}
         """The fields of the last events, which describe the whole answer."""
         self.recognized = False
-        """True once there was an event of this wire."""
+        """True once an event of this wire arrived."""
 
     def read(self, event: Chunk) -> list[Event]:
         events: list[Event] = []
@@ -153,7 +153,7 @@ class BedrockReader(IndexedBlockReader):
     def _block_start(self, payload: Object) -> list[Event]:
         start, index = payload.get("start"), _index(payload)
         if not isinstance(start, dict) or not start:
-            return self.close_block(index)  # it may announce a text, which opens with its words
+            return self.close_block(index)  # a text may follow, which opens with its first delta
         specs = (ASSISTANT_BLOCKS.get(key) for key in start)
         spec = next((spec for spec in specs if spec is not None and spec.read is not None), None)
         events = self.start_block(index, copy_json(start), spec)  # type: ignore[arg-type]
@@ -174,7 +174,7 @@ class BedrockReader(IndexedBlockReader):
         return super().keep_unknown(key, path, piece)
 
     def _keep_beside(self, index: JSON, payload: Object, name: str) -> list[Event]:
-        """Keep in the block the fields beside its start or delta."""
+        """Keep the fields beside the start or delta of a block in the block."""
         record = self.open.get(index)
         beside = {
             key: value

@@ -65,7 +65,7 @@ def _read_document(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def _only_text(data: JSON) -> str | None:
-    """The text of an object that has no other field, or a title."""
+    """The text of an object with no other field than a text and perhaps a title; otherwise None."""
     if not isinstance(data, dict) or not data.keys() <= {"title", "text"}:
         return None
     text, title = data.get("text"), data.get("title", "")
@@ -126,7 +126,7 @@ STREAMED_PLAN = Block(
 
 
 def _read_document_output(content: list[JSON]) -> Object | None:
-    """The output of a result that is a single document without an id; None for any other."""
+    """The output of a result that is a single document without an id; otherwise None."""
     only = content[0] if len(content) == 1 else None
     document = only.get("document") if isinstance(only, dict) else None
     data = document.get("data") if isinstance(document, dict) else None
@@ -138,7 +138,8 @@ def _read_document_output(content: list[JSON]) -> Object | None:
 def _is_document(output: Output) -> bool:
     """True if an output is written as a document.
 
-    An object with only a text, and perhaps a title, is not: it would be read as a text document.
+    An object with only a text, and perhaps a title, is not, because it would be read as a text
+    document.
     """
     return isinstance(output, dict) and _only_text(output) is None
 
@@ -187,7 +188,7 @@ RESULTS = blocks(
 
 
 class CohereChat(Chat, frozen=True, eq=False):
-    """The chat family, with a plan beside the calls and documents in results."""
+    """The chat family, with a plan beside the calls, and documents in results."""
 
     def read_output(self, content: JSON, path: JsonPath) -> Output:
         document = _read_document_output(content) if isinstance(content, list) else None
@@ -200,8 +201,8 @@ class CohereChat(Chat, frozen=True, eq=False):
     def write_assistant(self, message: Message, context: EncodeContext) -> Object:
         """Write an assistant message: plan, content, calls.
 
-        Reasoning is the plan if the message has calls, and a block of the content otherwise. In
-        an answer it is always a block: while one is streamed, calls may still follow.
+        Reasoning becomes the plan if the message has calls, otherwise a content block. In an answer
+        it is always a block, because calls may still follow while it is streamed.
         """
         has_plan = context.kind == "request" and has_calls(message)
         plans: list[str] = []

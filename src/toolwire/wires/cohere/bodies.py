@@ -1,4 +1,4 @@
-"""Whole bodies of Cohere Chat: reading, writing, recognizing."""
+"""Read, write and recognize whole bodies of Cohere Chat."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _MODELS = ("command", "c4ai")
 
 
 def match_score(body: JSON) -> int:
-    """How likely it is that a body is of this wire, from 0 to 3."""
+    """How well a body matches this wire, from 0 to 3."""
     if not isinstance(body, dict):
         return 0
     if isinstance(body.get("message"), dict) and "done" not in body:
@@ -86,7 +86,7 @@ def match_score(body: JSON) -> int:
         if "tool_plan" in message or "citations" in message or _has_documents(message):
             return 3
         has_tools |= "tool_calls" in message or message.get("role") == "tool"
-    # The only other wire with `stop_sequences` has no tool messages; a model's name is only a hint.
+    # The only other wire with `stop_sequences` has no tool messages; a model name is only a hint.
     if has_tools and "stop_sequences" in body:
         return 2
     return 2 if str(body.get("model")).startswith(_MODELS) else 0

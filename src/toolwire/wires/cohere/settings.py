@@ -21,7 +21,7 @@ TOOLS = blocks(replace(FUNCTION_TOOL, inner=(("function", TOOL_FIELDS - {"strict
 
 
 def write_tool(tool: Tool, context: EncodeContext) -> JSON:
-    """Write a function; its schema is required."""
+    """Write a function. Its schema is required."""
     schema = context.schema_of(tool)
     if not isinstance(schema, dict):
         context.report_loss(tool, "a tool needs a schema here; an empty one is sent")
@@ -72,7 +72,7 @@ REQUEST = (
 
 
 def _count(value: JSON, *path: str) -> int | None:
-    """A count, which this wire may write as 12.0."""
+    """A count, which this wire may send as 12.0."""
     number = get(value, path)
     if isinstance(number, bool) or not isinstance(number, int | float) or number != int(number):
         return None

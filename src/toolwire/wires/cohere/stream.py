@@ -38,7 +38,7 @@ _PLAN_KEY: ListKey = (_PLAN, 0)
 _CITATION_KEY: ListKey = ("citations", 0)
 _EVENT_KEYS = keys("type", "index", "delta", "id", "logprobs")
 _GROWING = keys("role", "content", _PLAN, "tool_calls", "citations")
-"""Fields of the message that have events of their own."""
+"""Fields of the message that have their own events."""
 _LISTS = {"content": CONTENT, "tool_calls": CALLS}
 
 
@@ -59,7 +59,7 @@ class CohereReader(IndexedBlockReader):
     def __init__(self, *, keep: bool = False) -> None:
         super().__init__(keep=keep)
         self.recognized = False
-        """True once there was an event of this wire."""
+        """True once an event of this wire arrived."""
         self.announced: Object = {}
         """The message in `message-start`."""
         self.message: Object = {}
@@ -118,7 +118,7 @@ class CohereReader(IndexedBlockReader):
         return events
 
     def _message_field(self, event: Chunk, name: str) -> tuple[JSON, list[Event]]:
-        """The field of the message that an event is about, and reports of its other fields."""
+        """The field of the message that an event is about, and the reports of its other fields."""
         delta = event.get("delta")
         message = delta.get("message") if isinstance(delta, dict) else None
         if not isinstance(delta, dict) or not isinstance(message, dict):
@@ -275,7 +275,7 @@ _FIELD_EVENTS: dict[str, tuple[str, Callable[[CohereReader, ListKey, JSON], list
     "tool-plan-delta": (_PLAN, CohereReader._grow_plan),
     "citation-start": ("citations", CohereReader._keep_citation),
 }
-"""Events about one field of the message: the field, and what reads its value."""
+"""Events about one field of the message: the field, and the method that reads its value."""
 _MESSAGE_EVENTS: dict[str, Callable[[CohereReader, Chunk], list[Event]]] = {
     "message-start": CohereReader._message_start,
     "message-end": CohereReader._message_end,

@@ -1,4 +1,4 @@
-"""Gemini requests and responses as conversations, and back."""
+"""Read Gemini requests and responses as conversations, and write them."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def _write_content(message: Message, context: EncodeContext) -> JSON:
 
 
 def match_score(body: JSON) -> int:
-    """How sure it is that a body is of this wire: 0 or 3."""
+    """How well a body matches this wire: 0 or 3."""
     if not isinstance(body, dict):
         return 0
     candidates = body.get("candidates")

@@ -64,7 +64,7 @@ def _read_declaration(declaration: JSON, path: JsonPath) -> Tool:
 
 
 def _as_json_schema(schema: JSON) -> JSON:
-    """An OpenAPI schema, which has types in upper case, as JSON Schema."""
+    """An OpenAPI schema, whose types are in upper case, as JSON Schema."""
     if isinstance(schema, list):
         return [_as_json_schema(item) for item in schema]
     if not isinstance(schema, dict):
@@ -83,7 +83,7 @@ def _as_json_schema(schema: JSON) -> JSON:
 
 
 def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
-    """The `tools` of a request: an entry with all declared functions, and one of a web search."""
+    """The `tools` of a request: one entry with all declared functions, and one for a web search."""
     declarations: list[JSON] = [
         define_tool(tool, context, "parametersJsonSchema")
         for tool in tools

@@ -30,7 +30,7 @@ def _rewrite_fields(fields: Mapping[str, Rewrite]) -> Rewrite:
 
 
 def _list_of(rewrite: Rewrite) -> Rewrite:
-    """A function that makes a list of a single object and rewrites every element."""
+    """A function that wraps a single object in a list and rewrites every element."""
 
     def rewrite_list(value: JSON) -> JSON:
         if isinstance(value, dict):
@@ -58,4 +58,4 @@ write_out_lists = _rewrite_fields(
         "candidates": _list_of(_rewrite_fields({"content": _CONTENT})),
     }
 )
-"""Write out the lists of a body; the same object if it has no single elements."""
+"""Returns a body with lists instead of single elements; the same object if nothing changes."""

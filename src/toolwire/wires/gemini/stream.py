@@ -59,7 +59,7 @@ class _Candidate(Struct):
     finish_reason: str | None = None
 
     def body(self) -> JSON:
-        """The candidate as a whole response has it."""
+        """The candidate as in a whole response."""
         if self.content is None:
             return self.fields
         return {**self.fields, "content": {**self.content, "parts": self.parts.blocks}}
@@ -78,7 +78,7 @@ class GeminiReader(ContentReader):
         self.blocked = False
         """True if the prompt was blocked."""
         self._skipped = _CANDIDATES if keep else _CANDIDATES | _CONSTANT_FIELDS
-        """Fields that are read elsewhere, or are the same in every event and not kept."""
+        """Fields that are read elsewhere, or that are the same in every event and not kept."""
 
     def read(self, event: Chunk) -> list[Event]:
         error = event.get("error")
@@ -162,7 +162,7 @@ class GeminiReader(ContentReader):
                 candidate.fields[key] = _merge_field(previous, value)
 
     def close_parts(self, *, cut: bool) -> list[Event]:
-        """Close every open part; an open call was cut off, whatever the finish reason is."""
+        """Close every open part. An open call was cut off, whatever the finish reason."""
         return [
             event
             for candidate in self.candidates.values()
@@ -203,7 +203,8 @@ class GeminiReader(ContentReader):
 
 
 def _merge_field(old: JSON, new: JSON) -> JSON:
-    """A field with its value in the next chunk: objects merge, lists continue or are repeated."""
+    """Merge a field with its value in the next chunk: objects merge, lists continue or are
+    repeated."""
     if isinstance(old, dict) and isinstance(new, dict):
         return {**old, **{key: _merge_field(old.get(key), value) for key, value in new.items()}}
     if isinstance(old, list) and isinstance(new, list):
@@ -235,9 +236,9 @@ class GeminiWriter(ContentWriter):
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
         self.last_written: dict[int, type[Part]] = {}
-        """The type of the part that each candidate has written last."""
+        """Candidate → the type of the part that was written last."""
         self.calls: dict[int, list[JSON]] = {}
-        """The calls of each candidate that wait for the end of their batch."""
+        """Candidate → the calls that wait for the end of their batch."""
         self.stops: dict[int, str | None] = {}
 
     def empty_event(self, stop: str | None = None) -> Object:
@@ -288,7 +289,7 @@ class GeminiWriter(ContentWriter):
         candidates: list[JSON] = []
         body: Object = {}
         for choice, stop in sorted(self.stops.items()):
-            # That the model stopped for a tool is visible in its calls.
+            # The calls show that the model stopped for a tool.
             called = stop == "tool" and choice in self.calls
             body = self.empty_event("stop" if called else stop)
             candidate = get(body, ("candidates", 0))

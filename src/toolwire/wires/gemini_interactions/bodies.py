@@ -1,4 +1,4 @@
-"""Requests and responses of Gemini interactions as conversations, and back."""
+"""Read requests and responses of Gemini interactions as conversations, and write them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ _CONTENT_MESSAGE = Block("content", part=Message)
 
 
 class StepReader(ItemReader, frozen=True, eq=False):
-    """Reads steps: those with content are messages, each other step is one part."""
+    """Reads steps: a step with content is a message, any other step is one part."""
 
     def is_message(self, item: Object) -> bool:
         kind = item.get("type")
@@ -196,12 +196,12 @@ def _read_response(body: Object) -> Conversation:
 
 
 def _read_input_step(step: JSON, i: int) -> Part:
-    """A step of the input that a response repeats: only this wire gets it back."""
+    """A step of the input that a response repeats: it is only returned to this wire."""
     return opaque("user_input", step, ("steps", i))
 
 
 def has_client_calls(message: Message) -> bool:
-    """True if a message calls a tool that the client runs."""
+    """True if a message has calls of tools that the client runs."""
     return any(isinstance(part, Call) and part.runs_on_client for part in message.parts)
 
 
@@ -216,7 +216,7 @@ class StepWriter(ItemListWriter):
 
     def write_message(self, message: Message) -> None:
         if message.wire == self.context.wire and message.path == ("input",):
-            # Content that was all of the input is a step as soon as there are others.
+            # Content that was the whole input becomes a step as soon as there are other steps.
             self.content += [block for part in message.parts for block in self.patch_blocks(part)]
         else:
             super().write_message(message)
@@ -284,7 +284,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
 
 
 def _write_whole_input(history: list[Message], context: EncodeContext) -> JSON | UnsetType:
-    """The input if it is still the text or the content that was read; UNSET if it has steps."""
+    """The input, if it is still the text or content that was read; UNSET if it has to be steps."""
     if len(history) != 1 or history[0].path != ("input",) or history[0].wire != NAME:
         return UNSET
     parts = history[0].parts
@@ -318,7 +318,7 @@ _MODELS = ("gemini-", "gemma-")
 
 
 def match_score(body: JSON) -> int:
-    """How certain it is that a body is of this wire."""
+    """How well a body matches this wire."""
     if not isinstance(body, dict):
         return 0
     if body.get("object") == "interaction":
@@ -338,7 +338,7 @@ def match_score(body: JSON) -> int:
 
 
 def _are_steps(value: JSON) -> bool:
-    """True for a list of steps: at least half of their types are known, and none is an item of
+    """True for a list of steps: at least half of the types are known, and none is an item of
     another API."""
     if not isinstance(value, list) or not all(isinstance(step, dict) for step in value):
         return False

@@ -93,7 +93,7 @@ TEXT = Block(
 )
 CONTENT = blocks(TEXT, *map(_media_block, TYPE_FROM_KIND))
 PLAIN_TEXT = Block("text", part=Text, write=lambda part, context: part.text)
-"""Content that is one plain string."""
+"""Content that is a plain string."""
 
 
 def is_content(value: JSON) -> bool:
@@ -152,8 +152,8 @@ _SPECS = frozenset(CONTENT.values())
 
 
 def _is_unedited(part: Part) -> bool:
-    """True for a part of a result of this wire that still is what its block says: a block inside a
-    result is edited with the result and does not record the edit itself."""
+    """True for a part of a result of this wire that still has the content of its block. A block
+    inside a result is edited with the result and does not record the edit itself."""
     if part.spec not in _SPECS or part.original is not None:
         return False
     return isinstance(part.raw, dict) and read_content_block(part.raw, part.path) == part

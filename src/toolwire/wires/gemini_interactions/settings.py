@@ -40,7 +40,7 @@ _SEARCH = Block("google_search", part=Tool, keys=keys("type"))
 
 
 def read_tool(tool: JSON, path: JsonPath) -> Tool:
-    """A tool definition; a provider's own tool keeps its type as kind."""
+    """Read a tool definition. A provider's own tool has its type as kind."""
     if not isinstance(tool, dict):
         raise_unexpected(NAME, path, "an object", tool)
     kind = tool.get("type")
@@ -144,9 +144,9 @@ REQUEST = (
     SettingSpec("choice", (_CONFIG, "tool_choice"), read=_read_choice, write=_write_choice),
 )
 REQUEST_FIELDS = keys("input", "system_instruction", "tools")
-"""Fields of a request that are no settings."""
+"""Fields of a request that are not settings."""
 HISTORY_ELSEWHERE = ("previous_interaction_id", "continuation_token")
-"""Fields that name a history on the server; a request with one of them needs no input."""
+"""Fields that refer to a history on the server; a request with one of them needs no input."""
 
 # --- responses ------------------------------------------------------------------------------------
 
@@ -177,7 +177,7 @@ RESPONSE_FIELDS = keys(
     *"previous_interaction_id response_format response_mime_type response_modalities".split(),
     *"safety_settings labels output_text".split(),
 )
-"""Fields of a response that are no part of the answer; some repeat the request."""
+"""Fields of a response that are not part of the answer; some repeat the request."""
 
 FINISH_REASON_FROM_WIRE = {"completed": "stop", "requires_action": "tool", "incomplete": "length"}
 FINISH_REASON_TO_WIRE = {
@@ -189,7 +189,7 @@ FINISH_REASON_TO_WIRE = {
 
 
 def read_finish_reason(status: JSON, *, has_calls: bool) -> str | None:
-    """Why the model stopped, by the status of the interaction."""
+    """The neutral finish reason for the status of an interaction."""
     if not isinstance(status, str):
         return None
     reason = FINISH_REASON_FROM_WIRE.get(status, status)

@@ -1,4 +1,4 @@
-"""The steps of Gemini interactions: thoughts, calls, and results, each a block of its own."""
+"""The steps of Gemini interactions: thoughts, calls and results, each a separate block."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _read_thought(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def write_thought(part: Reasoning, context: EncodeContext) -> JSON:
-    """A thought with its summary; its signature is written if the part has one of this wire."""
+    """Write a thought with its summary, and with its signature if it is from this wire."""
     step: Object = {"type": "thought"}
     if part.signature is not None and part.spec is THOUGHT:
         step["signature"] = part.signature
@@ -139,7 +139,7 @@ _SERVER_TOOLS = {
     "retrieval": "retrieval",
     "url_context": "url-context",
 }
-"""The stem of the step types of a server tool, and its family."""
+"""The common part of the step types of each server tool, and its family."""
 
 
 def _server_call(stem: str, family: str) -> Block:

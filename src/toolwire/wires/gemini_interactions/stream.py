@@ -88,7 +88,7 @@ _STEP_OF_DELTA = {
     "thought_signature": "thought",
     "arguments_delta": "function_call",
 }
-"""The type of the step that a delta opens if no event opened one."""
+"""The type of the step that a delta opens implicitly."""
 _STATUS_FIELDS = keys("event_type", "event_id", "interaction_id", "status")
 _CUT_ERROR: JSON = {"code": "stream_cut", "message": STREAM_CUT}
 
@@ -97,10 +97,10 @@ class _OpenStep(Struct, eq=False):
     """A step of a stream that is being read."""
 
     step: Object
-    """The step as its opening event gives it, without content."""
+    """The step in its opening event, without content."""
     has_content: bool = False
     blocks: list[OpenBlock] = []
-    """Its content blocks, or the block that the step itself is, if the body is wanted."""
+    """Its content blocks, or the step itself as a block, if the body is kept."""
 
 
 class InteractionReader(IndexedBlockReader):
@@ -117,7 +117,7 @@ class InteractionReader(IndexedBlockReader):
         super().__init__(keep=keep)
         self.interaction: Object = {}
         self.steps: list[_OpenStep] = []
-        """Every step, if the body is wanted."""
+        """Every step, if the body is kept."""
         self.open_steps: dict[JSON, _OpenStep] = {}
         self.has_steps = False
 
@@ -196,7 +196,7 @@ class InteractionReader(IndexedBlockReader):
         return events
 
     def _start_content(self, index: JSON, block: JSON) -> list[Event]:
-        """Open a content block of a step, after the one that is open."""
+        """Open a content block of a step, and close the open one."""
         fields: Object = copy_json(block) if isinstance(block, dict) else {}  # type: ignore[assignment]
         key = _content_key(index)
         events = self.start_block(key, fields, CONTENT.get(str(fields.get("type"))))

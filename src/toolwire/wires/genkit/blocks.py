@@ -1,6 +1,6 @@
 """The parts of Genkit messages: how each is read and written.
 
-The type of a part is the field it has; `metadata` is next to it.
+The field of a part shows its type; `metadata` is next to it.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _read_request(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def _input(call: Call, context: EncodeContext) -> JSON:
-    """The arguments; here they may be any JSON value."""
+    """The arguments of a call, which may be any JSON value on this wire."""
     if call.family == "custom" or call.args.broken:
         return context.arguments_object(call)
     arguments = call.args
@@ -147,7 +147,7 @@ def _read_response(block: Object, path: JsonPath, spec: Block) -> Part:
         inside = (*path, "toolResponse", "content")
         parts = tuple(read_part(part, (*inside, i)) for i, part in enumerate(content))
         if output not in (None, ""):
-            # The raw value is kept, so that it is written back as this value and not as text.
+            # The raw value is kept, so that this value is written back instead of text.
             text = Text(output_text(output), source=Source(raw=response["output"]))
             parts = (text, *parts)
         output = parts
@@ -186,7 +186,7 @@ def _write_response(result: Result, context: EncodeContext) -> JSON:
 
 
 def _output(texts: list[Part]) -> JSON:
-    """The text of a result, or the JSON value that `_read_response` read it from."""
+    """The text of a result, or the JSON value from which `_read_response` read it."""
     if len(texts) == 1 and texts[0].spec is None and not isinstance(texts[0].raw, UnsetType):
         return texts[0].raw
     return "\n".join(map(describe, texts))
@@ -232,7 +232,7 @@ def _text_block(name: str, part: type[Text] | type[Reasoning]) -> Block:
 
 
 def _opaque_block(name: str) -> Block:
-    """A part without a neutral form."""
+    """The spec of a part without a neutral form."""
 
     def read(block: Object, path: JsonPath, spec: Block) -> Part:
         source = Source(block, path, spec)
@@ -266,9 +266,9 @@ PART_WRITERS: dict[type[Part], Callable[..., JSON]] = {
     Result: _write_response,
     Reasoning: lambda part, context: {"reasoning": part.text} if part.text else None,
 }
-"""Write a part of another wire; None if it is empty."""
+"""The functions that write parts of other wires; they return None for an empty part."""
 
 
 def read_part(block: JSON, path: JsonPath) -> Part:
-    """Read a part by the field it has. Fields that are null do not count: Python writes them."""
+    """Read a part by its field. Null fields do not count, because Genkit for Python writes them."""
     return read_block_by_field(NAME, BLOCKS, block, path)

@@ -1,4 +1,4 @@
-"""Genkit's messages, requests and responses: how whole bodies are read, written and recognized."""
+"""Read, write and recognize whole bodies of Genkit: messages, requests and responses."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _read_response(body: JSON) -> Conversation:
 
 
 def _read_candidate(body: Object, path: JsonPath) -> Message:
-    """The message of a response or candidate; a blocked one may have a finish reason only."""
+    """The message of a response or candidate; a blocked one may have only a finish reason."""
     candidate = object_at(NAME, body, path)
     message_path: JsonPath = (*path, "message")
     if candidate.get("message") is None and "finishReason" in candidate:
@@ -121,7 +121,7 @@ def _read_candidate(body: Object, path: JsonPath) -> Message:
 
 
 def write(conversation: Conversation, context: EncodeContext) -> JSON:
-    """Write a request, a list of messages if one was read, or a response."""
+    """Write a request, a bare list of messages if one was read, or a response."""
     if context.kind == "response":
         return _write_response(conversation, context)
     native = context.native
@@ -162,8 +162,8 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
 
 
 def _split_turns(message: Message) -> list[Message]:
-    """The messages of an answer with results: the model's parts, the results, and so on. The last
-    one is the model's and has the calls without a result, which clients run."""
+    """Split an answer with results into messages of the model and of the tools. The last one is the
+    model's and has the calls without a result, which clients run."""
     answered = {part.call_id for part in message.parts if isinstance(part, Result)}
     last: list[Part] = []
     turns: list[tuple[Role, list[Part]]] = []
@@ -211,7 +211,7 @@ _REQUEST_FIELDS = keys("config", "output", "docs", "toolChoice")
 
 
 def match_score(body: JSON) -> int:
-    """How sure it is that a body is Genkit's: parts without a type, under the role `model`."""
+    """How well a body matches this wire: it has parts without a type, and the role `model`."""
     if isinstance(body, dict):
         candidates = body.get("candidates")
         if isinstance(candidates, list):
@@ -224,7 +224,7 @@ def match_score(body: JSON) -> int:
 
 
 def _match_messages(messages: JSON, score: int) -> int:
-    """3 if a message has a mark of this wire, `score` if none contradicts it, else 0."""
+    """3 if a message has a mark of this wire, `score` if none contradicts it, otherwise 0."""
     if not isinstance(messages, list) or not messages:
         return 0
     for message in messages:

@@ -15,10 +15,10 @@ HTTP flows send `{"message": chunk}`, and at the end `{"result": response}`.
 - snapshots-and-fragments: JavaScript sends a request repeatedly, with `partial` and the input as
   far as it could be parsed; Go sends fragments of JSON text as the input, with ref and name only on
   the first. Objects are emitted when they are no longer partial, or when the turn is over; text
-  that begins with a brace is emitted as it comes.
+  that begins with a brace is emitted as it arrives.
 - a-ref-may-come-late: Go gives refs to requests without one only in the response. Such a request is
   emitted when the turn is over.
-- completion-order: responses come as the tools finish; their refs pair them.
+- completion-order: responses arrive as the tools finish; their refs pair them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from toolwire.wires.genkit.tool_requests import ToolRequest, adopt_refs, find_re
 
 _CHUNK_KEYS = frozenset({"role", "index", "content", "aggregated"})
 _RESPONSE_KEYS = frozenset({"finishReason", "usage", "candidates"})
-"""Fields that a response has and a chunk has not."""
+"""Fields that a response has and a chunk lacks."""
 
 
 class GenkitReader(TurnStreamReader):
@@ -80,14 +80,15 @@ class GenkitReader(TurnStreamReader):
         self.ordinal = 0
         """Number of calls in the stream so far."""
         self.sizes: dict[type[Part], int] = {}
-        """How much of the current message was read: characters of text, or the number of parts."""
+        """How much of the current message was read, by type of part: characters of text, or the
+        number of parts."""
         self.unanswered: list[Call] = []
         self.unpaired = 0
-        """The results so far that pair with no call."""
+        """The number of results so far that are paired with no call."""
         self.aggregates = False
         """True if a chunk repeated its whole message."""
         self.unknown: Object = {}
-        """Unknown fields of chunks, and what a flow returned if it is no response."""
+        """Unknown fields of chunks, and the value of a flow that returned no response."""
         self.response: Object | None = None
 
     def read(self, event: Chunk) -> list[Event]:
@@ -144,7 +145,7 @@ class GenkitReader(TurnStreamReader):
         return out
 
     def _read_unknown(self, chunk: Object, path: JsonPath) -> list[Event]:
-        """Keep the unknown fields of a chunk, and report each once."""
+        """Keep the unknown fields of a chunk, and report each of them once."""
         out: list[Event] = []
         for key, value in chunk.items():
             if key in _CHUNK_KEYS or value is None:
@@ -155,7 +156,8 @@ class GenkitReader(TurnStreamReader):
         return out
 
     def _read_head(self, chunk: Object, content: list[JSON]) -> list[Event]:
-        """Start the next message, if the chunk belongs to another one than the chunk before."""
+        """Start the next message if the chunk does not belong to the message of the previous
+        chunk."""
         name, index = chunk.get("role"), chunk.get("index")
         role = self.role or "assistant"
         if isinstance(name, str):
@@ -185,9 +187,9 @@ class GenkitReader(TurnStreamReader):
         return super().read_part(part, block, first=first)
 
     def assign_result_id(self, result: Result) -> Result:
-        """The result with the id of its call: by its ref, or by its name.
+        """The result with the id of its call, which is found by its ref or by its name.
 
-        By name it is the only call without a ref, or else the only one with a ref.
+        By name, it is the only call without a ref, or else the only call with one.
         """
         if result.call_id:
             self.unanswered = [call for call in self.unanswered if call.id != result.call_id]
@@ -226,7 +228,8 @@ class GenkitReader(TurnStreamReader):
         return out + self._emit_request(request)
 
     def _emit_request(self, request: ToolRequest) -> list[Event]:
-        """Emit what is certain of a request. Requests are emitted in the order they began."""
+        """Emit what is certain of a request. Requests are emitted in the order in which they
+        started."""
         if not request.ref or not request.call.name:
             return []
         earlier = self.requests[: self.requests.index(request)]
@@ -286,7 +289,7 @@ class GenkitReader(TurnStreamReader):
     # --- messages that are repeated ---
 
     def _read_aggregated(self, content: list[JSON], path: JsonPath) -> list[Event]:
-        """Read what is new in a chunk that holds the whole message so far."""
+        """Read the new content of a chunk that holds the whole message so far."""
         requests = list(self.requests)
         readable: list[JSON] = []
         compared: dict[type[Part], int] = {}
@@ -311,7 +314,7 @@ class GenkitReader(TurnStreamReader):
         return out
 
     def _read_new(self, part: Part, compared: dict[type[Part], int]) -> list[Event]:
-        """Read what a repeated part has beyond what was read before.
+        """Read the new content of a repeated part.
 
         `compared` counts the repeated parts as `sizes` counts the parts that were read.
         """
@@ -368,14 +371,14 @@ class GenkitReader(TurnStreamReader):
         return out
 
     def _identify(self, part: Part) -> Part:
-        """A part of the response; its calls have ids already."""
+        """A part of the response; a call is recorded under its id."""
         if not isinstance(part, Call):
             return part
         self.ordinal += 1
         return self.assign_call_id(part)
 
     def _complete_message(self, parts: tuple[Part, ...]) -> list[Event]:
-        """Read what the response holds of its message beyond what was read before."""
+        """Read the content of the response that the stream did not have."""
         out: list[Event] = []
         if self.role != "assistant":
             out = self.close_parts(cut=False)

@@ -23,7 +23,7 @@ from toolwire.wires.genkit.stream_reader import GenkitReader
 class _KeptMessage(Struct, frozen=True, eq=False):
     role: Role
     blocks: list[tuple[Object, list[str]]]
-    """Each block with the texts by which it grew."""
+    """Each block with the texts that it grew by."""
 
     def write(self) -> Object:
         """The whole message."""
@@ -51,7 +51,7 @@ class GenkitWriter(TurnStreamWriter):
 
     def begin(self, event: MessageStart) -> list[Chunk]:
         super().begin(event)
-        self.context.seed = ""  # a response has no id here, so readers mint ids without one
+        self.context.seed = ""  # responses have no id here, so readers mint call ids without one
         return []
 
     def block_type(self, block: Object) -> str:

@@ -1,7 +1,7 @@
 """The tool requests of a Genkit stream while they arrive.
 
-An input comes as snapshots of a value, as fragments of JSON text, or as one value. Text is taken
-for JSON if it begins with a brace or comes in fragments; other text is a value.
+An input arrives as snapshots of a value, as fragments of JSON text, or as one value. Text counts as
+JSON if it begins with a brace or arrives in fragments; other text is a value.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from toolwire.conversation.parts import Call
 
 
 class ToolRequest(Struct, eq=False):
-    """A tool request, as far as it has arrived."""
+    """A tool request, as far as it was received."""
 
     call: Call
     block: Object
-    """The block as the whole message will hold it."""
+    """The block as in the whole message."""
     ordinal: int
     """Its position among all calls of the stream."""
     ref: str
     slot: int | None = None
-    """None until the call has been emitted."""
+    """The slot of its events; None until the call is emitted."""
     pieces: list[str] = []
-    """Text that arrived as the input."""
+    """The text that arrived as the input."""
     fragmented: bool = False
     """True if the text arrived in fragments."""
     streamed: bool = False
@@ -39,13 +39,13 @@ class ToolRequest(Struct, eq=False):
 
     @classmethod
     def begin(cls, call: Call, block: Object, ordinal: int) -> ToolRequest:
-        """The request that a block begins."""
+        """Start a request with its first block."""
         block = {**block, "toolRequest": _without_partial(block["toolRequest"])}
         call = replace(call, source=replace(call.source, raw=block))
         return cls(call, block, ordinal, call.id)
 
     def add_input(self, value: JSON, *, partial: bool, fragment: bool) -> None:
-        """Take the input of a chunk, which replaces the one before or continues its text."""
+        """Add the input of a chunk, which replaces the previous input or continues its text."""
         self.partial = partial
         if isinstance(value, str) and not partial:
             self.fragmented = self.fragmented or fragment
@@ -58,7 +58,7 @@ class ToolRequest(Struct, eq=False):
 
     @property
     def text_is_json(self) -> bool:
-        """True if the text that arrived is JSON, and not a value that is a text."""
+        """True if the text is JSON, not a value that is a text."""
         return self.fragmented or "".join(self.pieces[:4]).lstrip()[:1] in ("{", "")
 
     def arguments_text(self) -> str:
@@ -69,7 +69,7 @@ class ToolRequest(Struct, eq=False):
         return text if self.text_is_json else text_of(text)
 
     def write(self) -> Object:
-        """The `toolRequest` as a whole message holds it."""
+        """The `toolRequest` as in a whole message."""
         request = _without_partial(self.block["toolRequest"])
         if self.ref:
             request["ref"] = self.ref
@@ -92,7 +92,8 @@ def _without_partial(request: JSON) -> Object:
 
 
 def find_request(requests: list[ToolRequest], part: Call) -> ToolRequest | None:
-    """The newest open request that a part continues: by its ref, or by its name if it has none."""
+    """The newest open request that a part continues, found by its ref or, without one, by its
+    name."""
     for request in reversed(requests):
         if request.closed:
             continue
@@ -105,7 +106,7 @@ def find_request(requests: list[ToolRequest], part: Call) -> ToolRequest | None:
 
 
 def adopt_refs(requests: list[ToolRequest], content: list[JSON]) -> None:
-    """Take the ref of a request from a tool response, if just one of each has that name."""
+    """Give a request the ref of a tool response if there is only one of each with its name."""
     responses = [get(block, ("toolResponse",)) for block in content]
     for name in {request.call.name for request in requests if not request.ref}:
         without_ref = [other for other in requests if not other.ref and other.call.name == name]
@@ -122,7 +123,7 @@ def match_calls(requests: list[ToolRequest], calls: list[Call]) -> list[Call]:
     """Give open requests the ref and input of their calls in the response.
 
     Returns:
-        The calls that belong to no request.
+        The calls without a request.
     """
     refs = {request.ref for request in requests if request.ref}
     for request in requests:

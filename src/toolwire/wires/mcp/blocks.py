@@ -1,7 +1,7 @@
 """Model Context Protocol: content blocks, the output of results, and tool definitions.
 
-A resource is known by its URI: a URI of the form `file:///name` becomes the file's name, any other
-is kept whole.
+A resource is identified by its URI: a URI of the form `file:///name` becomes the file's name, any
+other URI is kept.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _FILE = "file:///"
 
 
 def _uri_of(name: str | None) -> str:
-    """The URI of a resource: its name if that is a URI, else a `file:///` URI."""
+    """The URI of a resource: its name if that is a URI, otherwise a `file:///` URI."""
     if name is not None and _SCHEME.match(name):
         return name
     return _FILE + quote(name or "", safe="", errors="surrogatepass")
 
 
 def _name_of(uri: str) -> str | None:
-    """The name of a resource: the reverse of `_uri_of`, or the URI where that is not reversible."""
+    """The name of a resource: the reverse of `_uri_of`, or the URI if that is not reversible."""
     name = (unquote(uri.removeprefix(_FILE)) if uri.startswith(_FILE) else uri) or None
     return name if _uri_of(name) == uri else uri
 
@@ -121,8 +121,8 @@ def _write_resource(media: Media, context: EncodeContext) -> JSON:
 
 _ALL_FORMS: frozenset[MediaForm] = frozenset({"data", "url", "file", "text"})
 _MESSAGE_MEDIA = MediaSupport(image=_ALL_FORMS, audio=_ALL_FORMS, video=_ALL_FORMS, file=_ALL_FORMS)
-"""Media of messages are not lowered: a log drops them and reports each once, and only a model's
-answer holds some of them."""
+"""Media of messages are not lowered: a log drops them and reports each once, and only the answer of
+a model holds some of them."""
 _FILE_FORMS: frozenset[MediaForm] = frozenset({"data", "url", "text"})
 MEDIA: dict[Place, MediaSupport] = {
     "system": _MESSAGE_MEDIA,
@@ -135,7 +135,8 @@ MEDIA: dict[Place, MediaSupport] = {
 
 
 def write_media(media: Media, context: EncodeContext) -> JSON:
-    """The block of another wire's medium: images and audio as data, anything else as a resource."""
+    """The block for a medium of another wire: images and audio as data, anything else as a
+    resource."""
     if media.data is not None and media.kind in ("image", "audio"):
         if media.name is not None:
             context.report_loss(media, f"the name of this {media.kind} is not kept here")
@@ -180,10 +181,10 @@ CONTENT = blocks(
 
 
 def read_output(result: Object, path: JsonPath) -> tuple[Output, bool]:
-    """The output of a result, and whether `structuredContent` is all of it.
+    """The output of a result, and True if it is `structuredContent`.
 
-    Servers repeat structured content as text for old clients. Where the two differ, the content is
-    what the model is meant to see.
+    Servers repeat structured content as text for old clients. If the two differ, the model is meant
+    to see the content.
     """
     content, structured = result.get("content"), result.get("structuredContent")
     text = _only_text(content)
@@ -199,7 +200,7 @@ def read_output(result: Object, path: JsonPath) -> tuple[Output, bool]:
 
 
 def _only_text(content: JSON) -> str | None:
-    """The text of a content that is one text block and nothing else."""
+    """The text of a content that is a single text block; otherwise None."""
     match content:
         case [{"type": "text", "text": str(text), **others}] if not others:
             return text
@@ -243,7 +244,7 @@ def _write_content(part: Part, context: EncodeContext) -> JSON:
         return _write_text(part, context)
     if isinstance(part, Media) and (part.data, part.url, part.text) != (None, None, None):
         return write_media(part, context)
-    # Lowering does not see parts that were edited on this wire.
+    # Lowering skips parts that were edited on this wire.
     context.report_loss(part, f"a result contains this only as text here: {describe(part)[:80]}")
     return {"type": "text", "text": describe(part)}
 

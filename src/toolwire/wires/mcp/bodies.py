@@ -42,7 +42,7 @@ from toolwire.wires.mcp.messages import (
 )
 
 _RESULT_MARKS = keys("content", "structuredContent", "isError")
-"""Fields that identify a tool's result if its request is not in the log."""
+"""Fields that identify the result of a tool if its request is not in the log."""
 
 # --- reading --------------------------------------------------------------------------------------
 
@@ -79,7 +79,8 @@ class _MessageReader(LogReader):
         if method == "tools/call":
             self.parts.append(read_call(message, path, CALL))
         elif method == "tools/list":
-            # The result holds the tools; the request is no part, but its other fields are noted.
+            # The result holds the tools; the request is not a part, but its other fields are
+            # recorded.
             self.note_unknown(message, path, keys("jsonrpc", "id", "method"))
         else:
             self.parts.append(opaque(method, message, path))
@@ -106,7 +107,7 @@ class _MessageReader(LogReader):
 
 
 def read(body: JSON, kind: Kind) -> Conversation:
-    """One message, or a list of messages in the order in which they were sent."""
+    """Read one message, or a list of messages in the order in which they were sent."""
     log = _MessageReader()
     if isinstance(body, list):
         for i, message in enumerate(body):
@@ -126,7 +127,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
 
 
 def write(conversation: Conversation, context: EncodeContext) -> JSON:
-    """A log of messages; as a response, the last result, or else the answer of a model."""
+    """Write a log of messages. A response is the last result, or else the answer of a model."""
     source = conversation.source.body
     native = context.native
     if native:
@@ -146,7 +147,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
 
 
 def _patch_body(conversation: Conversation, context: EncodeContext) -> JSON | UnsetType:
-    """The body that was read with the edits of single parts; UNSET if more was edited."""
+    """The source body with the edits of its parts; UNSET if anything else was edited."""
     source = conversation.source
     if not conversation.same_tools or conversation.settings != source.settings:
         return UNSET
@@ -155,7 +156,8 @@ def _patch_body(conversation: Conversation, context: EncodeContext) -> JSON | Un
 
 
 def _write_part(part: Part, context: EncodeContext) -> JSON:
-    """The message of a call or a result; None, with a loss, for any other part."""
+    """The message of a call or a result; any other part is reported as a loss, and None
+    returned."""
     is_message = part.spec in ALL_SPECS or (isinstance(part, Opaque) and len(part.path) < 2)
     if is_message and not isinstance(part.raw, UnsetType):
         patched = patch_block(part, context, part.raw)
@@ -188,9 +190,9 @@ def _write_log(
 def _put_tools(
     conversation: Conversation, context: EncodeContext, source: list[JSON]
 ) -> tuple[list[JSON], list[JSON]]:
-    """The messages to put before a log so that it defines the tools, and the log.
+    """The messages to put before a log to define the tools, and the log.
 
-    The tools go into the first tool list of the log, or else into a new request and response.
+    The tools go into the first tool list of the log, or into a new request and response.
     """
     tools = write_tools(conversation.tools, context)
     lists = [
@@ -220,7 +222,8 @@ def _is_tool_list(message: Object) -> bool:
 
 
 def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
-    """The last result; without results the tools, if nothing else is there, or a model's answer."""
+    """The last result. Without results, the tools if there are no parts, or the answer of a
+    model."""
     result = next(reversed(conversation.results()), None)
     if result is not None:
         report_settings(conversation, context)
@@ -243,7 +246,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
 
 
 def match_score(body: JSON) -> int:
-    """How likely a body is this wire's: no other wire uses JSON-RPC."""
+    """How well a body matches this wire: no other wire uses JSON-RPC."""
     messages = body if isinstance(body, list) else [body]
     is_rpc = all(
         isinstance(message, dict) and message.get("jsonrpc") == "2.0" for message in messages

@@ -17,7 +17,7 @@ _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,999}")
 
 
 def _is_ambiguous(text: str) -> bool:
-    """True if a string reads as an integer, or as a quoted string that does."""
+    """True if a string reads as an integer, or as a string in quotes that does."""
     if text[:1] != '"':
         return _INTEGER.fullmatch(text) is not None
     inner = _unquote(text)

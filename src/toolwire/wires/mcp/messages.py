@@ -12,7 +12,7 @@ from toolwire.wires.mcp.blocks import read_output, write_output
 from toolwire.wires.mcp.ids import json_id, neutral_id
 
 PROTOCOL_ERRORS = range(-32768, -31999)
-"""Error codes that JSON-RPC reserves for the protocol: such an error is not a tool's."""
+"""Error codes that JSON-RPC reserves for the protocol: such an error is not from a tool."""
 
 
 def read_call(message: Object, path: JsonPath, spec: Block) -> Part:
@@ -56,7 +56,7 @@ def _result(
 
 
 def read_result(message: Object, path: JsonPath, spec: Block) -> Part:
-    """The result of a response; a result of an unknown type is its own output."""
+    """Read the result of a response. If its type is unknown, the whole result is the output."""
     result = message["result"]
     if not isinstance(result, dict) or not _is_complete(result):
         return _result(message, result, Source(message, path, UNKNOWN_RESULT))
@@ -104,7 +104,7 @@ def read_error(message: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def _write_error(result: Result, context: EncodeContext) -> JSON:
-    """An edited error, which stays an error of the protocol if it is still an object."""
+    """Write an edited error, which stays a protocol error as long as it is an object."""
     if not result.error or not isinstance(result.output, dict):
         return write_result(result, context)
     return {"jsonrpc": "2.0", "id": json_id(context.result_id(result)), "error": result.output}

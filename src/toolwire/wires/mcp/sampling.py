@@ -146,7 +146,7 @@ def _write_text(part: Text, context: EncodeContext) -> JSON:
 
 
 def _write_media(media: Media, context: EncodeContext) -> JSON:
-    """The block of an image or audio: messages hold no resources."""
+    """The block of an image or audio: messages cannot hold resources."""
     if media.data is not None and media.kind in ("image", "audio"):
         return write_media(media, context)
     context.report_loss(
@@ -176,7 +176,7 @@ def _write_message(role: Role, content: list[JSON]) -> JSON:
 
 
 def _unwrap_single(content: list[JSON]) -> JSON:
-    """A single block without its list: clients from before 2025-11-25 accept no list."""
+    """A single block without its list, because clients from before 2025-11-25 accept no list."""
     return content[0] if len(content) == 1 else content
 
 
@@ -196,7 +196,7 @@ HISTORY = BlockHistory(
 def _with_unknown_fields(
     settings: SettingsRead, container: str, fields: Object, known: frozenset[str]
 ) -> SettingsRead:
-    """The settings, with unknown fields inside and outside of the object that holds most fields."""
+    """The settings, with the unknown fields inside and outside of the `container` object."""
     outside = (path for path in settings.unknown if path[0] != container or len(path) > 2)
     inside = (
         (container, key) for key, value in fields.items() if key not in known and value is not None
@@ -257,7 +257,7 @@ def write_request(conversation: Conversation, context: EncodeContext) -> JSON:
 
 
 def is_answer(body: Object) -> bool:
-    """True if a response is a model's answer, and not a tool's result."""
+    """True if a response is the answer of a model, not the result of a tool."""
     result = body.get("result")
     return isinstance(result, dict) and "role" in result and "content" in result
 
@@ -318,7 +318,7 @@ def _read_answer_message(result: JSON, path: JsonPath) -> Message:
 
 
 def _write_part(part: Part, context: EncodeContext) -> JSON:
-    """The block of a part; a block of this wire changes only where it was edited."""
+    """The block of a part; a block of this wire stays verbatim except for its edit."""
     is_block = part.spec in BLOCKS.values() or (isinstance(part, Opaque) and len(part.path) > 1)
     if is_block and not isinstance(part.raw, UnsetType):
         patched = patch_block(part, context, part.raw)

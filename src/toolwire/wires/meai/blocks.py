@@ -89,7 +89,7 @@ def _write_error(part: Part, context: EncodeContext) -> JSON:
 
 
 def _read_contents(value: JSON, path: JsonPath) -> tuple[Part, ...] | None:
-    """The parts of a value that is a content or a list of contents; None if it is data."""
+    """The parts of a value that is a content or a list of contents; None for any other value."""
     if isinstance(value, dict) and value.get("$type") in BLOCKS:
         return (read_content(value, path),)
     if not isinstance(value, list) or not value:
@@ -122,7 +122,7 @@ ERROR_OUTPUT = Block("error", part=Text, keys=keys("$type", "message"))
 
 
 def _read_server_output(value: JSON, path: JsonPath) -> Part:
-    """A content in the result of a server tool, where an error is the tool's message."""
+    """A content in the result of a server tool. An error is read as its message."""
     if get(value, ("$type",)) == "error":
         message = get(value, ("message",))
         if isinstance(message, str):
@@ -131,7 +131,8 @@ def _read_server_output(value: JSON, path: JsonPath) -> Part:
 
 
 def _read_server_result(block: Object, path: JsonPath, spec: Block) -> Part:
-    """A list of contents; an error among them means that the tool failed."""
+    """Read the result of a server tool: a list of contents. An error among them means that it
+    failed."""
     call_id, origin = read_id(block.get("callId"))
     field = "outputs" if "outputs" in block else "output"
     value = block.get(field)
@@ -157,7 +158,7 @@ def _write_server_result(result: Result, context: EncodeContext) -> JSON:
 
 
 def _opaque_block(name: str) -> Block:
-    """A content without a neutral form."""
+    """The spec of a content without a neutral form."""
 
     def read(block: Object, path: JsonPath, spec: Block) -> Part:
         return Opaque(name, block, source=Source(block, path, spec))
@@ -180,7 +181,7 @@ def _block(
     id_field: str = "callId",
     grows: str = "",
 ) -> Block:
-    """The spec of a content. `grows` is the field that comes in pieces in a stream."""
+    """The spec of a content. `grows` is the field that arrives in pieces in a stream."""
     names = fields.split()
     deltas = {name: (grows, grows)} if grows else {}
     if part is not Call and part is not Result:
@@ -217,9 +218,9 @@ def _server_result(name: str, family: str, grows: str = "") -> Block:
 def _server_tool(
     prefix: str, tool: str, family: str, field: str = "", *, in_pieces: bool = False
 ) -> tuple[Block, Block]:
-    """The call and the result of a tool that a service ran.
+    """The specs of the call and the result of a tool that a service ran.
 
-    The type of the content names the tool, and a field of it holds the arguments, if it has any.
+    The type of the content names the tool; a field holds the arguments, if there are any.
     """
 
     def read(block: Object, path: JsonPath, spec: Block) -> Part:
@@ -321,9 +322,9 @@ PART_WRITERS: dict[type[Part], Callable[..., JSON]] = {
     Result: _write_function_result,
     Reasoning: lambda part, context: _write_reasoning(part, context) if part.text else None,
 }
-"""Write a part of another wire; None if it is empty."""
+"""The functions that write parts of other wires; they return None for an empty part."""
 
 
 def read_content(block: JSON, path: JsonPath) -> Part:
-    """Read a content by its `$type`; one that does not fit its type becomes opaque."""
+    """Read a content by its `$type`; a content that does not fit its type becomes opaque."""
     return read_block(NAME, BLOCKS, block, path, field="$type")

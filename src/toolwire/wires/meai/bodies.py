@@ -1,4 +1,4 @@
-"""Messages, requests and responses of Microsoft.Extensions.AI: read, written and recognized."""
+"""Read, write and recognize messages, requests and responses of Microsoft.Extensions.AI."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _TOOLS: JsonPath = (OPTIONS, "tools")
 
 
 def read_message(message: JSON, path: JsonPath) -> Message:
-    """Read a message; the instructions, which are plain text, count as one."""
+    """Read a message. The instructions, which are plain text, count as a message too."""
     if not isinstance(message, str) or path != _INSTRUCTIONS:
         return MESSAGES.read(message, path)
     parts = (Text(message, source=Source(message, path, _INSTRUCTIONS_TEXT)),) if message else ()
@@ -100,9 +100,9 @@ def _read_messages(body: JSON) -> tuple[Message, ...]:
 
 
 def _unknown_fields(paths: tuple[JsonPath, ...], body: Object) -> tuple[JsonPath, ...]:
-    """The paths without those of tools and instructions, which are read.
+    """The unknown fields, without tools and instructions, which are read elsewhere.
 
-    Where the options hold no setting, their path stands for all of their fields.
+    A path to the options as a whole is replaced by the paths of all their fields.
     """
     options = body.get(OPTIONS)
     found: list[JsonPath] = []
@@ -136,7 +136,7 @@ def _read_response(body: JSON, messages: tuple[Message, ...]) -> Conversation:
 
 
 def write(conversation: Conversation, context: EncodeContext) -> JSON:
-    """Write a request, a list of messages if one was read, or a response."""
+    """Write a request, a bare list of messages if one was read, or a response."""
     if context.kind == "response":
         return _write_response(conversation, context)
     native = context.native
@@ -186,7 +186,7 @@ def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
 
 
 def match_score(body: JSON) -> int:
-    """3 if every message has a list of `contents`, else 0."""
+    """3 if every message has a list of `contents`, otherwise 0."""
     messages = body.get("messages") if isinstance(body, dict) else body
     if not isinstance(messages, list) or not messages:
         return 0

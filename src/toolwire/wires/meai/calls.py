@@ -1,7 +1,7 @@
 """Calls, approvals and requests for input of Microsoft.Extensions.AI: readers and writers.
 
-Writers other than that of function calls serve edits: they write the fields that an edit may
-change, and the rest of the content stays as it was read.
+Except for function calls, the writers serve only edits: they write the fields that an edit may
+change, and the rest of the content stays verbatim.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from toolwire.wires.engine.specs import Block, read_id, read_name, require_objec
 
 _INPUT = "input"
 _DEFAULT_NAMES = {"tool-approval": "tool", "input": _INPUT}
-"""By family, the name of a call whose content has none."""
+"""Family → the name of a call whose content has none."""
 
 
 def read_call(block: Object, path: JsonPath, spec: Block) -> Part:
-    """Read a call, or a request for input; a request for approval has its call inside it."""
+    """Read a call or a request for input; a request for approval has its call inside."""
     call_id, origin = read_id(block.get(spec.ids[0].name))
     is_approval = "toolCall" in spec.keys
     call = require_object(block.get("toolCall") or {}) if is_approval else block
@@ -67,7 +67,8 @@ def write_input_request(call: Call, context: EncodeContext) -> JSON:
 
 
 def read_input_response(block: Object, path: JsonPath, spec: Block) -> Part:
-    """The answer to a request for approval or input: a decision with a reason, or text only."""
+    """Read the response to a request for approval or input: a decision with a reason, or only
+    text."""
     call_id, origin = read_id(block.get("requestId"))
     answer: Object = {
         key: block[key] for key in ("approved", "reason") if block.get(key) is not None

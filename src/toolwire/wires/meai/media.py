@@ -10,7 +10,7 @@ from toolwire.wires.engine.specs import Block, require_string, text_or_none
 
 
 def _mime(block: Object) -> str | None:
-    """The MIME type; None for one like `image/*`, which names only the kind."""
+    """The MIME type; None for a type such as `image/*`, which gives only the kind."""
     mime = text_or_none(block.get("mediaType"))
     return None if mime is None or mime.endswith("/*") else mime
 

@@ -42,7 +42,7 @@ TOOL = Block(
 
 
 def read_tool(tool: JSON, path: JsonPath) -> Tool:
-    """Read a tool definition; one that a service runs has a `$type` and no schema."""
+    """Read a tool definition; a tool that a service runs has a `$type` and no schema."""
     if not isinstance(tool, dict):
         raise_unexpected(NAME, path, "an object", tool)
     if "$type" in tool and "jsonSchema" not in tool:
@@ -58,7 +58,8 @@ def read_tool(tool: JSON, path: JsonPath) -> Tool:
 
 
 def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
-    """The tool definitions; ChatOptions has no field for `strict`, so it is a further property."""
+    """The tool definitions. ChatOptions has no field for `strict`, so it is an additional
+    property."""
     out: list[JSON] = []
     for tool in tools:
         if tool.kind in CLIENT_TOOLS:
@@ -159,7 +160,7 @@ REQUEST = (
 
 
 def _read_time(value: JSON) -> Setting | UnsetType:
-    """A time as seconds since 1970; one without an offset is UTC."""
+    """A time in seconds since 1970; a time without an offset is UTC."""
     time = datetime.fromisoformat(require_string(value))
     return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())
 

@@ -7,13 +7,13 @@ Each update holds contents, and fields of the message and the answer they belong
 - texts-and-reasoning-grow: the first content of an update continues the last one before it, if both
   are plain text or both are reasoning that is not signed yet. Two texts in one update are two
   texts, so a separate text comes after an empty piece of the one before it.
-- calls-come-whole: only a code interpreter's inputs and outputs come in pieces, under one call id;
-  they are emitted when they are complete.
+- calls-come-whole: only the inputs and outputs of a code interpreter arrive in pieces, under one
+  call id; they are emitted when they are complete.
 - usage-adds-up: token counts are contents of updates, and are added to those before.
 - first-values-count: id, model and time of an answer are the first ones that arrived, because they
   have been emitted.
 - no-event-for-errors: an `error` content need not be the end. An answer whose last message has no
-  finish reason was cut off, and then an error that stands last is the reason.
+  finish reason was cut off; if an error is the last content, it is the cause.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ from toolwire.wires.meai.settings import FINISH_REASON_FROM_WIRE, RESPONSE
 _MESSAGE_KEYS = ("authorName", "messageId", "role")
 """Fields that distinguish one message from the next."""
 _UPDATE_KEYS = frozenset({"contents", "role", "messageId", "finishReason", "error"})
-"""Fields of an update that are no settings."""
+"""Fields of an update that are not settings."""
 _FIRST_KEYS = frozenset({"responseId", "modelId", "createdAt"})
-"""Fields of which the first value counts."""
+"""Fields whose first value counts."""
 
 
 class MeaiReader(TurnStreamReader):
@@ -65,7 +65,7 @@ class MeaiReader(TurnStreamReader):
         self.fields: Object | None = None
         """The newest update without its contents."""
         self.response: Object = {}
-        """The fields of the response, if the body is wanted."""
+        """The fields of the response, if the body is kept."""
         self.usage: Object = {}
         self.message: Object = {}
         """The author, id and role of the newest message."""
@@ -78,9 +78,9 @@ class MeaiReader(TurnStreamReader):
         self.last_error: Object | None = None
         """The newest content, if it is an error."""
         self.interpreter: Object | None = None
-        """The newest content, if it is a code interpreter's, which the next one may continue."""
+        """The newest content, if it is from a code interpreter: the next one may continue it."""
         self.unpaired = 0
-        """The number of results that belong to no call."""
+        """The number of results without a call."""
         self.results = ResultsWithoutId(self._mint_result_id)
 
     def _mint_result_id(self, result: Result) -> str:
@@ -137,7 +137,8 @@ class MeaiReader(TurnStreamReader):
         return out
 
     def _read_message_fields(self, fields: Object) -> list[Event]:
-        """Start the next message, if the update belongs to another one than the update before."""
+        """Start the next message if the update does not belong to the message of the previous
+        update."""
         given: Object = {
             key: value
             for key in _MESSAGE_KEYS
@@ -202,7 +203,8 @@ class MeaiReader(TurnStreamReader):
         return [] if self.ignored else out
 
     def _read_interpreter(self, block: Object, field: str) -> list[Event]:
-        """Read a code interpreter's content: a list under a call id, which may come in pieces."""
+        """Read a content of a code interpreter: a list under a call id, which may arrive in
+        pieces."""
         current, pieces = self.interpreter, block.get(field)
         same_call = current is not None and bool(current.get("callId"))
         for key in ("$type", "callId"):
@@ -261,7 +263,7 @@ class MeaiReader(TurnStreamReader):
 
 
 def _add_counts(total: Object, more: Object) -> None:
-    """Add token counts; anything else replaces what was there."""
+    """Add token counts; any other value replaces the previous one."""
     for key, value in more.items():
         previous = total.get(key)
         if isinstance(value, dict):

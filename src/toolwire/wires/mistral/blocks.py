@@ -112,7 +112,7 @@ def _read_thinking(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def thinking_block(text: str) -> Object:
-    """The block of a reasoning text."""
+    """The block for a reasoning text."""
     return {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
 
 
@@ -149,7 +149,7 @@ CONTENT = blocks(
     ),
 )
 _REFERRING_THINKING = replace(CONTENT["thinking"], keys=keys("type", "signature"))
-"""Thinking with references: only its texts are translated, and the rest is reported."""
+"""Thinking with references: only its texts are translated; the rest is reported."""
 
 # --- calls and results ----------------------------------------------------------------------------
 
@@ -178,7 +178,7 @@ RESULTS = blocks(
 
 _MESSAGE = Block("message", part=Message, keys=keys("role", "content", "tool_calls"))
 _KNOWN_PREFIX = replace(_MESSAGE, keys=_MESSAGE.keys | {"prefix"})
-"""A message whose `prefix` says no more than its position: false, or true on the last message."""
+"""The spec of a message whose `prefix` adds nothing to its position: false, or true at the end."""
 
 
 def _with_known_prefix(message: Message) -> Message:
@@ -189,7 +189,7 @@ class MistralChat(Chat, frozen=True, eq=False):
     """The chat shape with reasoning in the content and no field for a refusal."""
 
     def read_choice(self, body: Object, index: int) -> Message:
-        """Read a choice; it may hold `messages` instead, which have no neutral form."""
+        """Read a choice. It may hold `messages` instead of a message; they have no neutral form."""
         choice = object_at(NAME, body, ("choices", index))
         has_message = "message" in choice or "messages" not in choice
         path: JsonPath = ("choices", index, "message" if has_message else "messages")
@@ -210,7 +210,8 @@ class MistralChat(Chat, frozen=True, eq=False):
         return out
 
     def write_messages(self, messages: Iterable[Message], context: EncodeContext) -> list[JSON]:
-        """Write a history. A text of the assistant at its end is refused unless it is marked."""
+        """Write a history. A final text of the assistant is marked with `prefix`, or it would be
+        refused."""
         messages = tuple(messages)
         out = super().write_messages(messages, context)
         last = out[-1] if out and messages[-1].wire != context.wire else None
@@ -234,7 +235,7 @@ class MistralChat(Chat, frozen=True, eq=False):
                 content.append(thinking_block(part.text))
             else:
                 report_misplaced(part, "assistant", context)
-        if response and content:  # as in a stream, neighbours of one type are one block
+        if response and content:  # as in a stream, adjacent blocks of one type become one
             joined = join_content(content)
             assert isinstance(joined, list)
             content = joined

@@ -41,7 +41,7 @@ _ROLES = ("system", "user", "assistant", "tool")
 
 
 def match_score(body: JSON) -> int:
-    """How likely a body is of this wire; see `Wire.match_score`.
+    """How well a body matches this wire; see `Wire.match_score`.
 
     Only its own fields and blocks distinguish it from other chat wires.
     """
@@ -72,7 +72,7 @@ def _has_own_answer(choice: JSON) -> bool:
 
 
 def _has_own_block(content: JSON) -> bool:
-    """True if a block is of this wire only; on other wires `thinking` is a text."""
+    """True if a block exists only on this wire; on other wires `thinking` is a text."""
     return isinstance(content, list) and any(
         "document_url" in block
         or "reference_ids" in block

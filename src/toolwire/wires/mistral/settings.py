@@ -15,7 +15,7 @@ from toolwire.wires.families.chat.settings import usage_setting
 
 
 def write_tool(tool: Tool, context: EncodeContext) -> JSON:
-    """Write a function; its schema is required."""
+    """Write a function. Its schema is required."""
     schema = context.schema_of(tool)
     if schema is None:
         schema = {"type": "object", "properties": {}}

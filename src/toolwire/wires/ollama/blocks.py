@@ -49,7 +49,7 @@ _BASE64_PREFIXES = {
     "R0lGOD": "image/gif",
     "UklGR": "image/webp",
 }
-"""How the base64 text of each MIME type starts: the wire does not name the type."""
+"""MIME type → the start of its base64 text, because the wire does not send the type."""
 
 
 def _mime_type(data: str) -> str | None:
@@ -74,7 +74,7 @@ def _read_images(message: Object, path: JsonPath) -> list[Part]:
 
 
 def _write_image(media: Media, context: EncodeContext) -> JSON:
-    if media.kind != "image" or media.data is None:  # the list holds nothing else
+    if media.kind != "image" or media.data is None:  # the list holds only images
         context.report_loss(
             media, f"this wire does not accept this {media.kind}; the image is unchanged"
         )
@@ -93,7 +93,7 @@ IMAGE = Block("images", part=Media, write=_write_image)
 def _write_text_and_images(
     parts: Iterable[Part], context: EncodeContext, join: Callable[[list[Part]], str]
 ) -> Object:
-    """The fields `content` and `images` of a message; any other part is named in the text."""
+    """The fields `content` and `images` of a message; any other part is described in the text."""
     texts: list[Part] = []
     images: list[JSON] = []
     for part in parts:
@@ -113,13 +113,13 @@ def _write_text_and_images(
 
 
 def _join_lines(texts: list[Part]) -> str:
-    """The texts of a result, each on a line of its own."""
+    """Join the texts of a result, each on a separate line."""
     return "\n".join(map(describe, texts))
 
 
 def _join_pieces(texts: list[Part]) -> str:
-    """The texts of a model, which are pieces of one text, often of one sentence. A text that names
-    another part is a line of its own."""
+    """Join the texts of a model, which are pieces of one text, often of one sentence. A text that
+    describes another part gets a separate line."""
     out = ""
     for part, previous in zip(texts, [None, *texts], strict=False):
         if previous is not None and (names_part(part) or names_part(previous)):
@@ -129,7 +129,8 @@ def _join_pieces(texts: list[Part]) -> str:
 
 
 def _join_paragraphs(texts: list[Part]) -> str:
-    """The texts of a user: a line break between two, unless the second continues the sentence."""
+    """Join the texts of a user with line breaks, or with a space if the next one continues the
+    sentence."""
     out = ""
     for text in map(describe, texts):
         if out and not (out[-1].isspace() or text[0].isspace()):
@@ -139,8 +140,8 @@ def _join_paragraphs(texts: list[Part]) -> str:
 
 
 def names_part(part: Part) -> bool:
-    """True for what is written only as the name of a part that has no place here: lowering has
-    reported that loss."""
+    """True for a part that is written only as a description, because a message cannot hold it.
+    Lowering has reported the loss."""
     source = part.source
     if not isinstance(part, Text):
         return True
@@ -151,7 +152,7 @@ def names_part(part: Part) -> bool:
 
 
 def _write_call(call: Call, context: EncodeContext) -> JSON:
-    """Write a call; a minted id is left out where order pairs as well."""
+    """Write a call. A minted id is left out if order pairs the result as well."""
     call_id = context.wire_id(call)
     function: Object = {
         "name": context.name(call.name),
@@ -176,7 +177,8 @@ def _read_result(message: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def _write_result(result: Result, context: EncodeContext) -> JSON:
-    """Write the message of a result: the name of its tool, and the id only if its call has one."""
+    """Write the message of a result with the name of its tool, and with an id only if its call has
+    one."""
     out: Object = {"role": "tool", "content": "", "tool_name": context.result_name(result)}
     call_id = context.result_id(result)
     if not context.hides_id(call_id):
@@ -273,7 +275,7 @@ class OllamaChat(Chat, frozen=True, eq=False):
 
 CHAT = OllamaChat(
     NAME,
-    content=blocks(TEXT),  # the server refuses blocks; clients of other chat servers send them
+    content=blocks(TEXT),  # the server refuses blocks, but clients of other chat servers send them
     calls=CALLS,
     results=RESULTS,
     message=Block(

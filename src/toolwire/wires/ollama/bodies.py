@@ -21,7 +21,7 @@ from toolwire.wires.ollama.settings import (
 
 
 class OllamaBodies(SingleMessageBodies, frozen=True, eq=False, kw_only=True):
-    """The bodies of a chat wire whose usage is in two fields."""
+    """The bodies of a chat wire whose usage is in two separate fields."""
 
     def read_response_settings(self, body: Object) -> SettingsRead:
         settings = super().read_response_settings(body)
@@ -77,7 +77,7 @@ _OWN_FIELDS = ("keep_alive", "think")
 
 
 def match_score(body: JSON) -> int:
-    """How likely a body is of this wire; see `Wire.match_score`."""
+    """How well a body matches this wire; see `Wire.match_score`."""
     if not isinstance(body, dict):
         return 0
     if isinstance(body.get("message"), dict):

@@ -46,7 +46,7 @@ REQUEST = (
     *(SettingSpec(name, ("options", name)) for name in _OPTIONS),
     SettingSpec("stop", ("options", "stop"), read=read_stop),
     SettingSpec("format", ("format",), read=_read_format, write=_write_format),
-    # `think: true` names no effort, so only this wire gets it back.
+    # `think: true` states no effort, so only this wire gets it back.
     SettingSpec("effort", ("think",), read=require_string, write=_write_effort),
 )
 

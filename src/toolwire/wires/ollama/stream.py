@@ -1,6 +1,6 @@
 """The lines of an Ollama stream.
 
-- a-line-is-a-small-answer: each line has the shape of a whole response, with what is new in its
+- a-line-is-a-small-answer: each line has the shape of a whole response, with the new content of its
   message; texts and lists grow.
 - calls-come-whole: a call is in one line, with its arguments as an object; several lines may have
   calls.
@@ -8,7 +8,7 @@
   are minted from it.
 - an-error-is-a-line: `{"error": "..."}` may come at any time, even first; the HTTP status is 200.
 - done-says-all: the last line has the finish reason and the token counts. Without a line that is
-  `done` the stream was cut.
+  `done` the stream was cut off.
 
 The writer holds back calls: their arguments are objects here, and consecutive calls share a line.
 """
@@ -54,7 +54,7 @@ from toolwire.wires.ollama.blocks import (
 from toolwire.wires.ollama.bodies import BODIES
 
 _PLAIN_LINE = frozenset({"model", "created_at", "message", "done"})
-"""The fields of a line that has only a piece of the message."""
+"""The fields of a line with only a piece of the message."""
 _FIRST_COUNTS = frozenset({"model", "created_at"})
 _GROWING_FIELDS: dict[str, tuple[type, type]] = {
     "content": (str, str),
@@ -69,7 +69,7 @@ _GROWING_FIELDS: dict[str, tuple[type, type]] = {
 
 
 class OllamaReader(StreamReader):
-    """Reads lines."""
+    """Reads the lines of a stream."""
 
     wire = NAME
 
@@ -77,10 +77,10 @@ class OllamaReader(StreamReader):
         super().__init__(keep=keep)
         self.started = False
         self.frame: Object = {}
-        """All of the body but its message."""
+        """The body without its message."""
         self.message: Object = {}
         self.texts: dict[str, list[str]] = {}
-        """Pieces of the texts of the message, by field."""
+        """Field → pieces of its text."""
         self.emitted: set[str] = set()
         """Settings that were emitted."""
         self.parts = PartSequence(self, keep=False)
@@ -107,7 +107,7 @@ class OllamaReader(StreamReader):
         return bool if current is not None and current.slot == slot else None
 
     def _read_frame(self, event: Chunk) -> list[Event]:
-        """Read all of a line but its message."""
+        """Read everything in a line except its message."""
         out: list[Event] = []
         settings = BODIES.read_response_settings(event)
         if not self.started and not event.get("error"):
@@ -192,7 +192,7 @@ class OllamaReader(StreamReader):
         message = dict(self.message)
         for key, pieces in self.texts.items():
             text, others = "".join(pieces), message.get(key)
-            # A field that some lines have as a list stays one.
+            # A field that is a list in some lines stays a list.
             message[key] = (
                 [*others, *([text] if text else ())] if isinstance(others, list) else text
             )
@@ -204,7 +204,7 @@ class OllamaReader(StreamReader):
 
 
 def _readable(key: str, value: JSON) -> JSON:
-    """The part of a growing field that has the right type; None if there is none."""
+    """The value of a growing field without entries of another type; None if its type is wrong."""
     field_type, item_type = _GROWING_FIELDS.get(key, (object, object))
     if isinstance(value, list):
         value = [item for item in value if isinstance(item, item_type)]
@@ -215,7 +215,7 @@ def _readable(key: str, value: JSON) -> JSON:
 
 
 class OllamaWriter(SequentialWriter):
-    """Writes lines."""
+    """Writes the lines of a stream."""
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
@@ -223,7 +223,7 @@ class OllamaWriter(SequentialWriter):
         self._written: set[type[Part]] = set()
         """The types of the parts that were written."""
         self._after_name = False
-        """True if the last text named a part that has no place here."""
+        """True if the last text described a part that a message cannot hold."""
         self._calls: list[Call] = []
         """The calls that wait for the end of their batch."""
 
@@ -249,10 +249,11 @@ class OllamaWriter(SequentialWriter):
         return [self._line({"role": "assistant", "content": text})]
 
     def appender(self, queued: QueuedPart) -> Callable[[str], object] | None:
-        return bool  # nothing is kept of a text that was written
+        return bool  # written text is not kept
 
     def _separator(self, part: Part) -> str:
-        """The text before a further text: texts are joined as in a whole message."""
+        """The text between two texts, which are joined as in a whole message. Reports what is
+        joined."""
         written = self._written
         if isinstance(part, Reasoning):
             if written:

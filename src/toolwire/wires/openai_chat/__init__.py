@@ -45,7 +45,7 @@ from toolwire.wires.openai_chat.bodies import BODIES, match_score
 from toolwire.wires.openai_chat.settings import WEB_SEARCH
 
 _AUDIO_FORMATS = ("", "mp3", "wav")
-"""The formats of audio; audio of unknown type is sent as a file."""
+"""The supported audio formats; audio of another type is sent as a file."""
 _MEDIA = MediaSupport(
     image=DATA_OR_URL,
     audio=DATA_ONLY,
@@ -66,7 +66,7 @@ WIRE = Wire(
     stream=chat_stream(ChatStreamSpec(BODIES, empty_content=None)),
     capabilities=Capabilities(
         media={"system": _MEDIA, "user": _MEDIA},
-        # Audio has no name here, but audio of unknown type is sent as a file, which has one.
+        # Audio has no name here, but audio of another type is sent as a file, which has one.
         media_names=frozenset({"audio", "video", "file"}),
         reasoning_in_history=False,
         reasoning_texts="one",

@@ -60,7 +60,7 @@ def _read_file(block: Object, path: JsonPath, spec: Block) -> Part:
 
 
 def _write_media(media: Media, context: EncodeContext) -> JSON:
-    """Write images by URL or data, and anything else by data."""
+    """Write images by URL or data, and other media by data."""
     url = data_url(media)
     if media.kind == "image" and url is not None:
         return write_image_url(media, context)
@@ -116,7 +116,7 @@ def _write_function(call: Call, context: EncodeContext) -> JSON:
 
 
 def _write_custom(call: Call, context: EncodeContext) -> JSON:
-    """Write a call whose input is free text; other wires hold that text in the field `input`."""
+    """Write a call whose input is free text; other wires hold this text in the field `input`."""
     text: JSON = call.arguments
     if call.family != "custom":
         field = get(call.input, ("input",))
@@ -138,7 +138,7 @@ def _read_legacy(block: Object, path: JsonPath, spec: Block) -> Part:
 
 def _write_legacy(call: Call, context: EncodeContext) -> JSON:
     if call.origin != "minted":
-        # In an answer the form is the client's choice, and its request brings no id back
+        # In an answer the client chose this form, and its next request returns no id.
         report = context.report_info if context.kind == "response" else context.report_loss
         report(call, "a legacy call has no id; it is paired with its result by name")
     return {"name": context.name(call.name), "arguments": context.arguments_text(call)}
@@ -220,7 +220,7 @@ CALL_DELTA = Block(
     ids=(Id("index", "position"), Id("id", required=False, nullable=True)),
     forms=("stream",),
 )
-"""A piece of a call in a stream: only its index is always there."""
+"""A piece of a call in a stream: only its index is always present."""
 
 # --- results --------------------------------------------------------------------------------------
 

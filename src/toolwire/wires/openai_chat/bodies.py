@@ -22,7 +22,7 @@ from toolwire.wires.openai_chat.settings import (
 
 
 class OpenaiChatBodies(ChatBodies, frozen=True, eq=False, kw_only=True):
-    """The bodies of a chat wire on which a number of log probabilities needs a switch."""
+    """The bodies of a chat wire on which the number of log probabilities needs a switch."""
 
     def request_fields(self, body: Object) -> frozenset[str]:
         known = super().request_fields(body)
@@ -63,7 +63,7 @@ _OWN_ROLES = keys("tool", "developer", "system", "function")
 
 
 def match_score(body: JSON) -> int:
-    """How likely a body is of this wire; see `Wire.match_score`."""
+    """How well a body matches this wire; see `Wire.match_score`."""
     if not isinstance(body, dict):
         return 0
     choices, messages, tools = body.get("choices"), body.get("messages"), body.get("tools")

@@ -49,7 +49,8 @@ BODIES = ItemBodies(NAME, ITEMS)
 
 
 def match_score(body: JSON) -> int:
-    """How certain it is that a body is of this wire: agents belong to a wire that extends it."""
+    """How well a body matches this wire. A body with agents belongs to a wire that extends this
+    one."""
     score = BODIES.match_score(body)
     if score < 3 or not isinstance(body, dict):
         return score

@@ -38,8 +38,8 @@ WIRE = Wire(
     read=read,
     write=write,
     match_score=match_score,
-    # A body holds one part, and only the writer knows which one. What it cannot hold of that part
-    # is reported by the writer: lowering would also report the content of dropped parts.
+    # A body holds one part, and only the writer knows which one. So the writer reports what the
+    # body cannot hold of that part: lowering would also report the content of dropped parts.
     capabilities=Capabilities(
         read_by_model=False,
         reasoning_in_history=False,

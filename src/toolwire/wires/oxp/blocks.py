@@ -31,7 +31,7 @@ def read_call(request: Object, path: JsonPath) -> Part:
 
 
 def _spelling(request: Object, name: str, old_name: str) -> str:
-    """The name under which a field is there; the newer one if both are."""
+    """The name that a request uses for a field; the newer name if it has both."""
     return old_name if request.get(name) is None and old_name in request else name
 
 
@@ -62,13 +62,13 @@ CALLS = {
     for id_field in ("call_id", "execution_id")
     for input_field in ("input", "inputs")
 }
-"""Specs by the names of the id and of the arguments: drafts before 1.0 said `execution_id`."""
+"""Specs by the names of the id and of the arguments: drafts before 1.0 used `execution_id`."""
 CALL = CALLS["call_id", "input"]
 
 # --- results --------------------------------------------------------------------------------------
 
 _DRAFT_OUTPUTS = ("output", "artifact", "requires_authorization")
-"""Fields that held the output of a result in drafts."""
+"""Fields that hold the output of a result in drafts."""
 
 
 def read_result(response: Object, path: JsonPath) -> Part:
@@ -89,7 +89,7 @@ def read_result(response: Object, path: JsonPath) -> Part:
 
 
 def _read_error(error: JSON) -> Output:
-    """The parts of an error that a model may see: its message, and text for the retry prompt."""
+    """The parts of an error that a model may see: its message, and the text for a retry."""
     match error:
         case {"message": str(message), "additional_prompt_content": str(prompt)}:
             return (Text(message), Text(prompt))
@@ -99,7 +99,7 @@ def _read_error(error: JSON) -> Output:
 
 
 def write_result(result: Result, context: EncodeContext) -> JSON:
-    """The response of a result. A value is any JSON; an empty output is null."""
+    """Write the response of a result. The value may be any JSON; an empty output is null."""
     out: Object = {"call_id": context.result_id(result)}
     output = context.output(result)
     if context.is_error(result):
@@ -129,16 +129,16 @@ def _join(output: tuple[Part, ...], context: EncodeContext) -> str:
 
 
 _REFUSAL_FIELDS = ("message", "parameter_errors", "missing_requirements")
-"""The text of a refusal that a model may see."""
+"""The fields of a refusal that a model may see."""
 
 
 def is_refusal(body: Object) -> bool:
-    """True if a body says why a call was not run."""
+    """True if a body states why a call was not run."""
     return isinstance(body.get("message"), str) and "success" not in body and "tool_id" not in body
 
 
 def read_refusal(body: Object, path: JsonPath) -> Part:
-    """The reason why a call was not run: a text, or an object if more fields are there."""
+    """Read why a call was not run: a text, or an object if there are more fields."""
     fields = {key: body[key] for key in _REFUSAL_FIELDS if body.get(key) is not None}
     output: JSON = fields["message"] if len(fields) == 1 else fields
     return Result("", output, error=True, origin="minted", source=Source(body, path, REFUSAL))
@@ -173,7 +173,7 @@ ERROR = replace(
     discriminator={"path": "result", "field": "error"},
 )
 DRAFT = replace(VALUE, keys=_RESULT_KEYS | keys(*_DRAFT_OUTPUTS))
-"""A result of a draft: its output is whichever of the draft's fields are there."""
+"""A result of a draft. Its output is in one of the fields of the drafts."""
 REFUSAL = replace(
     VALUE,
     name="message",

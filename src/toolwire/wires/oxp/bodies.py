@@ -85,10 +85,11 @@ def _tool_list_key(body: Object) -> str | None:
 
 
 def _share_ids(parts: list[Part]) -> list[Part]:
-    """The parts with ids that only the call or only its result has copied to the other.
+    """Copy an id that only a call or only its result has to the other one.
 
-    A server makes the id of a call that has none, and a refusal has no id. Either belongs to the
-    request in the same object, or else to the only open one; two candidates are never guessed at.
+    A server makes the id of a call without one, and a refusal has no id. Such a result belongs to
+    the request in the same object, or else to the only open one. With several candidates, none is
+    chosen.
     """
     call_ids = {part.id for part in parts if isinstance(part, Call)}
     out = list(parts)
@@ -113,7 +114,7 @@ def _share_ids(parts: list[Part]) -> list[Part]:
 def _candidates(
     result: Result, open_calls: list[tuple[int, Call]], *, known: bool
 ) -> list[tuple[int, Call]]:
-    """The open calls that a result may belong to; `known` if some call has its id."""
+    """The open calls that a result may belong to; `known` is True if a call has its id."""
     if known and result.call_id:
         return [item for item in open_calls if item[1].id == result.call_id]
     if len(result.path) > 1:
@@ -123,7 +124,7 @@ def _candidates(
 
 
 def read(body: JSON, kind: Kind) -> Conversation:
-    """One body, or a list of bodies in the order in which they were sent."""
+    """Read one body, or a list of bodies in the order in which they were sent."""
     log = _BodyReader(NAME)
     if not isinstance(body, list):
         log.read(body, ())
@@ -145,7 +146,8 @@ def _is_tool_list(body: list[JSON]) -> bool:
 
 
 def write(conversation: Conversation, context: EncodeContext) -> JSON:
-    """One call, or as a response one result; without either, the tools. A log stays a log."""
+    """Write one call or, as a response, one result; without either, the tools. A log stays a
+    log."""
     source = conversation.source.body
     native = context.native
     report_settings(conversation, context)
@@ -174,7 +176,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
 def _patch_single(conversation: Conversation, context: EncodeContext) -> JSON | UnsetType:
     """A body of one exchange with its edits, if all of its parts are still there.
 
-    UNSET if parts were added that the body could hold instead.
+    UNSET if parts were added that the body could hold instead of its own.
     """
     old: list[Part] = []
     new: list[Part] = []
@@ -193,7 +195,8 @@ def _patch_single(conversation: Conversation, context: EncodeContext) -> JSON | 
 
 
 def _last_part(conversation: Conversation, kind: str) -> Call | Result | None:
-    """The part to send: the last result, or the last open call, or else the last call."""
+    """The part to send. In a response, it is the last result; in a request, the last open call, or
+    else the last call."""
     if kind == "response":
         return next(reversed(conversation.results()), None)
     open_calls = [pair.call for pair in conversation.pairs() if pair.result is None]
@@ -201,7 +204,8 @@ def _last_part(conversation: Conversation, kind: str) -> Call | Result | None:
 
 
 def _write_part(part: Part, conversation: Conversation, context: EncodeContext) -> JSON:
-    """The body of a call or a result, bare if it was read so; None, with a loss, for others."""
+    """The body of a call or a result, without an envelope if it was read so. Any other part is
+    reported as a loss, and None returned."""
     if not isinstance(part, Call | Result):
         report_unsupported(part, context)
         return None
@@ -223,7 +227,7 @@ def _write_part(part: Part, conversation: Conversation, context: EncodeContext) 
 
 
 def _schema_field(conversation: Conversation, context: EncodeContext) -> Object:
-    """The `$schema` of an envelope: as in the body that was read, or the current version."""
+    """The `$schema` field of an envelope: as in the source body, otherwise the current version."""
     source = conversation.source.body if context.native else None
     if not isinstance(source, dict):
         return {"$schema": SCHEMA}
@@ -246,7 +250,7 @@ def _write_log(conversation: Conversation, context: EncodeContext, source: list[
 
 
 def _write_tool_list(conversation: Conversation, context: EncodeContext) -> JSON:
-    """The list of tools: there is no call and no result."""
+    """Write the list of tools, for a conversation without calls and results."""
     new_tools = (tool for tool in conversation.tools if tool.spec not in TOOL_SPECS)
     fit_tool_ids((tool.name for tool in new_tools), context)
     report_other_parts(conversation, context, (), ONLY_CALLS_AND_RESULTS)
@@ -264,11 +268,11 @@ def _write_tool_list(conversation: Conversation, context: EncodeContext) -> JSON
 # --- recognizing bodies ---------------------------------------------------------------------------
 
 _MARKS = (("request", "tool_id"), ("result", "success"), ("response", "success"))
-"""Keys of an envelope, and a field that the object under each has."""
+"""Envelope key → a field of the object under it."""
 
 
 def match_score(body: JSON) -> int:
-    """How likely a body is this wire's."""
+    """How well a body matches this wire."""
     if isinstance(body, list):
         scores = [
             match_score(item) for item in body if not (isinstance(item, dict) and is_refusal(item))

@@ -31,7 +31,7 @@ SPECS = (TOOL, RENAMED_TOOL)
 
 
 def read_tool(tool: JSON, path: JsonPath) -> Tool:
-    """A tool definition; drafts wrapped the schema in `parameters`."""
+    """Read a tool definition. Drafts wrap the schema in `parameters`."""
     if not isinstance(tool, dict):
         raise_unexpected(NAME, path, "an object", tool)
     name = read_name(tool.get("id")) or read_name(tool.get("name"))
@@ -80,7 +80,7 @@ def write_tools(tools: tuple[Tool, ...], context: EncodeContext) -> list[JSON]:
 
 
 def fit_tool_ids(names: Iterable[str], context: EncodeContext) -> None:
-    """Put names that are no tool ids into a kit, and add the new names to those of the context."""
+    """Put names that are not tool ids into a kit, and record the new names in the context."""
     sent = {name: context.name(name) for name in names if name}
     taken = {new for new in sent.values() if TOOL_ID.fullmatch(new)}
     tool_ids: dict[str, str] = {}

@@ -28,7 +28,7 @@ class AssistantText:
         return [*self._flush(type(part)), self._line(part, text)]
 
     def add_blank(self, part: Text, text: str) -> None:
-        """Hold a blank text back until it is known what follows."""
+        """Hold back a blank text until its successor is known."""
         self._blanks.append((part, text))
 
     def end(self) -> list[str]:
@@ -38,7 +38,7 @@ class AssistantText:
     def resume(self) -> str | None:
         """The start of a text that continues the one before it.
 
-        That is the blank text that is held back, or None if text was written last.
+        This is the blank text that is held back; None if text was written last.
         """
         if self._blanks:
             return self._blanks.pop()[1]

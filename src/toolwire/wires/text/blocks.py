@@ -77,7 +77,7 @@ ROLES: dict[str, Role] = {
 
 
 def is_text(block: Object) -> bool:
-    """True if a block is text and nothing else."""
+    """True if a block has only text."""
     return len(block) == 2 and block.get("type") == "text" and isinstance(block.get("text"), str)
 
 
@@ -110,7 +110,7 @@ def spans_of(text: str, path: JsonPath, role: Role) -> list[PartSpan]:
 def _ranges_with_tags(
     text: str, path: JsonPath, role: Role
 ) -> list[tuple[int, int, list[PartSpan]]]:
-    """The start and end of each range with tags, and the parts inside it."""
+    """The start and end of each tagged range, and the parts in it."""
     if role == "assistant":
         dialect, found = find_calls(text)
         return [
@@ -181,11 +181,11 @@ def _read_output(value: JSON, path: JsonPath) -> Output:
 
 
 def write_call(call: Call, dialect: Dialect, context: EncodeContext, old: str | None) -> str | None:
-    """The span of a call that replaces `old`; None if the dialect cannot express the call."""
+    """The span of a call, to replace `old`; None if the dialect cannot express the call."""
     call_id = context.wire_id(call)
     if call_id is not None and not dialect.has_ids:
         context.report_loss(call, "a call has no id in this dialect")
-    # Arguments that were not edited stay as they are, even if they are not an object.
+    # Unedited arguments stay, even if they are not an object.
     unchanged = (
         isinstance(call.original, Call)
         and call.original.args == call.args
@@ -200,7 +200,7 @@ def write_call(call: Call, dialect: Dialect, context: EncodeContext, old: str | 
 
 
 def write_result_span(result: Result, context: EncodeContext, old: str | None) -> str:
-    """The span of a result, which replaces `old`."""
+    """The span of a result, to replace `old`."""
     call_id = context.result_id(result)
     output = context.output(result)
     content: JSON
@@ -219,13 +219,13 @@ def write_result_span(result: Result, context: EncodeContext, old: str | None) -
 
 
 def _write_output_part(part: Part, context: EncodeContext) -> Object:
-    if not isinstance(part, Text):  # an edit put it into a result of this wire
+    if not isinstance(part, Text):  # an edit added it to a result of this wire
         context.report_loss(part, f"a result is text here: {describe(part)[:80]}")
     return text_block(describe(part))
 
 
 def write_text(text: Text, role: Role, context: EncodeContext) -> str:
-    """The text; a loss is reported if its tags would be read as calls, results or tools."""
+    """The text. If its tags would be read as calls, results or tools, a loss is reported."""
     if not is_plain(text.text, role):
         context.report_loss(text, TAGS_IN_TEXT)
     return text.text

@@ -57,7 +57,7 @@ BODIES = TextBodies(
 
 
 def match_score(body: JSON) -> int:
-    """How likely a body is this wire's: only tags distinguish it from a plain chat."""
+    """How well a body matches this wire: only tags distinguish it from a plain chat."""
     if not isinstance(body, dict):
         return 0
     messages, choices = body.get("messages"), body.get("choices")

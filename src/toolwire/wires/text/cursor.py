@@ -1,8 +1,8 @@
 """Recognizers: decide whether a growing text can still become what its start suggests.
 
 A recognizer is a generator that moves a cursor forward. It yields when it needs more text, returns
-True when the recognized text is complete, and False as soon as it cannot be completed any more. It
-keeps none of the text that it has passed. This module knows JSON and brackets, but no dialect.
+True when the recognized text is complete, and False as soon as it can no longer be completed. It
+does not keep text that it has passed. This module knows JSON and brackets, but no dialect.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Cursor:
         return found[0]
 
     def starts_with(self, text: str) -> bool:
-        """True if this text is at the position."""
+        """True if this text starts at the position."""
         return self.text.startswith(text, self.position)
 
     @property
@@ -48,12 +48,12 @@ class Cursor:
 
 
 def proper_prefixes(*words: str) -> str:
-    """A pattern that matches any start of one of these words, but not a whole word."""
+    """A pattern that matches any start of these words, but not a whole word."""
     return "|".join(re.escape(word[:n]) for word in words for n in range(len(word) - 1, 0, -1))
 
 
 def recognize(cursor: Cursor, whole: re.Pattern[str], partial: re.Pattern[str]) -> Recognizer:
-    """Move past a pattern; `partial` matches the text that can still become it."""
+    """Move past a pattern; `partial` matches text that can still become the pattern."""
     while (found := whole.match(cursor.text, cursor.position)) is None:
         if partial.fullmatch(cursor.text, cursor.position) is None:
             return False
@@ -83,7 +83,7 @@ _CLOSERS = {"{": "}", "[": "]"}
 def _recognize_string(cursor: Cursor, allowed: frozenset[str] | None = None) -> Recognizer:
     """Move past the rest of a string after its opening quote.
 
-    With `allowed`, the string must be one of these.
+    With `allowed`, the string must be one of these values.
     """
     pieces: list[str] = []
     while True:

@@ -29,14 +29,14 @@ from toolwire.wires.text.cursor import Cursor, Recognizer
 
 
 class CallMatch(Struct, frozen=True):
-    """A call in a text: the span that is rewritten when it is edited, and its content."""
+    """A call in a text: its content, and the span that is rewritten when it is edited."""
 
     start: int
     end: int
     name: str
     args: LazyJson
     id: JSON = None
-    """The JSON value in the place of the id, of any type."""
+    """The JSON value in the place of the id; it may have any type."""
 
     def shift(self, offset: int) -> CallMatch:
         """The same call with its span moved."""
@@ -44,7 +44,7 @@ class CallMatch(Struct, frozen=True):
 
 
 class CallBlock(Struct, frozen=True):
-    """A range of a text that holds calls and their tags, and nothing else."""
+    """A range of a text that holds only calls and their tags."""
 
     start: int
     end: int
@@ -88,8 +88,8 @@ class Dialect(Struct, frozen=True, eq=False, kw_only=True):
     closing: Grammar | None = None
     """The grammar of an optional tag after a block, which is a block without calls."""
     end_marker: str = ""
-    """Text that every block holds near its end: no block starts where it does not follow."""
+    """Text that every block contains near its end: without it further on, no block can start."""
 
     def write_block(self, spans: Iterable[str]) -> str:
-        """A block of calls, given the text of each span."""
+        """A block of calls, from the text of each span."""
         return f"{self.frame.before}{self.frame.between.join(spans)}{self.frame.after}"

@@ -40,5 +40,5 @@ def skip_space(text: str, position: int) -> int:
 
 
 def json_text(value: JSON) -> str:
-    """JSON text without any `</`: its slash is escaped, so no closing tag can occur in it."""
+    """JSON text without any `</`: the slash is escaped, so that it cannot contain a closing tag."""
     return text_of(value).replace("</", "<\\/")

@@ -39,7 +39,7 @@ def _arguments(value: JSON) -> LazyJson:
 
 
 def _span_writer(field: str) -> SpanWriter:
-    """A writer of calls as objects; unknown fields of the replaced object stay in it."""
+    """Return a writer of calls as objects; unknown fields of the replaced object stay."""
 
     def write(name: str, args: Object | None, call_id: str | None, old: str | None) -> str:
         found = object_at(old, 0) if old is not None else None
@@ -99,7 +99,7 @@ _LIST_MARK = "[TOOL_CALLS]"
 
 
 def _parse_list(text: str, start: int) -> CallBlock | None:
-    """A block; None if anything in the list is not a call."""
+    """The block of a list; None if anything in the list is not a call."""
     calls: list[CallMatch] = []
     position = skip_space(text, start + len(_LIST_MARK))
     separator = "["
@@ -134,14 +134,14 @@ LIST = Dialect(
 # --- the whole message ----------------------------------------------------------------------------
 
 PYTHON_TAG = "<|python_tag|>"
-"""The mark of a message that holds nothing but calls from there on; it may be absent."""
+"""The mark after which a message holds only calls; it may be absent."""
 _MESSAGE_END = re.compile(r"(?:\s|<\|eom_id\|>|<\|eot_id\|>)*")
 _PARTIAL_MESSAGE_END = re.compile(f"(?:{proper_prefixes('<|eom_id|>', '<|eot_id|>')})?")
 _KEYS = frozenset({"type", "id", "name", "parameters"})
 
 
 def after_python_tag(text: str, start: int) -> int:
-    """The position of the calls that fill the rest of a message, after the mark if it is there."""
+    """The position of the calls that fill the rest of a message, after the mark if there is one."""
     return skip_space(
         text, start + len(PYTHON_TAG) if text.startswith(PYTHON_TAG, start) else start
     )
@@ -154,7 +154,7 @@ def message_ends(text: str, position: int) -> bool:
 
 
 def recognize_message_end(cursor: Cursor) -> Recognizer:
-    """Never returns True: whether anything follows is known only when the message is complete."""
+    """Never returns True, because only the end of the message shows that nothing follows."""
     while True:
         cursor.skip(_MESSAGE_END)
         if _PARTIAL_MESSAGE_END.fullmatch(cursor.text, cursor.position) is None:

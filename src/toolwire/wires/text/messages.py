@@ -1,4 +1,4 @@
-"""Tools in plain text: reading and writing messages."""
+"""Tools in plain text: read and write messages."""
 
 from __future__ import annotations
 
@@ -87,7 +87,8 @@ class TextChat(Chat, frozen=True, eq=False):
         return out
 
     def write_messages(self, messages: Iterable[Message], context: EncodeContext) -> list[JSON]:
-        """Write a history; the results of a turn share a user message, in the order of calls."""
+        """Write a history. The results of a turn share a user message, in the order of their
+        calls."""
         out: list[JSON] = []
         turn = TurnResults(context)
         for message in messages:
@@ -144,7 +145,7 @@ CHAT = TextChat(
 
 
 def role_of(message: Object) -> Role:
-    """The role of a message; an unknown one counts as the user's."""
+    """The role of a message; an unknown role counts as the user's."""
     return ROLES.get(str(message.get("role", "assistant")), "user")
 
 
@@ -189,12 +190,12 @@ def _write_span(part: Part, role: Role, context: EncodeContext) -> str:
 
 
 def write_new_call(call: Call, context: EncodeContext) -> str:
-    """A call as a block of its own."""
+    """Write a call as a separate block."""
     return DEFAULT.write_block([write_call(call, DEFAULT, context, None) or ""])
 
 
 def _write_user(message: Message, turn: TurnResults, context: EncodeContext) -> list[JSON]:
-    """Write a user or system message; text after results goes into the message of the results."""
+    """Write a user or system message. Text after results goes into the message of the results."""
     results = [part for part in message.parts if isinstance(part, Result)]
     others = [part for part in message.parts if not isinstance(part, Result)]
     turn.add(results)
@@ -208,7 +209,7 @@ def _write_user(message: Message, turn: TurnResults, context: EncodeContext) -> 
 
 
 def _write_content(parts: list[Part], role: Role, context: EncodeContext) -> JSON:
-    """The content of a user or system message: a string, or blocks if it has images."""
+    """The content of a user or system message: a string, or blocks if there are images."""
     blocks: list[Object] = []
     for part in parts:
         if isinstance(part, Text):
@@ -226,7 +227,8 @@ def _write_content(parts: list[Part], role: Role, context: EncodeContext) -> JSO
 
 
 def _write_results(turn: TurnResults, context: EncodeContext, text: str = "") -> list[JSON]:
-    """The user message with the results of the turn, if there are any, and the text after them."""
+    """The user message with the results of the turn and the text after them; empty if there are
+    none."""
     opening, closing = RESULT_TAGS[0]
     lines = [
         f"{opening}{write_result_span(result, context, None)}{closing}" for result in turn.take()

@@ -37,7 +37,7 @@ def _parse(text: str, start: int) -> CallBlock | None:
     if not _START.match(text, position):
         return None
     cursor = Cursor(text, position)
-    # A recognizer that yields needs more text than there is: the brackets are not closed.
+    # The recognizer yields because it needs more text: the brackets are not closed.
     if next(recognize_brackets(cursor), True) is None or not message_ends(text, cursor.position):
         return None
     source = text[position : cursor.position]
@@ -86,7 +86,7 @@ def _read_call(node: ast.expr, source: str, lines: list[int], shift: int) -> Cal
 
 
 def _offset(source: str, lines: list[int], line: int, column: int) -> int:
-    """The index of a position from `ast`, which counts UTF-8 bytes in a line."""
+    """The text index of an `ast` position, which counts the UTF-8 bytes of a line."""
     start = lines[line - 1]
     return start + len(source[start : start + column].encode()[:column].decode())
 

@@ -22,7 +22,7 @@ MARK_STARTS = "<["
 
 
 class Span(Struct, frozen=True):
-    """A piece of a text; the joined pieces are the text."""
+    """A piece of a text. The pieces joined are the text."""
 
     text: str
     calls: tuple[CallMatch, ...] | None = None
@@ -30,7 +30,7 @@ class Span(Struct, frozen=True):
 
 
 class _Attempt:
-    """A block that may start at a position, in one dialect."""
+    """An attempt to read a block at a position in one dialect."""
 
     __slots__ = ("complete", "cursor", "dialect", "parse", "recognizer")
 
@@ -76,7 +76,7 @@ class Scanner:
 
     def __init__(self) -> None:
         self.dialect: Dialect | None = None
-        """The dialect of the first block: from there on, no other dialect is read."""
+        """The dialect of the first block: from then on, no other dialect is read."""
         self._state = _AT_START
         self._buffer: list[str] = []
         self._attempts: list[_Attempt] = []
@@ -96,7 +96,7 @@ class Scanner:
         return self._state == _IN_TEXT and not self._buffer and not self._attempts
 
     def end(self) -> list[Span]:
-        """Return the spans of the text that was held back, when the text is complete."""
+        """Return the remaining spans when the text is complete."""
         return self._read(final=True)
 
     def _needs_text(self) -> bool:
@@ -130,7 +130,7 @@ class Scanner:
         return out
 
     def _release(self, text: str, start: int, position: int, out: list[Span]) -> list[Span]:
-        """Release the plain text before a position, and hold the rest back."""
+        """Release the plain text before a position, and hold back the rest."""
         if start < position:
             out.append(Span(text[start:position]))
         if position < len(text):
@@ -152,9 +152,9 @@ class Scanner:
         return None
 
     def _find_start(self, text: str, position: int, final: bool) -> int:
-        """Start attempts at the next position where a block may start, and return it.
+        """Start attempts at the next position where a block may start, and return the position.
 
-        Without such a position, return the end of the text that is certainly plain.
+        If there is none, return the end of the text that is certainly plain.
         """
         if self._state == _AT_START:
             first = skip_space(text, position)
@@ -169,7 +169,7 @@ class Scanner:
             return position
         self._state = _IN_TEXT
         names = tuple(DIALECTS) if self.dialect is None else (self.dialect.name,)
-        if final:  # do not try again and again what cannot be completed
+        if final:  # do not retry dialects that can no longer be completed
             rest = text[position:]
             names = tuple(name for name in names if DIALECTS[name].end_marker in rest)
         found = _marks(names, final).search(text, position) if names else None
@@ -191,7 +191,7 @@ _MAY_HOLD_CALLS = re.compile(
 
 
 def find_calls(text: str) -> tuple[Dialect, list[CallBlock]]:
-    """The blocks of calls in a text, and the dialect that they are in."""
+    """The blocks of calls in a text, and their dialect."""
     if _MAY_HOLD_CALLS.search(text) is None:
         return DEFAULT, []
     scanner = Scanner()

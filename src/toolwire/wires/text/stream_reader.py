@@ -1,7 +1,7 @@
 """Read the chunks of a chat server whose text holds calls in tags.
 
-- Text is emitted at once. Held back are only text that could be the start of a mark, blanks at the
-  start of a text, and one line break: they are dropped if a call follows.
+- Text is emitted at once. Only text that could be the start of a mark, blanks at the start of a
+  text, and one line break are held back; the blanks are dropped if a call follows.
 - A call is emitted when it is complete. A call that fills the whole message is held back until the
   message is complete, or until the text can no longer be a call.
 - A call that never ends is emitted as text.
@@ -30,7 +30,8 @@ _NEEDS_SCAN = re.compile(rf"[{re.escape(MARK_STARTS)}]|\n\Z|\A\Z")
 
 
 class _StringReader:
-    """Reads one string of an answer as it grows: the texts and calls of the whole string."""
+    """Reads one string of an answer as it grows, with the same texts and calls as in the whole
+    string."""
 
     __slots__ = ("_after_block", "_blank", "_in_text", "_scanner")
 
@@ -48,7 +49,8 @@ class _StringReader:
         return [item for span in self._scanner.feed(text) for item in self._read(span)]
 
     def is_plain(self, text: str) -> bool:
-        """True if more text can be emitted as it is: nothing is held back, and it has no mark."""
+        """True if a further text can be emitted unchanged: nothing is held back, and it has no
+        mark."""
         return (
             self._in_text
             and not self._blank
@@ -57,7 +59,7 @@ class _StringReader:
         )
 
     def end(self) -> list[str | Call]:
-        """Return the texts and calls that were held back, when the string is complete."""
+        """Return the remaining texts and calls when the string is complete."""
         out = [item for span in self._scanner.end() for item in self._read(span)]
         if self._blank and (self._in_text or not self._after_block):
             out.append(self._blank)
@@ -119,7 +121,7 @@ class TextStreamReader(ChatReader):
         if field == "reasoning":
             return super().emit_text(candidate, field, text, listed=listed)
         if field != "content":
-            return []  # an unknown field, which is reported as one
+            return []  # an unknown field, which is reported as such
         candidate.has_output = True
         string = self.strings.get(candidate.index)
         if string is None:
@@ -133,8 +135,8 @@ class TextStreamReader(ChatReader):
             if isinstance(item, str):
                 out += super().emit_text(candidate, "content", item)
                 continue
-            # Minted ids of the first candidate are those of the body. How many calls the
-            # candidates before another one have is not known while the stream is read.
+            # Minted ids of the first candidate are those of the body. For other candidates, the
+            # number of calls before theirs is not known while the stream is read.
             count = self.call_counts.get(index, 0)
             self.call_counts[index] = count + 1
             call = self.assign_call_id(item, index << 16 | count)
@@ -151,7 +153,7 @@ class TextStreamReader(ChatReader):
         return out
 
     def read_blocks(self, candidate: ChoiceState, content: list[JSON], place: int) -> list[Event]:
-        """Content as blocks: text blocks in a row are one string."""
+        """Read content that is a list of blocks. Consecutive text blocks are one string."""
         out: list[Event] = []
         for i, block in enumerate(content):
             if self.keep:

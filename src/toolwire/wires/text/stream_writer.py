@@ -24,7 +24,7 @@ from toolwire.wires.text.stream_reader import TextStreamReader
 
 
 class _TextState:
-    """A text part that is being written."""
+    """The state of a text part that is being written."""
 
     __slots__ = ("_has_tags", "_scanner", "blank", "choice", "part")
 
@@ -32,12 +32,12 @@ class _TextState:
         self.choice = choice
         self.part = part
         self.blank = blank
-        """The text so far while it is blank; None after other text was written."""
+        """The text so far if it is blank; None once other text was written."""
         self._scanner = Scanner()
         self._has_tags = False
 
     def scan(self, text: str) -> None:
-        """Look for tags in more of the text."""
+        """Look for tags in a further piece of the text."""
         spans = self._scanner.feed(text)
         self._has_tags = self._has_tags or any(span.calls is not None for span in spans)
 

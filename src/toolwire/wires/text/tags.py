@@ -14,7 +14,7 @@ from toolwire.wires.text.embedded_json import json_text, object_at, skip_space, 
 
 
 class ResultMatch(Struct, frozen=True):
-    """A result in a text: the range with its tags, the span inside them, and its content."""
+    """A result in a text: its content, the range with its tags, and the span inside them."""
 
     start: int
     end: int
@@ -29,12 +29,12 @@ RESULT_TAGS: tuple[tuple[str, str], ...] = (
     ("<tool_response>", "</tool_response>"),
     ("[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
 )
-"""The tags around a result that are read; the first pair is written."""
+"""The pairs of tags around a result that are read; the first pair is written."""
 _ID_KEYS = ("id", "tool_call_id", "call_id")
 
 
 def find_results(text: str) -> list[ResultMatch]:
-    """All results in a text, in order; only the first kind of tag that occurs counts."""
+    """All results in a text, in order. Only the first kind of tag that occurs counts."""
     for opening, closing in RESULT_TAGS:
         out: list[ResultMatch] = []
         position = 0
@@ -49,7 +49,7 @@ def find_results(text: str) -> list[ResultMatch]:
 
 
 def _parse_result(text: str, tag: int, opening: str, closing: str) -> ResultMatch | None:
-    """A result: a JSON object with `content`, or else plain text."""
+    """A result: a JSON object with `content`, otherwise plain text."""
     content = tag + len(opening)
     start = skip_space(text, content)
     found = object_at(text, start)
@@ -120,7 +120,7 @@ class ToolSection(Struct, frozen=True):
 def find_tools(text: str) -> ToolSection | None:
     """The section with the tools: JSON objects inside `<tools>`, in sequence or in a list.
 
-    The section includes the instructions around it if they are those that this wire writes.
+    The section includes the instructions around it if this wire has written them.
     """
     position = 0
     while (tag := text.find("<tools>", position)) >= 0:
@@ -139,7 +139,7 @@ def find_tools(text: str) -> ToolSection | None:
 
 
 def _parse_tools(text: str, position: int) -> tuple[tuple[Object, ...], int]:
-    """The definitions at a position, and where they end; none if any value is not a definition."""
+    """The definitions at a position, and their end; none if any value is not a definition."""
     values: list[JSON] = []
     while (found := value_at(text, position)) is not None:
         values += found[0] if isinstance(found[0], list) else [found[0]]

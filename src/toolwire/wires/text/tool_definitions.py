@@ -29,7 +29,7 @@ def read_tools(messages: list[JSON]) -> list[Tool]:
 
 
 def _sections(messages: list[JSON]) -> Iterator[tuple[JsonPath, str, ToolSection]]:
-    """Each section of a system prompt that defines tools, with its text and the path to that."""
+    """Each section of a system prompt that defines tools, with the prompt and its path."""
     for i, message in enumerate(messages):
         if isinstance(message, dict) and ROLES.get(str(message.get("role"))) == "system":
             for text, path in content_of(message, (i,)):
@@ -54,7 +54,7 @@ def put_tools(tools: tuple[Tool, ...], messages: list[JSON], context: EncodeCont
         require_object(write_tool(tool, context)) for tool in tools if tool.kind in CLIENT_TOOLS
     ]
     for tool in tools:
-        if tool.kind not in CLIENT_TOOLS:  # put there by an edit
+        if tool.kind not in CLIENT_TOOLS:  # added by an edit
             context.report_loss(tool, f"a tool that only another provider has: {tool.kind}")
     section = write_tools(definitions) if definitions else ""
     for path, text, old in _sections(messages):

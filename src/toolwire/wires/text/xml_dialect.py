@@ -28,7 +28,7 @@ _ANY_END = re.compile(rf"</{_PREFIX}(parameter|invoke)>")
 def _partial_tag(name: str, slash: str, rest: str = "") -> str:
     """A pattern for the start of a tag that may have a prefix, so it may start with any word.
 
-    `rest` matches what may follow the name.
+    `rest` matches the text after the name.
     """
     prefixes = proper_prefixes(name + ">")
     return rf"<(?:{slash}(?:\w{{0,32}}|\w{{1,32}}:(?:{prefixes})?|{_PREFIX}{name}{rest}))?"
@@ -110,7 +110,7 @@ def _read_call(found: re.Match[str]) -> CallMatch | None:
 
 
 def _read_value(text: str) -> JSON:
-    """The JSON value of an argument; text that is not JSON is itself the value."""
+    """The JSON value of an argument; text that is not JSON is the value itself."""
     try:
         return parse(text)
     except ValueError:
