@@ -211,9 +211,7 @@ MUTANTS = [
         "test_fitting.py",
     ),
     # --- pairing ---
-    Mutant(
-        "conversation/pairing.py", 'if previous_role != "assistant":', "if True:", "test_pairing.py"
-    ),
+    Mutant("conversation/pairing.py", "if not self.follows_model:", "if True:", "test_pairing.py"),
     Mutant(
         "conversation/pairing.py",
         "if known is None or known[0] != self.turn:",
@@ -252,8 +250,8 @@ MUTANTS = [
     ),
     Mutant(
         "conversation/pairing.py",
-        "while len(calls) > len(results) and not is_one_call:",
-        "while len(calls) > len(results):",
+        "if len(calls) > len(results) and not is_one_call:",
+        "if len(calls) > len(results):",
         "test_pairing.py",
     ),
     Mutant(
@@ -305,13 +303,13 @@ MUTANTS = [
         "test_pairing.py",
     ),
     Mutant(
-        "conversation/pairing.py",
+        "conversation/open_calls.py",
         "if result is not None and len(self._by_number) > 1:",
         "if False:",
         "test_pairing.py",
     ),
     Mutant(
-        "conversation/pairing.py",
+        "conversation/open_calls.py",
         'keys = [(result.executor, name), (result.executor, "")]',
         'keys = [("", name), ("", "")]',
         "laws/test_finds.py",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from toolwire import Call, Message, Part, Result
+from toolwire import Call, Message, Part, Result, Text
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.parts import Source
 
@@ -153,6 +153,23 @@ def test_a_result_under_an_id_of_several_messages_answers_the_newest_call() -> N
     ]
     texts = pair_texts(turn(first), turn(other), answers(result("a", "1"), result("a", "2")))
     assert texts == [("a", "1", "id"), ("a", "2", "id")]
+
+
+def test_a_result_under_an_id_of_several_messages_takes_the_tool_it_names() -> None:
+    texts = pair_texts(turn(call("a", "f")), turn(call("a", "g")), answers(result("a", "1", "f")))
+    assert texts == [("a", "1", "id"), ("a", None, None)]
+
+
+@pytest.mark.parametrize("between", [(), (Text("and"),)], ids=["nothing", "text"])
+def test_a_call_in_a_user_message_is_paired_as_in_a_message_of_its_own(
+    between: tuple[Part, ...],
+) -> None:
+    first, second = call("a", "f"), call("a", "g")
+    misplaced = Message("user", (second, *between))
+    moved = [Message("user", between), turn(second)] if between else [turn(second)]
+    for later in ([misplaced], moved):
+        texts = pair_texts(turn(first), *later, answers(result("a", "1")))
+        assert texts == [("a", None, None), ("a", "1", "id")]
 
 
 def test_one_call_that_was_written_twice_is_answered_at_its_first_place() -> None:

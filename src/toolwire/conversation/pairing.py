@@ -9,11 +9,12 @@ wire.
 from __future__ import annotations
 
 import re
-from collections import OrderedDict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 
+from toolwire.conversation.open_calls import OpenCalls
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, Message, Pair, PairedBy, Result
+from toolwire.conversation.parts import Call, Message, Pair, PairedBy, Part, Result
 
 _NO_TOOL_NAME = re.compile(
     r"(?:unknown.*|undefined|null|none|tool|function|n/?a|.*[^\w.:/-].*"
@@ -31,20 +32,16 @@ def pairs(messages: Iterable[Message], *, ordered: bool) -> list[Pair]:
         ordered: True if the wire guarantees that results follow the order of their calls.
     """
     walk = _Walk(ordered)
-    previous_role = ""
     for message in messages:
         if message.role == "assistant":
-            if previous_role != "assistant":
-                walk.start_turn()
-            walk.assistant_messages += 1
-        previous_role = message.role
-        for part in message.parts:
-            if isinstance(part, Call):
-                walk.add_call(part)
-            elif isinstance(part, Result):
-                walk.add_result(part)
-            elif message.role != "assistant":
-                walk.is_interrupted = True
+            walk.start_message()
+            for part in message.parts:
+                if isinstance(part, Call):
+                    walk.add_call(part)
+                elif isinstance(part, Result):
+                    walk.add_result(part)
+        else:
+            walk.add_other_message(message.parts)
     walk.start_turn()
     with_calls = [Pair(call, *walk.joined.get(call, (None, None))) for call in walk.calls]
     orphans = [result for result in walk.results if result not in walk.results_with_calls]
@@ -84,10 +81,12 @@ class _Walk:
         self.joined_across: dict[str, Call] = {}
         """By id, the newest call whose executor differs from that of its result."""
         self.turn = 0
+        self.follows_model = False
+        """True if the last message was one of the assistant, or ended with calls."""
         self.assistant_messages = 0
         self.message_of_call: PartMap[Call, int] = PartMap()
         """The number of the assistant message that holds a call."""
-        self.open_by_id: dict[str, tuple[int, _OpenCalls]] = {}
+        self.open_by_id: dict[str, tuple[int, OpenCalls]] = {}
         """The turn in which an id was last used, and its calls without a result."""
         self.by_item_id: dict[str, Call | None] = {}
         """Calls by item id; None for an item id that is not unique."""
@@ -102,7 +101,7 @@ class _Walk:
         self.reopened: dict[str, Call | None] = {}
         """Ids that a call of this turn shares with an older call that has no result, and the newer
         call; None if it is uncertain to which of them the results under the id belong."""
-        self.other_side: dict[str, _OpenCalls] = {}
+        self.other_side: dict[str, OpenCalls] = {}
         """By id, open calls whose executor differs from that of the newest call with this id."""
         self.uncertain_ids: set[str] = set()
         """Ids of this turn with a result that may belong to several calls."""
@@ -123,6 +122,40 @@ class _Walk:
         all of them are paired at the end of the turn."""
         self.first_open = 0
         """The number of calls at the start of the turn that all have results."""
+
+    def start_message(self) -> None:
+        """Start a message of the assistant: the first one after other content starts a turn."""
+        if not self.follows_model:
+            self.start_turn()
+        self.follows_model = True
+        self.assistant_messages += 1
+
+    def add_other_message(self, parts: Sequence[Part]) -> None:
+        """Add a message of another role. Calls in it are those of the assistant: they are paired as
+        in a message of their own, directly before the next result or at the end.
+        """
+        calls: list[Call] = []
+        for part in parts:
+            if isinstance(part, Call):
+                calls.append(part)
+                continue
+            if calls and isinstance(part, Result):
+                self._add_message_of_calls(calls)
+                calls = []
+            self.follows_model = False
+            if isinstance(part, Result):
+                self.add_result(part)
+            else:
+                self.is_interrupted = True
+        if calls:
+            self._add_message_of_calls(calls)
+        else:
+            self.follows_model = False
+
+    def _add_message_of_calls(self, calls: list[Call]) -> None:
+        self.start_message()
+        for call in calls:
+            self.add_call(call)
 
     def start_turn(self) -> None:
         """End the current turn: pair the waiting results with the open calls by name and order."""
@@ -196,7 +229,7 @@ class _Walk:
                 older = known[1]
             if older:
                 self._reopen(call, older)
-            self.open_by_id[call.id] = (self.turn, _OpenCalls(call))
+            self.open_by_id[call.id] = (self.turn, OpenCalls(call))
             if self.joined_across:
                 self.joined_across.pop(call.id, None)
         else:
@@ -214,7 +247,7 @@ class _Walk:
         elif call.origin == "minted":
             self.server_calls.setdefault(call.family, deque()).append(call)
 
-    def _reopen(self, call: Call, older: _OpenCalls) -> None:
+    def _reopen(self, call: Call, older: OpenCalls) -> None:
         """Record that open calls of an earlier turn have the id of a new call."""
         if older.first is not None and older.first.executor != call.executor:
             self.other_side[call.id] = older  # the executor of a result decides between them
@@ -299,8 +332,9 @@ class _Walk:
     def _pair_shared_ids(self) -> None:
         """Pair results under an id that calls in several messages share.
 
-        If there are fewer results than calls, they belong to the newest calls when they follow
-        these directly; otherwise they may belong to any of the calls and stay unpaired.
+        If there are fewer results than calls and they follow the calls directly, they belong to the
+        calls of the tools that they name, or else to the newest calls. If something came in between,
+        they may belong to any of the calls and stay unpaired.
         """
         shared, self.results_of_shared_ids = self.results_of_shared_ids, {}
         late_ids, self.late_ids = self.late_ids, set()
@@ -310,8 +344,8 @@ class _Walk:
             if len(calls) > len(results) and not is_one_call and call_id in late_ids:
                 self.uncertain_ids.add(call_id)
                 continue
-            while len(calls) > len(results) and not is_one_call:
-                calls.take()
+            if len(calls) > len(results) and not is_one_call:
+                calls.drop(len(calls) - len(results), {result.name or "" for result in results})
             for result in results:
                 if calls:
                     self._join(calls.take(result), result, "id")
@@ -354,70 +388,3 @@ class _Walk:
             self.joined_across[call.id] = call
         if how != "id":  # a later result with the id of the call is a second one
             self.open_by_id[call.id][1].discard(call)
-
-
-class _OpenCalls:
-    """The calls of a turn that share an id and have no result, in order."""
-
-    __slots__ = ("_are_same", "_by_number", "_count", "_numbers")
-
-    def __init__(self, call: Call) -> None:
-        self._by_number: OrderedDict[int, Call] = OrderedDict()
-        self._numbers: dict[tuple[str, str], deque[int]] = {}
-        """The numbers of the calls by executor and tool; some may have been removed. An empty text
-        stands for every executor or every tool."""
-        self._count = 0
-        self._are_same = False
-        self.add(call)
-
-    def __len__(self) -> int:
-        return len(self._by_number)
-
-    def __iter__(self) -> Iterator[Call]:
-        return iter(self._by_number.values())
-
-    @property
-    def first(self) -> Call | None:
-        """The oldest call."""
-        return next(iter(self._by_number.values()), None)
-
-    @property
-    def is_one_call(self) -> bool:
-        """True if all calls are copies of one call."""
-        if not self._are_same:  # once they are, they stay so until another call is added
-            first = self.first
-            self._are_same = first is None or all(
-                call.name == first.name and call.arguments == first.arguments for call in self
-            )
-        return self._are_same
-
-    def add(self, call: Call) -> None:
-        """Add a call."""
-        self._by_number[self._count] = call
-        self._are_same = False
-        for key in {(call.executor, call.name), (call.executor, ""), ("", call.name)}:
-            self._numbers.setdefault(key, deque()).append(self._count)
-        self._count += 1
-
-    def take(self, result: Result | None = None) -> Call:
-        """Remove and return the call of a result; without a result, the oldest call.
-
-        If there are several calls, calls with the same executor come first, and among these, calls
-        to the named tool.
-        """
-        if result is not None and len(self._by_number) > 1:
-            name = result.name or ""
-            keys = [(result.executor, name), (result.executor, "")]
-            for key in [*keys, ("", name)] if name else keys:
-                numbers = self._numbers.get(key)
-                while numbers:
-                    call = self._by_number.pop(numbers.popleft(), None)
-                    if call is not None:
-                        return call
-        return self._by_number.popitem(last=False)[1]
-
-    def discard(self, call: Call) -> None:
-        """Remove a call."""
-        number = next((n for n, other in self._by_number.items() if other is call), None)
-        if number is not None:
-            del self._by_number[number]

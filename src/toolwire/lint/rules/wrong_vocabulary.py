@@ -268,6 +268,7 @@ def _as_items(message: Object) -> list[JSON]:
             {
                 "type": "function_call_output",
                 **_copy_field(message, "tool_call_id", "call_id"),
+                **_copy_field(message, "name", "name"),
                 "output": "" if output is None else output,
             }
         ]
