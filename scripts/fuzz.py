@@ -9,7 +9,8 @@ one id, name or role the value of another, cut histories and texts, join two his
 JSON inside of texts, and put nodes of other cases, also of other wires, in their place. Targets are
 wires and profiles, and a body may be one of a profile of its wire. A find is reduced for as long as
 it still breaks the same law, and saved in tests/finds, where tests/laws/test_finds.py replays it.
-Exits 1 if something was found.
+At the end, it prints how many inputs each law checked, and the wires and profiles that were not
+drawn. Exits 1 if something was found.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import re
 import sys
 import time
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -268,12 +270,42 @@ def _lists_by_field(body: JSON) -> dict[str | int, list[JsonPath]]:
 # --- finds ----------------------------------------------------------------------------------------
 
 
-def failure(oracle: Oracle, given: Input) -> str | None:
+class Tally:
+    """What was drawn, and how many inputs each law checked."""
+
+    def __init__(self) -> None:
+        self.inputs = 0
+        self.sources: Counter[str] = Counter()
+        self.targets: Counter[str] = Counter()
+        self.asked: Counter[str] = Counter()
+
+    def count(self, given: Input) -> None:
+        """Count an input."""
+        self.inputs += 1
+        self.sources[given.wire] += 1
+        self.targets[given.target] += 1
+
+    def report(self, wires: list[str]) -> str:
+        """The counts of the oracles, and the wires and profiles that were not drawn."""
+        lines = [f"  {self.asked[name]:>9} {name}" for name in ORACLES]
+        sources = [*wires, *(name for name in PROFILES if resolve(name)[0].name in wires)]
+        for what, drawn, names in (
+            ("source", self.sources, sources),
+            ("target", self.targets, [*WIRES, *PROFILES]),
+        ):
+            absent = sorted({name for name in names if not drawn[name]})
+            lines.append(f"  {len(drawn):>9} wires and profiles as {what}")
+            lines += [f"            not drawn as {what}: {', '.join(absent)}"] if absent else []
+        return "\n".join(lines)
+
+
+def failure(oracle: Oracle, given: Input, tally: Tally | None = None) -> str | None:
     """How an input breaks a law: the type of the exception, the place that raised it, and the rules
     in its text; or that the law takes too long."""
     start = time.process_time()
     try:
-        oracle(given)
+        if oracle(given) and tally is not None:
+            tally.asked[oracle.__name__] += 1
     except RecursionError:
         return None
     except Exception as error:
@@ -335,13 +367,13 @@ def fuzz(wires: list[str], seconds: float, seed: int) -> int:
     chance = random.Random(seed)
     mutators = [Mutator(wire, chance) for wire in wires]
     known: set[tuple[str, str, str | None]] = set()
-    inputs = 0
+    tally = Tally()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         given, oracles = chance.choice(mutators).draw()
-        inputs += 1
+        tally.count(given)
         for name, oracle in oracles.items():
-            reason = failure(oracle, given)
+            reason = failure(oracle, given, tally)
             # An exception of the library is one find, whichever law meets it on whichever wire.
             is_assertion = reason is not None and reason.startswith("AssertionError")
             key = (name, given.wire, reason) if is_assertion else ("", "", reason)
@@ -349,7 +381,8 @@ def fuzz(wires: list[str], seconds: float, seed: int) -> int:
                 continue
             known.add(key)
             save(name, minimize(ORACLES[name], given, reason), reason)
-    print(f"{inputs} inputs, {len(known)} finds, seed {seed}")
+    print(tally.report(wires))
+    print(f"{tally.inputs} inputs, {len(known)} finds, seed {seed}")
     return len(known)
 
 

@@ -57,7 +57,8 @@ class Input(Struct, frozen=True):
     body: JSON
 
 
-Oracle: TypeAlias = "Callable[[Input], None]"
+Oracle: TypeAlias = "Callable[[Input], bool]"
+"""Raises if a law is broken; False if the law asks nothing of this input."""
 
 
 # --- helpers --------------------------------------------------------------------------------------
@@ -146,7 +147,7 @@ def count_unpaired(conversation: Conversation) -> tuple[int, int]:
 # --- bodies ---------------------------------------------------------------------------------------
 
 
-def raises_only_documented_errors(given: Input) -> None:
+def raises_only_documented_errors(given: Input) -> bool:
     """Every public function answers, or raises an error that it documents."""
     before = deepcopy(given.body)
     wire, kind = given.wire, given.kind
@@ -172,20 +173,23 @@ def raises_only_documented_errors(given: Input) -> None:
         except DOCUMENTED as error:
             assert error.why
     assert same(before, given.body), "the input was changed"
+    return True
 
 
-def is_written_back_verbatim(given: Input) -> None:
+def is_written_back_verbatim(given: Input) -> bool:
     """What can be read is written back as it was."""
     conversation = read(given)
-    if conversation is not None:
-        assert same(encode(conversation, given.wire, given.kind).body, given.body)
+    if conversation is None:
+        return False
+    assert same(encode(conversation, given.wire, given.kind).body, given.body)
+    return True
 
 
-def every_half_is_in_one_pair(given: Input) -> None:
+def every_half_is_in_one_pair(given: Input) -> bool:
     """Every call and every result stands in exactly one pair, under an id."""
     conversation = read(given)
     if conversation is None:
-        return
+        return False
     pairs = conversation.pairs()
     calls = [id(pair.call) for pair in pairs if pair.call is not None]
     results = [id(pair.result) for pair in pairs if pair.result is not None]
@@ -193,44 +197,47 @@ def every_half_is_in_one_pair(given: Input) -> None:
     assert sorted(results) == sorted(map(id, conversation.results()))
     assert all(call.id for call in conversation.calls())
     assert all(result.call_id for result in conversation.results())
+    return True
 
 
-def translation_swaps_no_results(given: Input) -> None:
+def translation_swaps_no_results(given: Input) -> bool:
     """No translation gives a result to another call, also there and back."""
     before = read(given)
     if before is None or given.kind != "request" or given.target in TOOL_PROTOCOLS:
-        return
+        return False
     try:
         there = translate(given.body, given.wire, given.target)
         after = decode(there.json(), given.target)
         back = translate(there.body, given.target, given.wire, ids=there.ids)
         home = decode(back.json(), given.wire)
     except DOCUMENTED:
-        return
+        return False
     expect_none(results_that_moved(before, after))
     expect_none(results_that_moved(before, home))
+    return True
 
 
-def translation_has_nothing_to_fix(given: Input) -> None:
+def translation_has_nothing_to_fix(given: Input) -> bool:
     """`check` finds nothing to fix in a translation, and no error without a finding."""
     if read(given) is None or given.kind != "request" or given.target == given.wire:
-        return
+        return False
     try:
         there = translate(given.body, given.wire, given.target)
     except DOCUMENTED:
-        return
+        return False
     found = check(there.body, given.target)
     expect_none([str(finding) for finding in found if finding.fix is not None])
     reported = {finding.name for finding in there.findings}
     errors = {finding.name for finding in found if finding.severity == "error"}
     assert errors <= reported, "an error is not reported"
+    return True
 
 
-def repair_converges(given: Input) -> None:
+def repair_converges(given: Input) -> bool:
     """Repair reports every change, ends, swaps nothing and removes no half of a pair."""
     before = read(given)
     if before is None or given.kind != "request":
-        return
+        return False
     for unsafe in (False, True):
         repaired = repair(given.body, given.wire, unsafe=unsafe)
         assert bool(repaired.changes) == (dump(repaired.body) != dump(given.body)), "unreported"
@@ -251,20 +258,21 @@ def repair_converges(given: Input) -> None:
         assert orphans <= count_unpaired(before)[1] + new_results, "a result lost its call"
         if not unsafe:
             expect_none(results_that_moved(before, after))
+    return True
 
 
-def cut_splits_no_pair(given: Input) -> None:
+def cut_splits_no_pair(given: Input) -> bool:
     """A history that was cut has no orphan that the whole one has not."""
     before = read(given)
     if before is None or given.kind != "request":
-        return
+        return False
     if given.wire in TOOL_PROTOCOLS:
-        return
+        return False
     for count in (1, 2, 3, 5):
         try:
             after = decode(cut(given.body, given.wire, messages=count).json(), given.wire)
         except DOCUMENTED:
-            return
+            return False
         expect_none(results_that_moved(before, after))
         orphans = {_result_content(p.result) for p in client_pairs(before) if p.call is None}
         expect_none(
@@ -274,40 +282,42 @@ def cut_splits_no_pair(given: Input) -> None:
                 if pair.call is None and _result_content(pair.result) not in orphans
             ]
         )
+    return True
 
 
-def resume_loses_no_result(given: Input) -> None:
+def resume_loses_no_result(given: Input) -> bool:
     """Every pending call gets the result that was given for it."""
     before = read(given)
     if before is None or given.kind != "request":
-        return
+        return False
     if given.wire in TOOL_PROTOCOLS:
-        return
+        return False
     calls = pending(given.body, given.wire)
     results: dict[str, str] = {call.id: f"result {n}" for n, call in enumerate(calls)}
     if not calls or len(results) < len(calls):
-        return
+        return False
     try:
         after = decode(resume(given.body, given.wire, results).json(), given.wire)
     except DOCUMENTED:
-        return
+        return False
     found = {pair.result.text: pair.call for pair in after.pairs() if pair.result is not None}
     for n, call in enumerate(calls):
         owner = found.get(f"result {n}")
         assert owner is not None, f"the result of {call.id} has no call"
         assert owner.name == call.name, f"the result of {call.id} went to {owner.id}"
+    return True
 
 
-def translation_reports_what_it_loses(given: Input) -> None:
+def translation_reports_what_it_loses(given: Input) -> bool:
     """The client's calls and results are still there after a translation, or it reports them."""
     before = read(given)
     if before is None or before.wire == resolve(given.target)[0].name:
-        return
+        return False
     try:
         there = translate(given.body, given.wire, given.target, given.kind)
         after = decode(there.json(), given.target, given.kind)
     except DOCUMENTED:
-        return
+        return False
     names = there.ids.names
     calls = Counter(
         _call_content(replace(call, name=names.get(call.name, call.name))) for call in after.calls()
@@ -331,6 +341,7 @@ def translation_reports_what_it_loses(given: Input) -> None:
         else:
             lost.append(f"{part.path}: the call {_call_content(part)}")
     expect_none(lost)
+    return True
 
 
 def _words(result: Result) -> list[str]:

@@ -48,7 +48,7 @@ def contents(body: JSON, wire: str) -> tuple[list[tuple[str, str]], str, str]:
     return calls, "".join("".join(texts).split()), "".join("".join(thoughts).split())
 
 
-def stream_raises_only_documented_errors(given: Input) -> None:
+def stream_raises_only_documented_errors(given: Input) -> bool:
     """`fold` raises only DecodeError, `restream` nothing, and what it writes can be folded."""
     events = events_of(given)
     before = deepcopy(events)
@@ -59,17 +59,19 @@ def stream_raises_only_documented_errors(given: Input) -> None:
         fold(written, given.target)
     assert all(loss.reason for loss in stream.losses)
     assert same(before, events), "the input was changed"
+    return True
 
 
-def bytes_may_be_cut_anywhere(given: Input) -> None:
+def bytes_may_be_cut_anywhere(given: Input) -> bool:
     """The pieces in which bytes arrive do not change the output."""
     whole = _bytes_of(given)
     if not whole:
-        return
+        return False
     expected = b"".join(restream(whole, given.wire, given.target))
     for size in (1, 7, 64):
         pieces = [whole[n : n + size] for n in range(0, len(whole), size)]
         assert b"".join(restream(pieces, given.wire, given.target)) == expected, size
+    return True
 
 
 def _may_hold_results(wire: str) -> bool:
@@ -105,19 +107,20 @@ def _is_plain_answer(body: JSON, wire: str) -> bool:
     )
 
 
-def stream_commutes(given: Input) -> None:
+def stream_commutes(given: Input) -> bool:
     """Folding what is restreamed gives the calls of the translated folded body."""
     exempt = facts(given.wire).exempt
     if given.target == given.wire or exempt.repeats_answer or exempt.keeps_arguments:
-        return  # what is repeated may differ from what came before
+        return False  # what is repeated may differ from what came before
     roles = [get(given.body, path) for path in nodes(given.body) if path[-1:] == ("role",)]
     if not all(role == MODEL_ROLES.get(given.wire, "assistant") for role in roles):
-        return  # an answer under another role holds no calls as a body
+        return False  # an answer under another role holds no calls as a body
     body = fold_or_none(given)
     if body is None or not _is_plain_answer(body, given.wire):
-        return
+        return False
     if any(get(body, (key, 0, "index")) not in (UNSET, 0) for key in ("choices", "candidates")):
-        return  # a stream waits for candidate 0 and reports the others; a body has the first one
+        # A stream waits for candidate 0 and reports the others; a body has the first one.
+        return False
     stream = restream(events_of(given), given.wire, given.target)
     there = fold(b"".join(stream), given.target)
     try:
@@ -126,9 +129,9 @@ def stream_commutes(given: Input) -> None:
         )
         found = contents(there, given.target)
     except DOCUMENTED:
-        return
+        return False
     if any(loss.reason == ARGUMENTS_DIFFER for loss in stream.losses):
-        return  # a later value belongs before one that was sent, and this is reported
+        return False  # a later value belongs before one that was sent, and this is reported
     calls = [(name, "{}" if text in CUT_OFF else text) for name, text in found[0]]
     assert calls == expected[0], f"{calls}, not {expected[0]}"
     if _has_unique_ids(body, given.wire):
@@ -138,6 +141,7 @@ def stream_commutes(given: Input) -> None:
         if len(own) == len(ids) == len(expected_ids):  # a target fits minted ids, too
             ids, expected_ids = [*compress(ids, own)], [*compress(expected_ids, own)]
         assert ids == expected_ids, f"{ids}, not {expected_ids}"
+    return True
 
 
 def call_ids(body: JSON, wire: str) -> list[str]:
@@ -168,14 +172,15 @@ def _spec(wire: str) -> Callable[[dict[str, JSON]], bytes]:
     return stream.frame
 
 
-def stream_to_its_own_wire_is_unchanged(given: Input) -> None:
+def stream_to_its_own_wire_is_unchanged(given: Input) -> bool:
     """A stream that stays on its wire comes out as it went in."""
     events = events_of(given)
     stream = restream(events, given.wire, given.wire, framed=False)
     assert same(list(stream), events)
+    return True
 
 
-def stream_may_break_off(given: Input) -> None:
+def stream_may_break_off(given: Input) -> bool:
     """Bytes that end anywhere are folded or refused with DecodeError, and restreamed."""
     whole = _bytes_of(given)
     for end in sorted({len(whole) * n // 7 for n in range(1, 7)} | {len(whole) - 2}):
@@ -187,6 +192,7 @@ def stream_may_break_off(given: Input) -> None:
         written = b"".join(restream([piece], given.wire, given.target))
         if given.target != given.wire and written:
             fold(written, given.target)
+    return True
 
 
 def _bytes_of(given: Input) -> bytes:

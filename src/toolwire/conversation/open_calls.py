@@ -69,8 +69,11 @@ class OpenCalls:
         return self._by_number.popitem(last=False)[1]
 
     def drop(self, count: int, names: set[str]) -> None:
-        """Remove `count` calls, the oldest first; if every result names a tool, calls of tools that are
-        not in `names` go before the others."""
+        """Remove `count` calls, the oldest first.
+
+        If every result names a tool (`names` has no empty text), calls to other tools are removed
+        before the rest.
+        """
         others = [n for n, call in self._by_number.items() if call.name not in names]
         for number in () if "" in names else others[:count]:
             del self._by_number[number]

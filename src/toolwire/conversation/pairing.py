@@ -333,8 +333,8 @@ class _Walk:
         """Pair results under an id that calls in several messages share.
 
         If there are fewer results than calls and they follow the calls directly, they belong to the
-        calls of the tools that they name, or else to the newest calls. If something came in between,
-        they may belong to any of the calls and stay unpaired.
+        calls of the tools that they name, or else to the newest calls. If something came between
+        them, they may belong to any of the calls and stay unpaired.
         """
         shared, self.results_of_shared_ids = self.results_of_shared_ids, {}
         late_ids, self.late_ids = self.late_ids, set()
