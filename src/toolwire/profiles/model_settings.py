@@ -1,7 +1,7 @@
-"""Settings that an API has and some of its models refuse, as facts with sources.
+"""Settings of an API that some of its models refuse, as facts with sources.
 
-`temperature` of other models is refused by those that reason: "Unsupported value: 'temperature'
-does not support 0.5 with this model. Only the default (1) value is supported."
+Models that reason refuse a `temperature`, for example: "Unsupported value: 'temperature' does not
+support 0.5 with this model. Only the default (1) value is supported."
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ class RefusedSettings(Struct, frozen=True):
     """Settings that some models of a provider refuse."""
 
     models: str
-    """The pattern of the names of the models."""
+    """The pattern of the model names."""
     settings: tuple[str, ...]
     while_reasoning: bool = False
-    """True if they are refused only beside an effort other than `none`."""
+    """True if the settings are refused only together with an effort other than `none`."""
     beside: str = ""
-    """The setting beside which alone they are refused."""
+    """The setting together with which they are refused; empty if they are always refused."""
     takes_defaults: bool = True
-    """False if they are refused with their default values too."""
+    """False if they are refused even with their default values."""
     source: str = ""
 
 
@@ -70,9 +70,9 @@ REFUSED: dict[str, tuple[RefusedSettings, ...]] = {
     "vertex-anthropic": _CLAUDE,
     "bedrock": _CLAUDE,
 }
-"""A profile and what its models refuse."""
+"""Profile → the settings that its models refuse."""
 NO_BUDGET_BESIDE_FORCED_CALLS = frozenset({"anthropic", "vertex-anthropic", "bedrock"})
-"""Profiles that refuse a thinking budget if a tool must be called: "Thinking may not be enabled
+"""Profiles that refuse a thinking budget if a tool call is forced: "Thinking may not be enabled
 when tool_choice forces tool use.": oh-my-pi#341, mastra#7507."""
 _UP_TO_ONE = {"temperature": (0.0, 1.0)}
 RANGES: dict[str, dict[str, tuple[float, float]]] = {
@@ -88,22 +88,22 @@ RANGES: dict[str, dict[str, tuple[float, float]]] = {
         "frequency_penalty": (0, 1),
     },
 }
-"""Profiles and settings whose range is smaller than on other wires: stdapi.ai#224,
-SillyTavern#4856, https://docs.cohere.com/reference/chat."""
+"""Profile → settings with a smaller range than on other wires: stdapi.ai#224, SillyTavern#4856,
+https://docs.cohere.com/reference/chat."""
 LEAST_TOKENS = {"openai-responses": 16}
-"""Profiles that refuse a limit of fewer tokens. Clients that look whether a model is there ask for
-one: pi#6265, cc-switch#7287."""
+"""Profile → the smallest token limit it accepts. Clients that test whether a model is available ask
+for one token: pi#6265, cc-switch#7287."""
 REFUSED_FIELDS: dict[str, tuple[str, ...]] = {
     "openai-chat": ("reasoning",),
     "azure-openai": ("reasoning",),
 }
-"""Profiles and fields that they refuse although other servers of their wire have them: "Unknown
-parameter: 'reasoning'."; OpenRouter, vLLM and others take the effort from there."""
+"""Profile → fields that it refuses although other servers of its wire accept them: "Unknown
+parameter: 'reasoning'."; OpenRouter, vLLM and others read the effort from there."""
 DEFAULTS: dict[str, Setting] = {"temperature": 1, "top_p": 1}
 
 
 def limited_settings(profile: Profile) -> frozenset[str]:
-    """The settings that a provider takes not with every value, or not for every model."""
+    """The settings that a provider does not accept with every value or for every model."""
     name = profile.name
     refused = [setting for row in REFUSED.get(name, ()) for setting in row.settings]
     budget = ("budget",) if name in NO_BUDGET_BESIDE_FORCED_CALLS else ()
@@ -143,8 +143,8 @@ def _applies(row: RefusedSettings, settings: Mapping[str, Setting]) -> bool:
 def fit_ranges(
     profile: Profile, settings: Mapping[str, Setting]
 ) -> tuple[dict[str, Setting], dict[str, str]]:
-    """The settings that are out of the range of a provider, each with the nearest value in it; and
-    why they change."""
+    """The settings that are out of a provider's range, each with the nearest accepted value; and
+    the reason for each change."""
     fitted: dict[str, Setting] = {}
     reasons: dict[str, str] = {}
     for name, (least, most) in RANGES.get(profile.name, {}).items():

@@ -13,7 +13,7 @@ from toolwire.conversation.id_rules import IdRule
 
 @lru_cache(maxsize=256)
 def names_model(pattern: str, model: str) -> bool:
-    """True if a pattern matches the name of a model; a program uses few models."""
+    """True if a pattern matches a model name. Results are cached: a program uses few models."""
     return re.search(pattern, model) is not None
 
 
@@ -58,7 +58,7 @@ class Profile(Struct, frozen=True):
     results_follow_call_order: bool = False
     """True if results are matched to calls by their order."""
     results_in_any_order: bool = False
-    """True if results come in the order in which their tools finish, which pairs nothing."""
+    """True if results follow the order in which their tools finish, so that order pairs nothing."""
     rejects_missing_results: bool = True
     """True if a call without a result is rejected once later messages follow."""
     rejects_orphan_results: bool = True
@@ -66,8 +66,8 @@ class Profile(Struct, frozen=True):
     rejects_duplicate_results: bool = True
     """True if a second result of a call is rejected."""
     text_result_models: str = ""
-    """The pattern of the models that reject media inside a result, on a wire whose results hold
-    them; the media follow in a user message."""
+    """The pattern of the models that reject media inside a result, on a wire whose results can hold
+    them. The media follow in a user message."""
     media_only_from_user: bool = False
     """True if media in a message of the assistant are rejected."""
     results_need_tool_name: bool = False
@@ -83,12 +83,12 @@ class Profile(Struct, frozen=True):
     calls_need_tool_definitions: bool = False
     """True if a request whose history has calls must define tools."""
     arguments_format: Literal["", "text", "json", "object"] = ""
-    """What arguments must be: any `text` (on wires that send text), text that is valid `json`, or
-    a JSON `object`."""
+    """The required form of arguments: any `text` (on wires that send text), text that is valid
+    `json`, or a JSON `object`."""
     requires_arguments: bool = False
     """True if missing arguments, or null, are rejected on a wire that sends an object."""
     assistant_content: Literal["", "text", "some"] = ""
-    """What the content of an assistant message with calls must be: `text`, a string and no list;
+    """The required content of an assistant message with calls: `text`, a string and not a list;
     `some`, not null."""
     content_is_text: bool = False
     """True if the content of every message must be a string."""
@@ -116,24 +116,22 @@ class Profile(Struct, frozen=True):
     rejects_blank_text: bool = False
     """True if blank texts and blank error results are rejected."""
     empty_content: Literal["", "null", "reply", "message", "part", "text"] = ""
-    """What is rejected without `rejects_blank_text`: `null` as the content of a message without
-    calls; a `reply`, an assistant message with neither content nor calls, and null as the content
-    of another; a `message` of any role
-    without content; a `part` without any field, and a message without parts; with these an empty
-    `text`."""
+    """What is rejected even without `rejects_blank_text`: `null`, null as the content of a message
+    without calls; `reply`, an assistant message with neither content nor calls, and null as the
+    content of another message; `message`, a message of any role without content; `part`, a part
+    without any field, and a message without parts; `text`, these and an empty text."""
     rejects_lone_surrogates: bool = True
     """True if a lone surrogate in a text is rejected as invalid JSON: claude-code#1709,
     opencode#14630, oai-compatible-copilot#271."""
     refused_message_fields: tuple[str, ...] = ()
     """Fields of other servers that are rejected in a message."""
     accepted_message_fields: tuple[str, ...] = ()
-    """The fields that a message may have; empty if no check of others is known."""
+    """The fields that a message may have; empty if no check of other fields is known."""
     fields_of_other_servers: tuple[str, ...] = ()
-    """Fields that the types of the provider's API do not have, and that other servers of the wire
-    take: they are not reported."""
+    """Fields that are missing in the types of the provider's API, but that other servers of the
+    wire accept: they are not reported."""
     client_checks_fields: bool = False
-    """True if the official client refuses fields that it does not know, although the server does
-    not."""
+    """True if the official client refuses unknown fields although the server does not."""
     accepted_roles: tuple[str, ...] = ()
     """The roles that a message of a history may have; empty if no check is known."""
     system_comes_first: bool = False
@@ -157,19 +155,19 @@ class Profile(Struct, frozen=True):
     server_results_stay_in_message: bool = False
     """True if a call that the provider ran must be followed by its result in the same message."""
     signing_models: str = ""
-    """The pattern of the names of models whose reasoning is signed for that model alone. Another
-    model refuses it. Empty if no model is bound to its own reasoning."""
+    """The pattern of the models whose reasoning is signed for that model only: any other model
+    refuses it. Empty if no model is bound to its own reasoning."""
     skips_others: str = ""
     """The pattern of the models that skip reasoning of another model instead of refusing it."""
     sometimes_accepted: tuple[str, ...] = ()
-    """Rules whose violation was refused by some servers and accepted by others of the provider: it
-    is information and no error, and a repair still removes it."""
+    """Rules whose violation some servers of the provider refuse and others accept: a violation is
+    reported as information, not as an error, and a repair still removes it."""
     takes_extra_settings: bool = False
     """True if a request may have settings of the wire that most other servers of the wire do not
     know: `store`, `metadata`, `service_tier`, `prompt_cache_key`, `safety_identifier`, `verbosity`,
     `top_logprobs`."""
     cache_breakpoint_models: str | None = None
-    """The pattern of the models that take cache breakpoints in a prompt; None if no model does. A
+    """The pattern of the models that accept cache breakpoints in a prompt; None if no model does. A
     request that names no model may have them."""
     web_search_models: str | None = None
     """The pattern of the models that search the web if a request asks for it; None if no model

@@ -1,7 +1,7 @@
 """Check the fields and types of a request against the provider's official SDK.
 
-The types are in `schemas/`, one file per API; `scripts/request_schemas.py` writes them from the
-SDKs and describes their notation. This module knows no wire and no product code that reads one.
+The types are in `schemas/`, one file per API; `scripts/request_schemas.py` generates them from the
+SDKs and describes their notation. This module knows no wire and imports no code that does.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ class Violation(Struct, frozen=True):
     expected: tuple[str, ...] = ()
     """The types, or the literals, that would have been accepted."""
     tagged: JsonPath = ()
-    """The path, with the tag of each type that was chosen from a union."""
+    """The path, with the tag of each type that was selected from a union."""
     owner: str = ""
     """The type of the object that has the field."""
 
 
 class TypeRef(Struct, frozen=True):
-    """One alternative of a type: a scalar, a literal, a list, an object with any keys, or a type by
-    its name."""
+    """One alternative of a type: a scalar, a literal, a list, an object with any keys, or a named
+    type."""
 
     kind: Literal["scalar", "literal", "list", "map", "object", "any"]
     name: str = ""
@@ -60,14 +60,14 @@ class Field(Struct, frozen=True):
 
     @property
     def literals(self) -> tuple[str, ...]:
-        """The values of the field, if it has only literals."""
+        """The allowed values of the field, if all alternatives are literals."""
         if any(ref.kind != "literal" and ref.name != "null" for ref in self.types):
             return ()
         return tuple(ref.name for ref in self.types if ref.kind == "literal")
 
 
 def parse(text: str) -> tuple[TypeRef, ...]:
-    """The alternatives of a type in the notation of the files."""
+    """The alternatives of a type, from the notation of the files."""
     return tuple(_parse_one(part) for part in _split(text))
 
 
@@ -103,8 +103,8 @@ class RequestSchema:
         snake: bool = False,
         path_tags: tuple[str, ...] = TAGS,
     ) -> None:
-        """With `snake`, a field may also be named in snake case. `path_tags` are the tags that
-        become steps of a path."""
+        """Parse the types. With `snake`, fields may also be named in snake case. `path_tags` are
+        the tags that become steps of a path."""
         self._snake, self._path_tags = snake, path_tags
         self._types = {
             name: {
@@ -117,7 +117,7 @@ class RequestSchema:
         self._counts = {name: fields["*"] for name, fields in types.items() if "*" in fields}
 
     def with_fields(self, **fields: str) -> RequestSchema:
-        """The same types, with further fields of the request."""
+        """The same types, with additional fields of the request."""
         other = RequestSchema({}, snake=self._snake, path_tags=self._path_tags)
         more = {name: Field(False, parse(value)) for name, value in fields.items()}
         other._counts = self._counts
@@ -130,8 +130,7 @@ class RequestSchema:
             yield from fields
 
     def violations(self, body: Object) -> Iterator[Violation]:
-        """The violations of the types: in each object, missing fields come before unknown
-        fields."""
+        """The violations of the types. In each object, missing fields come before unknown ones."""
         return self._object(body, "Request", (), ())
 
     def _field(self, name: str, fields: dict[str, Field]) -> Field | None:
@@ -163,7 +162,8 @@ class RequestSchema:
     def _count(
         self, value: Object, name: str, path: JsonPath, tagged: JsonPath
     ) -> Iterator[Violation]:
-        """True if an object has as many of its fields as its type requires."""
+        """Yield a violation if an object does not have the number of fields that its type
+        requires."""
         wanted = self._counts.get(name)
         given = [key for key, item in value.items() if item is not None]
         if (wanted == "some" and not given) or (wanted == "one" and len(given) != 1):
@@ -210,8 +210,9 @@ class RequestSchema:
         *,
         owner: str,
     ) -> Iterator[Violation]:
-        """Check an object against the type that its tags select; of several, the one that fits
-        best. If the alternatives include an object with any keys, any object is accepted."""
+        """Check an object against the type that its tags select; if there are several, against the
+        one with the fewest violations. If the alternatives include an object with any keys, any
+        object is accepted."""
         if any(ref.kind == "map" and ref.items[0].kind == "any" for ref in types):
             return
         names = [ref.name for ref in types if ref.kind == "object"]
@@ -240,8 +241,7 @@ class RequestSchema:
         return True
 
     def _tag(self, value: Object, name: str) -> str | None:
-        """The tag by which a type was selected; if it was left out, the only literal of the
-        type."""
+        """The tag by which a type was selected; if it is absent, the first literal of the type."""
         for key in self._path_tags:
             if key in self._types[name] and (literals := self._types[name][key].literals):
                 given = value.get(key)
@@ -262,7 +262,7 @@ class RequestSchema:
 
 
 def _is_plain(value: JSON, ref: TypeRef) -> bool:
-    """True if a value without nested values is of a type."""
+    """True if a type without inner types accepts a value."""
     if ref.kind == "any":
         return True
     if ref.kind == "literal":
@@ -285,7 +285,7 @@ def _names(types: tuple[TypeRef, ...]) -> tuple[str, ...]:
 def request_schema(
     api: str, *, snake: bool = False, path_tags: tuple[str, ...] = TAGS
 ) -> RequestSchema:
-    """The types of an API, by the name of its file."""
+    """The types of an API, read from the file with its name."""
     data = (files("toolwire.profiles") / "schemas" / f"{api}.json").read_bytes()
     types = json.decode(data, type=dict[str, str | dict[str, dict[str, str]]])["types"]
     assert isinstance(types, dict)

@@ -1,6 +1,5 @@
 """The types of each provider's requests, from its official SDK, and the fields that its servers
-accept beyond them, each with its source.
-"""
+accept beyond them, each with its source."""
 
 from __future__ import annotations
 
@@ -17,7 +16,8 @@ WITHOUT_SAMPLING = "2026-10-21"
 
 
 def _messages_api(headers: Mapping[str, str]) -> RequestSchema:
-    """Beta fields need a beta; the newest version has no sampling settings."""
+    """The types of the Messages API for a request with these headers: beta fields need a beta
+    header, and the newest version has no sampling settings."""
     api = "anthropic-beta" if headers.get("anthropic-beta") else "anthropic"
     schema = request_schema(api, path_tags=("type",))
     if headers.get("anthropic-version", "") >= WITHOUT_SAMPLING:
@@ -44,8 +44,8 @@ SCHEMAS: dict[str, Callable[[Mapping[str, str]], RequestSchema]] = {
     "cohere": lambda headers: request_schema("cohere"),
     "ollama": lambda headers: request_schema("ollama"),
 }
-"""A profile and the types of its requests. Other servers of a wire are known to accept more than
-its author's, or have no published types."""
+"""Profile → a function that returns the types of its requests. Other servers of a wire are known to
+accept more than its author's, or have no published types."""
 
 _RESPONSES_ACCEPTED = frozenset(
     {
@@ -107,9 +107,9 @@ FOUNDRY_TYPES: dict[str, frozenset[str]] = {
         }
     ),
 }
-"""The types of items and tools that Azure AI Foundry accepts beside those of the Responses API:
-tools as in azure-ai-projects 2.10.0; only one type of its items is input, the others go by
-reference."""
+"""The types of items and tools that Azure AI Foundry accepts in addition to those of the Responses
+API: tools as in azure-ai-projects 2.10.0; only one type of its items is input, the others are sent
+by reference."""
 ADDED_FIELDS = frozenset(
     {
         *("index", "streaming", "partial_json", "partialJson", "parsed", "parsed_arguments"),
@@ -118,16 +118,16 @@ ADDED_FIELDS = frozenset(
         *("_id", "uuid", "message_id", "messageId", "is_streaming"),
     }
 )
-"""Fields that streams, helpers of SDKs and stores add to messages and blocks. The types of no API
-have them."""
+"""Fields that streams, helpers of SDKs and stores add to messages and blocks. No API has them in
+its types."""
 IGNORES_UNKNOWN_FIELDS = frozenset({"bedrock", "ollama"})
-"""Wires whose servers ignore fields that they do not know, as Smithy's and Go's decoders do."""
+"""Wires whose servers ignore unknown fields, as the decoders of Smithy and Go do."""
 NULL_IS_ABSENT = frozenset({"bedrock", "gemini", "gemini-interactions", "ollama"})
-"""Wires whose servers read null as a field that is not there, as Smithy, protobuf and Go do."""
+"""Wires whose servers treat null as an absent field, as Smithy, protobuf and Go do."""
 
 
 def is_accepted(violation: Violation, profile: Profile) -> bool:
-    """True if the servers of a provider accept what the types of its SDK forbid."""
+    """True if the servers of a provider accept a violation of the types of its SDK."""
     wire, value = profile.wire, violation.value
     field = (violation.owner, str(violation.path[-1]))
     lenient = violation.fault in ("unknown", "missing") or value is None
@@ -139,9 +139,9 @@ def is_accepted(violation: Violation, profile: Profile) -> bool:
         return wire in IGNORES_UNKNOWN_FIELDS
     if value is None and wire in NULL_IS_ABSENT:
         return True
-    if wire == "ollama":  # Go has a zero value for each field, and texts for enums
+    if wire == "ollama":  # Go has a zero value for each field, and enums are plain strings
         return violation.fault != "type"
-    if wire == "gemini":  # protobuf takes enums in any case, and integers as texts
+    if wire == "gemini":  # protobuf accepts enums in any case, and integers as text
         return str(value).upper() in violation.expected or (
             "integer" in violation.expected and str(value).isdecimal()
         )
@@ -149,7 +149,7 @@ def is_accepted(violation: Violation, profile: Profile) -> bool:
 
 
 def _is_of_foundry(violation: Violation) -> bool:
-    """True if only Azure AI Foundry has a field of an item, or a type of items or tools."""
+    """True if a field of an item, or a type of items or tools, exists only in Azure AI Foundry."""
     if violation.fault == "unknown":
         is_item = len(violation.path) == 3 and violation.path[0] == "input"
         return is_item and violation.path[-1] in FOUNDRY_ITEM_FIELDS
@@ -159,14 +159,14 @@ def _is_of_foundry(violation: Violation) -> bool:
 
 @cache
 def full_schema(profile: str) -> RequestSchema | None:
-    """The types of a provider's requests with everything that a header can switch on."""
+    """The types of a provider's requests, including everything that a header can enable."""
     find = SCHEMAS.get(profile)
     return None if find is None else find({"anthropic-beta": "all"})
 
 
 @cache
 def known_names() -> frozenset[str]:
-    """The names of fields that some API has, or that programs are known to add.
+    """The field names that some API has, or that programs are known to add.
 
     A field with any other name may be newer than the types.
     """

@@ -27,7 +27,7 @@ _BREAKPOINTS_SINCE = r"gpt-5\.(?:[6-9]|\d\d)|gpt-[6-9]|claude"
 Claude gets breakpoints too: a caller may name the model only after the translation."""
 
 _SIGNING_MODELS = "claude-[a-z0-9.-]+"
-"""llxprt-code#2335, openclaw#107221; the name stands in the signatures of recorded answers."""
+"""llxprt-code#2335, openclaw#107221; the signatures of recorded answers contain the model name."""
 _SKIPS_OTHERS = (
     r"(?:fable|mythos)-5-[1-9]|(?:opus|sonnet|haiku)-5-[5-9]"
     r"|(?:fable|mythos|opus|sonnet|haiku)-(?:[6-9]|\d\d)\b"
@@ -44,8 +44,8 @@ _REASONING_FIELD = ("reasoning_content",)
 fields at all: crush#1590, litellm#30835, OpenMinis#87."""
 
 _GEMINI_ROLES = ("user", "model", "function", "tool", "system")
-"""openagent#1666, dify-official-plugins#566: "Please use a valid role: user, model"; others come
-from older clients and are left alone."""
+"""openagent#1666, dify-official-plugins#566: "Please use a valid role: user, model". Other roles
+come from older clients and are not reported."""
 
 _ANTHROPIC_ROLES = ("user", "assistant", "system")
 """The roles of `MessageParam` in Anthropic's SDK."""
@@ -57,7 +57,7 @@ _CHAT_FIELDS_OF_OTHERS = (
     *("extra_content", "citations", "images", "partial", "prefix", "thinking", "video", "weight"),
 )
 """Fields of OpenRouter, LiteLLM, Gemini, Perplexity, Kimi, DeepSeek, vLLM and of training data.
-Some clients send them to such servers as if these were OpenAI, which refuses some of them: "Unknown
+Some clients send them as if these servers were OpenAI, which refuses some of them: "Unknown
 parameter: 'messages[0].content[0].cache_control'"."""
 _GEMINI_MESSAGE_FIELDS = ("role", "parts")
 """'Invalid JSON payload received. Unknown name "id" at \'contents[0]\': Cannot find field.'"""
@@ -72,7 +72,8 @@ hermes-agent#96466. A part beside the responses of a turn is refused too: gemini
 
 
 def _without_checks(profile: Profile) -> Profile:
-    """Return the profile of a provider that is not known to check how calls and results pair."""
+    """Return the profile of a provider that is not known to check the pairing of calls and
+    results."""
     return replace(
         profile,
         requires_ids=False,
@@ -84,12 +85,12 @@ def _without_checks(profile: Profile) -> Profile:
 
 
 def default_profile(wire: str) -> Profile:
-    """Return the profile of a wire that has no row here: no check is known."""
+    """Return the profile of a wire without an entry here: no check is known."""
     return _without_checks(Profile(wire, wire, confidence="low"))
 
 
 _ANY_MODEL = ".*"
-"""The pattern of every model, also of one that is not named."""
+"""A pattern that matches every model name, even an empty one."""
 
 _PROFILES = (
     # --- chat completions ---
@@ -863,11 +864,11 @@ PROVIDER_PROFILES = {
     "openai": "openai-chat",
     "vertex": "vertex-gemini",
 }
-"""Names of providers whose profile has another name."""
+"""Provider name → profile name, for providers whose profile has another name."""
 
 
 def find_profile(name: object) -> Profile | None:
-    """Return the profile of a wire, profile or provider; None if there is none of this name."""
+    """Return the profile of a wire, profile or provider; None if there is none with this name."""
     if not isinstance(name, str):
         return None
     return PROFILES.get(name) or PROFILES.get(PROVIDER_PROFILES.get(name, ""))
@@ -877,7 +878,7 @@ def profile(name: str) -> Profile:
     """Return the profile of a wire, profile or provider.
 
     Raises:
-        UsageError: There is none of this name.
+        UsageError: There is none with this name.
     """
     found = find_profile(name)
     if found is None:

@@ -1,6 +1,6 @@
-"""Find each unit of an old list in a new one: unchanged, changed, moved, or gone.
+"""Find each unit of an old list in a new one: unchanged, changed, moved, or removed.
 
-Takes n log n steps, also for lists in which nothing agrees.
+Takes n log n steps, even for lists that have nothing in common.
 """
 
 from __future__ import annotations
@@ -23,24 +23,25 @@ class UnitValue(Struct, frozen=True, eq=False):
     value: JSON
 
     def content_key(self) -> Hashable:
-        """Equal for units with the same content."""
+        """A key that is equal for units with the same content."""
         return self.role, sorted_json(self.value)
 
     def identity_key(self) -> Hashable:
-        """Equal for two versions of one unit: they agree in type, role and ids."""
+        """A key that is equal for two versions of one unit: they agree in type, role and ids."""
         fields = self.value if isinstance(self.value, dict) else {}
         return self.role, *(str(fields.get(name)) for name in _IDENTITY_FIELDS)
 
 
 class Alignment(Struct, frozen=True):
-    """For each new unit: the old one that it continues in its place, or that moved here."""
+    """For each new unit, the old unit that it continues in place, or the old unit that moved
+    here."""
 
     continues: list[int | None]
     moved: list[int | None]
 
 
 def align(old: Sequence[UnitValue], new: Sequence[UnitValue]) -> Alignment:
-    """Find the old unit of each new one. `continues` grows from start to end."""
+    """Find the old unit of each new one. The indexes in `continues` increase."""
     old_keys = [unit.content_key() for unit in old]
     new_keys = [unit.content_key() for unit in new]
     continues = _match_in_order(old_keys, new_keys)
@@ -58,7 +59,7 @@ def align(old: Sequence[UnitValue], new: Sequence[UnitValue]) -> Alignment:
 
 
 def _match_in_order(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[int | None]:
-    """For each new key an equal old one, so that the old positions grow."""
+    """For each new key, the position of an equal old one; the positions increase."""
     first = 0
     while first < min(len(old), len(new)) and old[first] == new[first]:
         first += 1
@@ -81,7 +82,7 @@ def _match_in_order(old: Sequence[Hashable], new: Sequence[Hashable]) -> list[in
 
 
 def _longest_growth(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest subsequence of pairs whose second numbers grow."""
+    """The longest subsequence of pairs whose second numbers increase."""
     ends: list[int] = []
     at_end: list[int] = []
     before: list[int | None] = []
@@ -101,7 +102,7 @@ def _longest_growth(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 def _match_gaps(
     matches: list[int | None], old: Sequence[UnitValue], new: Sequence[UnitValue]
 ) -> None:
-    """Match what changed between two unchanged units: by identity, then one by one."""
+    """Match changed units between two unchanged ones: by identity, then one by one."""
     for new_gap, old_gap in _gaps(matches, len(old)):
         inner = _match_in_order(
             [old[n].identity_key() for n in old_gap], [new[n].identity_key() for n in new_gap]
@@ -116,7 +117,7 @@ def _match_gaps(
 
 
 def _gaps(matches: Sequence[int | None], count: int) -> list[tuple[range, range]]:
-    """The runs of unmatched new positions, each with the unmatched old positions there."""
+    """The runs of unmatched new positions, each with the unmatched old positions beside it."""
     gaps: list[tuple[range, range]] = []
     start, previous = 0, -1
     for n in range(len(matches) + 1):

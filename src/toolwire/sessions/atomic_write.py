@@ -1,4 +1,4 @@
-"""Replace the content of a file without ever losing the old one. Does I/O.
+"""Replace the content of a file without ever losing the old content. Does I/O.
 
 A backup never overwrites another file, and the file is replaced in one step.
 """
@@ -21,10 +21,11 @@ def replace_file(file: str | Path, old: bytes, new: bytes) -> Path:
 
     At every moment the file holds the whole old or the whole new content.
 
-    Raises UsageError if the file cannot be written, or if another program has changed it. Nothing
-    has changed then.
+    Raises:
+        UsageError: The file cannot be written, or another program has changed it. It stays
+            unchanged.
     """
-    path = Path(file).resolve()  # A link stays a link.
+    path = Path(file).resolve()  # A symbolic link stays a link.
     try:
         if path.read_bytes() != old:
             raise UsageError(f"{file}: changed while it was being repaired; nothing was written")
@@ -36,9 +37,10 @@ def replace_file(file: str | Path, old: bytes, new: bytes) -> Path:
 
 
 def write_copy(file: str | Path, original: str | Path, text: bytes) -> None:
-    """Write a file in one step, with the mode of another one.
+    """Write a file in one step, with the mode of another file.
 
-    Raises UsageError if the file cannot be written.
+    Raises:
+        UsageError: The file cannot be written.
     """
     path = Path(file).resolve()
     try:
@@ -52,7 +54,7 @@ def _describe(error: OSError) -> str:
 
 
 def _back_up(path: Path, text: bytes) -> Path:
-    """Write a copy under the first free name."""
+    """Write a backup of a file under the first free name."""
     for number in count():
         backup = path.with_name(f"{path.name}.bak{number or ''}")
         try:

@@ -1,10 +1,10 @@
 """Sessions of Claude Code: `~/.claude/projects/*/*.jsonl`.
 
 A line is `{"parentUuid", "type", "message", "uuid", …}` with one content block of a message, or
-something else: a summary, a snapshot, an attachment. Lines of one answer share `message.id`, also
+something else: a summary, a snapshot, an attachment. Lines of one answer share `message.id`, even
 with results between them. The history is the chain of parents from the newest line to the first;
-results of parallel calls hang on their own calls beside that chain. Lines of subagents are marked
-`isSidechain`. Source: sessions.py of github.com/anthropics/claude-agent-sdk-python.
+results of parallel calls are children of their own calls beside that chain. Lines of subagents are
+marked `isSidechain`. Source: sessions.py of github.com/anthropics/claude-agent-sdk-python.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from toolwire.sessions.lines import Line, are_most
 WIRE = "anthropic"
 _MESSAGE_TYPES = ("user", "assistant")
 _ENVELOPE = ("isSidechain", "userType", "cwd", "sessionId", "version", "gitBranch", "slug")
-"""Fields that a new line has from the line before it."""
+"""Fields that a new line copies from the line before it."""
 _BLOCKS = ("message", "content")
 
 
 class Entry(Struct, frozen=True, eq=False):
-    """A line that takes part in the chain."""
+    """A line of the file, with its id and its parent."""
 
     index: int
     value: Object
@@ -49,7 +49,7 @@ class Entry(Struct, frozen=True, eq=False):
 
     @property
     def blocks(self) -> list[JSON]:
-        """The content blocks; a text is one block."""
+        """The content blocks; a text counts as one block."""
         content = get(self.value, _BLOCKS)
         if isinstance(content, str):
             return [{"type": "text", "text": content}] if content else []
@@ -57,7 +57,7 @@ class Entry(Struct, frozen=True, eq=False):
 
 
 def is_claude_code(values: Sequence[JSON]) -> bool:
-    """True if the values of lines are those of a session of Claude Code."""
+    """True if the lines of a file are a session of Claude Code."""
     return any(map(_is_message_line, values)) and are_most(
         values, lambda value: isinstance(get(value, ("type",)), str)
     )
@@ -118,7 +118,8 @@ def _walk(entries: list[Entry]) -> list[Entry]:
 
 
 def _nearest_messages(entries: list[Entry], by_uuid: dict[str, Entry]) -> list[Entry]:
-    """For each entry the line with a message: itself, or the first above it; each line once."""
+    """For each entry, the nearest line with a message: the entry itself or its first such
+    ancestor."""
     found: list[Entry] = []
     visited: set[str] = set()
     for entry in entries:
@@ -132,7 +133,8 @@ def _nearest_messages(entries: list[Entry], by_uuid: dict[str, Entry]) -> list[E
 
 
 def _with_parallel_results(chain: list[Entry], entries: list[Entry]) -> list[Entry]:
-    """The chain with lines beside it: other calls of its answers, and results of these calls."""
+    """The chain with lines beside it: other calls of its answers, and the results of these
+    calls."""
     on_chain = {entry.uuid for entry in chain}
     answers = {entry.message_id for entry in chain if entry.role == "assistant"} - {""}
     calls = {entry.uuid: entry for entry in entries if entry.message_id in answers and entry.uuid}
@@ -158,7 +160,7 @@ def _holds_results(entry: Entry) -> bool:
 
 
 class _Message(Struct, eq=False):
-    """A message that lines make up."""
+    """A message that is made up of lines."""
 
     role: str
     message_id: str
@@ -174,7 +176,7 @@ class _Message(Struct, eq=False):
 
 
 def _compose(entries: list[Entry]) -> tuple[list[Unit], JSON]:
-    """The units in the order of the history, and the messages that they make up."""
+    """The units in the order of the history, and the messages made of them."""
     messages: list[_Message] = []
     for entry in entries:
         if not entry.role or not entry.blocks or entry.value.get("isApiErrorMessage"):
@@ -203,9 +205,9 @@ def _compose(entries: list[Entry]) -> tuple[list[Unit], JSON]:
 
 
 def _message_to_extend(messages: list[_Message], entry: Entry) -> _Message | None:
-    """The message that a line continues; None if it starts one.
+    """The message that a line continues; None if it starts a new one.
 
-    A line of an answer continues it across the results between its calls.
+    A line of an answer continues it even if results stand between its calls.
     """
     if not messages:
         return None
@@ -259,7 +261,7 @@ class ClaudeCode(LineFormat):
         return out
 
     def link(self, edits: LineEdits) -> None:
-        """Give every line the parent that it has after lines were removed and added."""
+        """Update the parents of all lines after lines were removed and added."""
         if not self._chain:
             return
         parents = self._parents_without(edits.removed)
@@ -277,7 +279,7 @@ class ClaudeCode(LineFormat):
                 edits.changed[n] = {**value, "parentUuid": parents[uuid]}
 
     def _parents_without(self, removed: set[int]) -> dict[str, str | None]:
-        """The parent of every line that had another one before, because that line is gone."""
+        """Line id → new parent, for lines whose parent was removed."""
         gone: dict[str, str | None] = {}
         for n in sorted(removed):
             value = self._lines[n].value
@@ -293,7 +295,8 @@ class ClaudeCode(LineFormat):
         return parents
 
     def _with_links(self, edits: LineEdits, parents: dict[str, str | None]) -> list[Insertion]:
-        """The new lines with their ids and parents; `parents` gets those of the lines after."""
+        """The new lines with their ids and parents. The parents of the lines after them are added
+        to `parents`."""
         chain = [entry for entry in self._chain if entry.index not in edits.removed]
         position = {entry.index: n for n, entry in enumerate(chain)}
         anchors = self._anchors(position)
@@ -315,14 +318,15 @@ class ClaudeCode(LineFormat):
         return out
 
     def _anchors(self, position: dict[int, int]) -> list[int]:
-        """For each unit the last line of the chain that holds it or a unit before it; -1 for the
-        start of the chain."""
+        """For each unit, the position of the last line of the chain that holds it or an earlier
+        unit; -1 for the start of the chain."""
         positions = (position.get(unit.line, -1) for unit in self._units)
         return list(accumulate(positions, max))
 
 
 def _resolve(uuid: str, gone: dict[str, str | None]) -> str | None:
-    """The first line above a line that is gone which is not; shortens the way for the next one."""
+    """The nearest ancestor of a removed line that was not removed. `gone` is updated to shorten the
+    path for the next search."""
     trail: list[str] = []
     current: str | None = uuid
     while current is not None and current in gone:
@@ -333,7 +337,7 @@ def _resolve(uuid: str, gone: dict[str, str | None]) -> str | None:
 
 
 def _make_uuid(value: Object, parent: str | None, number: int) -> str:
-    """A UUID that is the same whenever the same line is added in the same place."""
+    """A UUID that is always the same for the same line in the same place."""
     text = f"{parent}/{number}/{sorted(value)}/{value.get('message')}"
     digits = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"

@@ -1,8 +1,8 @@
 """Find the histories in a JSON document: a body, a body in a wrapper, a stored run of an agent.
 
-A wrapper is an object of which one field holds a body: `{"request": …}` of a log, `{"body": …}` of
-a batch file, `{"history": …}` of an application. Wrappers may be in wrappers. Records of the
-gateway are such wrappers, and name the wire.
+A wrapper is an object with a field that holds a body: `{"request": …}` of a log, `{"body": …}` of a
+batch file, `{"history": …}` of an application. Wrappers may be nested. Records of the gateway are
+wrappers that name the wire.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from toolwire.wires import names
 
 _KINDS: tuple[Kind, ...] = ("request", "response")
 _FIRST_FIELD = "request"
-"""The field that holds the history if others hold bodies too."""
+"""The field that holds the history if other fields hold bodies too."""
 
 
 def find_in_document(
@@ -76,13 +76,15 @@ def _find_body(value: JSON, source: str | None) -> tuple[JsonPath, str]:
 
 
 _DEEPEST = 3
-"""Wrappers in wrappers: `{"request": {"headers": …, "body": …}}`, and one more around it."""
+"""The maximum depth of nested wrappers: `{"request": {"headers": …, "body": …}}`, and one more
+around it."""
 
 
 def _find_deeper(
     value: JSON, source: str | None, depth: int = 1
 ) -> tuple[tuple[str, ...], str] | None:
-    """The path and the wire of the one body inside the fields of the fields of an object."""
+    """The path and the wire of the only body inside nested wrappers; None if there is none, or
+    several."""
     found: list[tuple[tuple[str, ...], str]] = []
     for field, item in value.items() if isinstance(value, dict) else ():
         bodies = _fields_with_bodies(item, source)
@@ -95,7 +97,8 @@ def _find_deeper(
 
 
 def _explain_refusal(value: JSON, source: str | None, error: InputError) -> InputError:
-    """The error about the one field that resembles a body; else the one about the document."""
+    """The error about the only field that resembles a body; otherwise the error about the
+    document."""
     if source is not None or not isinstance(value, dict) or any(score_wires(value).values()):
         return error
     resembling = [
@@ -112,7 +115,7 @@ def _explain_refusal(value: JSON, source: str | None, error: InputError) -> Inpu
 
 
 def _recorded_wire(value: JSON) -> str:
-    """The wire that a record of the gateway names; empty if the value is no such record."""
+    """The wire that a record of the gateway names; empty if the value is not a record."""
     api = get(value, ("api",)) if isinstance(value, dict) and _FIRST_FIELD in value else None
     return api if isinstance(api, str) and api in names() else ""
 
@@ -130,7 +133,12 @@ def _fields_with_bodies(value: JSON, source: str | None) -> dict[str, str]:
 
 
 def _wire_of(value: JSON, source: str | None) -> str:
-    """The wire of a body: the given one if the body can be read as that, else the detected one."""
+    """The wire of a body: the given one, or the detected one if none is given.
+
+    Raises:
+        DecodeError: The body cannot be read as the given wire.
+        UsageError: No wire is given, and it cannot be detected.
+    """
     if source is None:
         return detect(value)
     problem: DecodeError | None = None
@@ -155,7 +163,7 @@ def _body_at(value: JSON, path: JsonPath) -> JSON:
 
 
 def _find_in_run(data: bytes, value: Object, *, line: Line | None) -> list[History]:
-    """The sections of a run that an agent stored: one for each switch between wires."""
+    """The sections of a stored run of an agent: a new one starts at each switch between wires."""
     sections = value["sections"]
     thread = load_thread(value, thread_id="")
     if not sections:
@@ -166,7 +174,7 @@ def _find_in_run(data: bytes, value: Object, *, line: Line | None) -> list[Histo
         body = _body_at(section, ("body",))
         single = len(histories) == 0 and len(sections) == 1  # type: ignore[arg-type]
         if single and "open_results" in value:
-            # Results of an incomplete turn are stored apart; the history includes them.
+            # Results of an incomplete turn are stored separately; the history includes them.
             body = encode(Conversation(thread.messages), wire).body
         histories.append(
             DocumentHistory(

@@ -22,7 +22,8 @@ _TRANSCRIPTS = (
     (is_rollout, read_rollout),
     (is_gemini_cli, read_gemini_cli),
 )
-"""The formats of agents: whether the values of lines are of that format, and how it is read."""
+"""The formats of agents: a function that recognizes the lines of a file, and one that reads
+them."""
 
 
 def find_history(
@@ -34,7 +35,7 @@ def find_history(
         data: The content of the file.
         name: The name of the file, for messages.
         source: The wire, profile or provider of the history; detected if not given.
-        line: Which line to take, of a file with a body on each line.
+        line: The line to read, for a file with a body on each line.
 
     Raises:
         DecodeError: A line, or the file, is not JSON, or it holds several histories.
@@ -66,7 +67,7 @@ def find_history(
 
 
 def _is_jsonl(lines: Sequence[Line]) -> bool:
-    """True if most lines hold an object or a list; in a broken document few do."""
+    """True if more lines hold an object or a list than are broken, unlike in a broken document."""
     objects = sum(isinstance(line.value, dict | list) for line in lines)
     return objects > sum(bool(line.problem) for line in lines)
 
@@ -107,7 +108,7 @@ def _holds_history(data: bytes, line: Line, source: str | None) -> bool:
 def find_transcript(
     lines: Sequence[Line], *, source: str | None = None, name: str = ""
 ) -> History | None:
-    """The one history that is spread over the lines of a file; None if each line is its own.
+    """The history that is spread over the lines of a file; None if each line is separate.
 
     Raises:
         DecodeError: A line of a file with one message on each line is not JSON.
@@ -143,17 +144,17 @@ def starts_transcript(value: JSON) -> bool:
 
 
 def _is_message(value: JSON) -> bool:
-    """True for a message of anyone but the model: an answer alone is a body."""
+    """True for a message of another role than the assistant: a single answer is a body."""
     return isinstance(value, dict) and value.get("role") in ("user", "system", "developer", "tool")
 
 
 _MARKS = ("role", "type", "author")
-"""Fields of which a message, an item and an event have one."""
+"""Fields that mark a message, an item and an event."""
 
 
 def _may_be_messages(values: Sequence[JSON]) -> bool:
     """True if every value has the role of a message, the type of an item or the author of an event,
-    and not all of them are answers of a model."""
+    and not all of them are assistant messages."""
     objects = [value for value in values if isinstance(value, dict)]
     return (
         len(objects) == len(values) > 0
@@ -165,13 +166,13 @@ def _may_be_messages(values: Sequence[JSON]) -> bool:
 def may_start_messages(first: JSON, second: JSON) -> bool:
     """True if the first two lines of a file may be two messages of one history.
 
-    The first one alone may also be a whole body: the answer of a model.
+    The first line alone may also be a whole body: the answer of a model.
     """
     return _may_be_messages([first, second])
 
 
 def _with_profile(history: History, source: str | None) -> History:
-    """The history, to be checked by the profile that was given; its wire has to be the same."""
+    """The history with the given profile, which must belong to its wire."""
     if source is not None:
         wire = resolve(source)[0].name
         if wire != history.wire:
@@ -182,7 +183,7 @@ def _with_profile(history: History, source: str | None) -> History:
 
 
 def _at(name: str, line: int | None = None) -> str:
-    """The file and the line, for the start of an error message."""
+    """File and line as the start of an error message."""
     if not name:
         return "" if line is None else f"line {line}: "
     return f"{name}: " if line is None else f"{name}:{line}: "

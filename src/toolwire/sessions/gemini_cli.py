@@ -1,11 +1,11 @@
 """Sessions of Gemini CLI: `~/.gemini/tmp/*/chats/session-*`.
 
 A record is `{"id", "timestamp", "type": "user" | "gemini", "content", "toolCalls"}`. A tool call of
-a record holds its result too. Newer files have a record on each line: a repeated id replaces the
-record, `{"$rewindTo": id}` removes it and all after it, `{"$set": {"messages": …}}` replaces all
-records. Older files are one document with a list `messages`. Source: chatRecordingService.ts and
-sessionUtils.ts of github.com/google-gemini/gemini-cli. Saved chats (`{"history": […]}`) are
-wrappers.
+a record also holds its result. Newer files have a record on each line: a repeated id replaces the
+record, `{"$rewindTo": id}` removes it and all records after it, `{"$set": {"messages": …}}`
+replaces all records. Older files are one document with a list `messages`. Source:
+chatRecordingService.ts and sessionUtils.ts of github.com/google-gemini/gemini-cli. Saved chats
+(`{"history": […]}`) are wrappers.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ _ROLES = {"user": "user", "gemini": "model"}
 _CALL: JsonPath = ("functionCall",)
 _RESPONSE: JsonPath = ("functionResponse",)
 _ALL_RECORDS: JsonPath = ("$set", "messages")
-"""Where a line holds all records that there are from then on."""
+"""The path of the list in a line that replaces all records."""
 _DESCRIPTION_KEYS = {"sessionId", "projectHash"}
 _RESULTS = "results"
-"""The role of units in a content with results; in the body it is that of the user."""
+"""The role of units in a content with results; in the body, its role is `user`."""
 _COMMANDS = ("/", "?")
-"""How messages begin that the user addressed to the program."""
+"""The first characters of messages that the user addressed to the program."""
 
 
 def is_gemini_cli(values: Sequence[JSON]) -> bool:
-    """True if the values of lines are those of a session of Gemini CLI.
+    """True if the lines of a file are a session of Gemini CLI.
 
-    A session with its first line has a history, which may still be empty.
+    A first line is enough: the history of the session may still be empty.
     """
     lists = [found for value in values if isinstance(found := get(value, _ALL_RECORDS), list)]
     records = [*values, *(record for found in lists for record in found)]
@@ -66,7 +66,8 @@ def _is_record(value: JSON) -> bool:
 
 
 def _is_first_line(value: JSON) -> bool:
-    """True if a line describes a session; a document does so beside its list `messages`."""
+    """True if a line describes a session. A document has the same fields beside its list
+    `messages`."""
     return isinstance(value, dict) and value.keys() >= _DESCRIPTION_KEYS and "messages" not in value
 
 
@@ -83,7 +84,7 @@ def read_gemini_cli(lines: Sequence[Line]) -> LineHistory:
 
 
 def read_gemini_cli_document(data: bytes, value: Object) -> LineHistory:
-    """The history of a session in one document."""
+    """The history of a session that is one document."""
     return RecordList(data, value)
 
 
@@ -121,17 +122,17 @@ class RecordList(LineHistory):
 
 
 class Record(Struct, frozen=True):
-    """A record, and where it is."""
+    """A record and its location."""
 
     value: Object
     line: int
     first_line: int
-    """The line that decides its place among the others."""
+    """The line that determines its position among the records."""
     path: JsonPath = ()
 
 
 def _compose(lines: Sequence[Line]) -> tuple[list[Unit], JSON]:
-    """The units of a session, and the contents that they make up."""
+    """The units of a session, and the contents made of them."""
     units: list[Unit] = []
     body: list[JSON] = []
     for record in _replay(lines).values():
@@ -153,7 +154,7 @@ def _compose(lines: Sequence[Line]) -> tuple[list[Unit], JSON]:
 
 
 def _replay(lines: Sequence[Line]) -> dict[str, Record]:
-    """The records that are left at the end of a file, by their ids."""
+    """The records that remain at the end of a file, by id."""
     records: dict[str, Record] = {}
     for n, line in enumerate(lines):
         value = line.value
@@ -162,7 +163,7 @@ def _replay(lines: Sequence[Line]) -> dict[str, Record]:
         rewind, messages = value.get("$rewindTo"), get(value, _ALL_RECORDS)
         if isinstance(rewind, str):
             while records and next(reversed(records)) != rewind:
-                records.popitem()  # an unknown id takes back everything
+                records.popitem()  # an unknown id removes everything
             records.pop(rewind, None)
         elif isinstance(messages, list):
             records = {
@@ -178,7 +179,7 @@ def _replay(lines: Sequence[Line]) -> dict[str, Record]:
 
 
 def _contents(record: Object) -> list[tuple[str, list[tuple[JSON, JsonPath]]]]:
-    """The contents that a record stands for: role, and each part with its path in the record."""
+    """The contents of a record: the role, and each part with its path in the record."""
     role = _role_of(record)
     if not role:
         return []
@@ -201,13 +202,14 @@ def _contents(record: Object) -> list[tuple[str, list[tuple[JSON, JsonPath]]]]:
 
 
 def _unit_role(role: str, parts: Sequence[JSON]) -> str:
-    """The role of the parts of a content: results are kept apart from the text of users."""
+    """The role of the parts of a content, in which results are distinguished from text of the
+    user."""
     has_results = any(isinstance(get(part, _RESPONSE), dict) for part in parts)
     return _RESULTS if role != "model" and has_results else role
 
 
 def _call_key(call: JSON | UnsetType) -> str:
-    """The key that distinguishes two calls of one record: the id, else the call itself."""
+    """A key that distinguishes two calls of one record: the id, otherwise name and arguments."""
     if not isinstance(call, dict):
         return ""
     return str(call.get("id") or sorted_json([call.get("name"), call.get("args")]))
@@ -297,8 +299,8 @@ class GeminiCli(LineFormat):
         return {**record, "type": kind, "content": [unit.value]}
 
     def link(self, edits: LineEdits) -> None:
-        """Remove all versions of a record that is removed; a list of all records is emptied, or
-        the records before it would come back."""
+        """Remove all versions of a removed record. A list of all records is emptied instead of
+        removed, because earlier records would reappear."""
         for n in [*edits.removed]:
             value = self._lines[n].value
             if isinstance(value, dict) and "$set" in value:
@@ -317,7 +319,7 @@ def _is_call(part: JSON) -> bool:
 
 
 def _merge_call(old: list[JSON], call: Object, index: int, count: int) -> Object:
-    """The stored call with its values in the history: found by its id, else by its position."""
+    """The stored call, found by id or else by position, with the values from the history."""
     same = next((other for other in old if _call_key(other) == _call_key(call)), None)
     if same is None and len(old) == count:
         same = old[index]
@@ -326,7 +328,7 @@ def _merge_call(old: list[JSON], call: Object, index: int, count: int) -> Object
 
 
 def _with_results(calls: list[Object], results: list[JSON]) -> list[JSON]:
-    """The calls with these results, each with its own; one of no call goes to the last."""
+    """The calls with their results; a result without a call goes to the last call."""
     if not calls:
         return []
     grouped: list[list[JSON]] = [[] for _ in calls]
@@ -343,7 +345,7 @@ def _with_results(calls: list[Object], results: list[JSON]) -> list[JSON]:
 
 def _fill_records(old: list[JSON], units: list[UnitValue]) -> list[JSON]:
     """A list of records with these units. Records before the first change stay; after it, each
-    content is a record of its own."""
+    content is a separate record."""
     format = GeminiCli(())
     out: list[JSON] = []
     position = 0

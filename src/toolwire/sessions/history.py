@@ -1,4 +1,5 @@
-"""A history in a file: its wire, its body, where its parts are, and the file with another body."""
+"""A history in a file: its wire, its body, the locations of its parts, and the file with another
+body."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from toolwire.sessions.lines import BOM, Line, split_lines
 
 
 class Place(Struct, frozen=True):
-    """A place in a file: the line, if the file has a value on each line, and a path in it."""
+    """A location in a file: the line, if the file has a value on each line, and a path in it."""
 
     line: int | None
     path: JsonPath
@@ -28,19 +29,19 @@ class History(ABC):
         self.wire = wire
         self.body = body
         self.skipped: list[Line] = []
-        """Lines that are not JSON, which the program that wrote the file skips too."""
+        """Lines that are not JSON. The program that wrote the file skips them too."""
 
     @abstractmethod
     def place(self, path: JsonPath) -> Place:
-        """The place in the file of a path in the body."""
+        """The location in the file of a path in the body."""
 
     @abstractmethod
     def render(self, body: JSON) -> bytes:
-        """The content of the file with another body in place of this one."""
+        """The content of the file with another body instead of this one."""
 
     @abstractmethod
     def reread(self, data: bytes) -> History:
-        """The same history in a file that `render` made."""
+        """The same history in file content that `render` returned."""
 
 
 class DocumentHistory(History):
@@ -66,9 +67,9 @@ class DocumentHistory(History):
             form: The format of the file.
             wire: The wire of the body.
             body: The body.
-            path: Where the document holds the body.
-            line: The line that holds the document; None if that is the whole file.
-            obsolete: A field of the document that goes when the body is replaced.
+            path: The path of the body in the document.
+            line: The line that holds the document; None if the document is the whole file.
+            obsolete: A field of the document that is removed when the body is replaced.
         """
         super().__init__(form=form, wire=wire, body=body)
         self._data = data
@@ -125,7 +126,7 @@ def indent(text: bytes, margin: int) -> bytes:
 
 
 def path_at(value: JSON, pointer: str) -> JsonPath:
-    """The path that a JSON pointer stands for in a value: steps into lists are numbers."""
+    """The path of a JSON pointer in a value; steps into lists are integers."""
     path: JsonPath = ()
     current: JSON | UnsetType = value
     for token in pointer.split("/")[1:]:

@@ -1,7 +1,7 @@
 """A history whose messages are spread over the lines of a file.
 
-A line holds units of the history: messages, items or blocks. Lines whose units did not change, and
-lines that hold none, stay verbatim. Each format defines what a line looks like.
+A line holds units of the history: messages, items or blocks. Lines with unchanged units, and lines
+without units, stay verbatim. Each format defines the shape of a line.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from toolwire.sessions.lines import Line, split_lines
 
 
 class Unit(UnitValue, frozen=True, eq=False, kw_only=True):
-    """A message, item or block, and where its line holds it."""
+    """A message, item or block, and its location in the file and in the body."""
 
     line: int
     """The index of its line."""
     line_path: JsonPath = ()
     body_path: JsonPath = ()
     first_line: int | None = None
-    """The index of the line that decides its place in the history, if that is an earlier one."""
+    """The index of the earlier line that determines its position in the history, if there is
+    one."""
 
     @property
     def position(self) -> int:
-        """The index of the line after which a line that follows it stands."""
+        """The index of the line after which its successor is inserted."""
         return self.line if self.first_line is None else self.first_line
 
 
@@ -37,12 +38,12 @@ class Insertion(Struct, frozen=True):
     """A new line."""
 
     after_unit: int | None
-    """The old unit after whose line it stands; None if it is before all of them."""
+    """The index of the old unit after whose line it is inserted; None for before all of them."""
     value: Object
 
 
 class LineEdits(Struct):
-    """How the lines of a file change, by their indexes."""
+    """The changes to the lines of a file, by line index."""
 
     changed: dict[int, JSON] = field(default_factory=dict)
     removed: set[int] = field(default_factory=set)
@@ -50,7 +51,7 @@ class LineEdits(Struct):
 
 
 class LineFormat(ABC):
-    """How the lines of a kind of file hold the units of a history."""
+    """How the lines of one kind of file hold the units of a history."""
 
     name: str
 
@@ -64,14 +65,15 @@ class LineFormat(ABC):
 
     @abstractmethod
     def fill(self, line: JSON, units: list[UnitValue]) -> JSON:
-        """A line that holds these units instead of those it has."""
+        """A line with these units instead of its own."""
 
     @abstractmethod
     def make_line(self, near: JSON, unit: UnitValue, *, moved: bool) -> Object:
-        """A new line for a unit, like a line near it; `moved` if that line held it before."""
+        """A new line for a unit, modelled on a line near it; `moved` if that line held the unit
+        before."""
 
     def takes(self, line: JSON, unit: UnitValue) -> bool:
-        """True if a new unit belongs to the line of the unit before it."""
+        """True if a new unit belongs into the line of the unit before it."""
         return False
 
     @abstractmethod
@@ -179,8 +181,8 @@ class LineHistory(History):
         content: dict[int, list[UnitValue]],
         edits: LineEdits,
     ) -> None:
-        """Put units that follow each other, and no old unit, into the line around them or into new
-        ones."""
+        """Put consecutive units without an old counterpart into the line around them, or into new
+        lines."""
         line = None if previous is None else self._units[previous].line
         inside = following is not None and line == self._units[following].line
         for unit, moved in run:

@@ -1,4 +1,4 @@
-"""The lines of a JSONL file, with what each of them holds."""
+"""The lines of a JSONL file, each with its value."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Line(Struct, frozen=True):
     number: int
     text: bytes
     value: JSON | UnsetType = UNSET
-    """UNSET for a blank line, and for one that is not JSON."""
+    """The JSON value; UNSET for a blank line and for one that is not JSON."""
     problem: str = ""
-    """Why a line that is not blank has no value."""
+    """The reason why a line that is not blank has no value."""
 
     @property
     def line_break(self) -> bytes:
@@ -30,7 +30,7 @@ class Line(Struct, frozen=True):
 
 
 def split_lines(data: bytes) -> list[Line]:
-    """The lines of a file. Only LF ends a line; U+2028 and others are text."""
+    """The lines of a file. Only LF ends a line; U+2028 and similar characters are text."""
     texts = data.split(b"\n")
     lines = [text + b"\n" for text in texts[:-1]] + [text for text in texts[-1:] if text]
     return [_read_line(number, text) for number, text in enumerate(lines, start=1)]
@@ -47,5 +47,6 @@ def _read_line(number: int, text: bytes) -> Line:
 
 
 def are_most(values: Sequence[JSON], condition: Callable[[JSON], bool]) -> bool:
-    """True if more than half of the values meet a condition: a damaged line hides no format."""
+    """True if more than half of the values meet a condition, so that a damaged line hides no
+    format."""
     return 2 * sum(map(condition, values)) > len(values)

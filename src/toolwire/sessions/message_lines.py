@@ -2,8 +2,8 @@
 
 A rollout is `{"timestamp", "type", "payload"}` on each line. Items of the Responses API are the
 payloads of lines of type `response_item`. A line of type `compacted` replaces the history before it
-by the items in its `replacement_history`. An event `thread_rolled_back` takes back the newest turns
-of the user. Source: codex-rs/history and codex-rs/core/src/session/rollout_reconstruction.rs of
+by the items in its `replacement_history`. An event `thread_rolled_back` removes the newest turns of
+the user. Source: codex-rs/history and codex-rs/core/src/session/rollout_reconstruction.rs of
 github.com/openai/codex.
 """
 
@@ -31,11 +31,11 @@ _CONTEXT_MARKS = (
     "<skill>",
     "<subagent_notification>",
 )
-"""How messages begin that the agent wrote in the name of the user; they start no turn."""
+"""The first words of messages that the agent wrote in the name of the user; they start no turn."""
 
 
 class MessageLines(LineFormat):
-    """A message on each line."""
+    """The format with one message on each line."""
 
     name = "jsonl"
 
@@ -59,7 +59,7 @@ class MessageLines(LineFormat):
 
 
 class Rollout(MessageLines):
-    """A rollout of Codex."""
+    """The format of Codex rollouts."""
 
     name = "codex"
 
@@ -78,7 +78,7 @@ class Rollout(MessageLines):
 
 
 def _write_in_full(item: JSON) -> JSON:
-    """A message with its type and a list of blocks: Codex reads no shorter form."""
+    """A message with its type and a list of blocks, because Codex reads no shorter form."""
     if not isinstance(item, dict) or "role" not in item:
         return item
     content = item.get("content")
@@ -101,7 +101,7 @@ def read_message_lines(lines: Sequence[Line], wire: str) -> LineHistory:
 
 
 def is_rollout(values: Sequence[JSON]) -> bool:
-    """True if the values of lines are those of a rollout."""
+    """True if the lines of a file are a rollout."""
     starts = ("session_meta", "response_item")
     return any(get(value, ("type",)) in starts for value in values) and are_most(
         values,
@@ -136,8 +136,8 @@ def read_rollout(lines: Sequence[Line]) -> LineHistory:
 
 
 def _replace_history(units: list[Unit], payload: Object, line: int) -> list[Unit]:
-    """The units after a compaction. An old one lists no items: the user's messages and its summary
-    stay."""
+    """The units after a compaction. Older compactions list no items: then the user's messages and
+    the summary remain."""
     items = payload.get("replacement_history")
     if isinstance(items, list):
         return [

@@ -20,7 +20,7 @@ from toolwire.sessions.find import find_history
 from toolwire.sessions.history import History, path_at
 
 _MOST_REPAIRS = 5
-"""Repairs before a session is left as it is: lines are read again after each."""
+"""The maximum number of repairs, because the lines are read again after each."""
 
 
 def open_session(path: str | Path, wire: str | None = None, *, line: int | None = None) -> Session:
@@ -29,7 +29,7 @@ def open_session(path: str | Path, wire: str | None = None, *, line: int | None 
     Args:
         path: The file.
         wire: The wire, profile or provider of the history; detected if not given.
-        line: Which line to take, of a file with a body on each line.
+        line: The line to read, for a file with a body on each line.
 
     Raises:
         DecodeError: The file is not JSON or JSONL.
@@ -112,13 +112,13 @@ class Session:
 
     @property
     def skipped_lines(self) -> list[int]:
-        """The numbers of lines that are not JSON; the program that wrote the file skips them
+        """The numbers of lines that are not JSON. The program that wrote the file skips them
         too."""
         return [line.number for line in self._history.skipped]
 
     def check(self, *, target: str | None = None) -> list[Finding]:
-        """List what the provider would refuse. Paths lead into the line or file, and `line` is the
-        number of the line.
+        """List the violations that the provider would refuse. Their paths lead into the line or
+        file, and `line` is the line number.
 
         Args:
             target: The wire or profile that the history goes to; its own wire if not given.
@@ -131,8 +131,8 @@ class Session:
         """Make the history acceptable to its provider and list every change.
 
         Args:
-            unsafe: Assign results and arguments by their order where nothing else shows the call.
-            abandon_pending: Add an error result to the calls at the end that wait for theirs.
+            unsafe: Assign results and arguments by order where nothing else identifies the call.
+            abandon_pending: Add an error result to the calls at the end that wait for results.
             target: The profile that the history goes to, on the same wire.
         """
         changes: list[Change] = []
@@ -150,14 +150,14 @@ class Session:
             located = self.locate(done.changes)
             if done.changes:
                 self.body = done.body
-            if self.body == before:  # nothing to do, or a fix that lines of this format cannot hold
+            if self.body == before:  # nothing to do, or the format cannot hold the fix
                 break
             changes += located
             ids = done.ids.after(ids)
         return Repaired(self.body, changes, self._remaining(target, unsafe), self._data, ids)
 
     def _remaining(self, target: str | None, unsafe: bool) -> list[Finding]:
-        """The findings that remain after a repair; none of them has a fix."""
+        """The findings that remain after a repair, without the fixes that could not be applied."""
         fixes = ("safe", "unsafe") if unsafe else ("safe",)
         return [
             replace(finding, fix=None) if finding.fix in fixes else finding
@@ -165,14 +165,14 @@ class Session:
         ]
 
     def explain(self, error_text: str) -> list[Explanation]:
-        """Explain the error of a provider; explanations point into the line or file."""
+        """Explain an error of the provider. Pointers lead into the line or file."""
         return [
             self._locate_explanation(explanation)
             for explanation in explain(error_text, self.body, self.wire)
         ]
 
     def locate(self, reports: Sequence[Report]) -> list[Report]:
-        """The reports about the body, with paths into the file and the numbers of lines."""
+        """Translate the paths of reports about the body into paths in the file and line numbers."""
         places = [self._history.place(report.path) for report in reports]
         return [
             replace(report, path=place.path, line=place.line)
@@ -189,10 +189,10 @@ class Session:
         return replace(explanation, pointer=pointer(place.path), line=place.line)
 
     def save(self, path: str | Path | None = None) -> Path | None:
-        """Write the session, and return the path of the backup; None without one.
+        """Write the session, and return the path of the backup, or None if there is none.
 
-        Without a path, the file that was opened is replaced in one step, if anything changed; a
-        backup file keeps the old content. The mode of the file stays.
+        Without a path, the file that was opened is replaced in one step if anything changed, and a
+        backup keeps the old content. The mode of the file stays.
 
         Args:
             path: Another file to write instead.
@@ -211,7 +211,7 @@ class Session:
 
 
 def _kind_of(history: History) -> Kind:
-    """A request if the body can be read as one, else a response."""
+    """A request if the body can be read as one, otherwise a response."""
     try:
         decode_in_full(history.body, history.wire)
     except DecodeError as error:

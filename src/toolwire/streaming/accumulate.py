@@ -1,4 +1,4 @@
-"""Events to parts, and a conversation to events.
+"""Join events into parts, and split a conversation into events.
 
 `Accumulator` joins the events of a part into the part, for wires and callers that need it complete.
 `conversation_events` returns the events of a complete answer. Knows no wire.
@@ -34,7 +34,7 @@ text would mean that the call has no arguments."""
 
 
 def with_text(part: Part, text: str, signature: str | None = None) -> Part:
-    """An open part with all of its text, and its signature if it arrived last."""
+    """An open part with its complete text, and with the signature if one arrived at its end."""
     if isinstance(part, Call):
         return replace(part, args=LazyJson(text), signature=signature or part.signature)
     if isinstance(part, Text | Reasoning):
@@ -43,7 +43,7 @@ def with_text(part: Part, text: str, signature: str | None = None) -> Part:
 
 
 def without_text(part: Part) -> Part:
-    """A complete part as it is when it starts."""
+    """A complete part in its initial state, without text and signature."""
     return with_text(part if part.signature is None else replace(part, signature=None), "")
 
 

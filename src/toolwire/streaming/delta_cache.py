@@ -3,9 +3,9 @@
 Most events of a stream are such deltas. When an event has been translated in full and turned out to
 be one delta, the cache stores the bytes before and after its text, of the source event and of the
 output. For a later event with the same bytes around another text, the output is the stored output
-bytes around the new text, still quoted as in the source: nothing but that text is parsed. A delta
-that the writer keeps for later has no output yet. Any other event clears the cache, because it may
-change what a delta means. Knows no wire.
+bytes around the new text, still quoted as in the source: only that text is parsed. A delta that the
+writer keeps for later has no output yet. Any other event clears the cache, because it may change
+the meaning of a delta. Knows no wire.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from msgspec.json import Decoder
 from toolwire.conversation.json import dump
 
 OnRead: TypeAlias = "Callable[[str], bool]"
-"""Updates the reader with the text of a delta; False, with no effect, if the event must be read in
-full."""
+"""Updates the reader with the text of a delta. Returns False, and changes nothing, if the event
+must be read in full."""
 OnWrite: TypeAlias = "Callable[[str], object]"
 """Updates the writer with the text of a delta; `bool` if there is nothing to update."""
 
@@ -29,7 +29,7 @@ _BEFORE_VALUE = (b":", b",", b"[")
 _LINE_BREAKS = (b"\xe2\x80\xa8", b"\xe2\x80\xa9", b"\xc2\x85")
 """Unicode line breaks, which the output escapes."""
 _MAX_TEMPLATES = 64
-"""The limit of templates: events that never repeat must not fill the cache."""
+"""The maximum number of templates: events that never repeat must not fill the cache."""
 
 
 class _Template:
@@ -64,9 +64,9 @@ class _Template:
         self.text_start = len(prefix) - 1
         """The index of the opening quote."""
         self.text_end = 1 - len(suffix) or None
-        """The index after the closing quote, counted from the end; None is the end."""
+        """The index after the closing quote, counted from the end; None stands for the end."""
         self.size = len(prefix) + len(suffix)
-        """A source event is longer than this unless its text is empty."""
+        """The length of an event with an empty text; any other event is longer."""
         self.has_output = output is not None
         self.output_prefix, self.output_suffix = output or (b"", b"")
         self.on_read = on_read
@@ -82,11 +82,11 @@ class DeltaCache:
         self._templates: dict[int, dict[bytes, _Template]] = {}
         self._count = 0
         self._latest: _Template | None = None
-        """The template of the last event, which mostly fits the next one too."""
+        """The template of the last event, which usually fits the next one too."""
 
     def translate(self, piece: bytes) -> bytes | None:
-        """The output of a source event, which may be empty; None if the event must be translated in
-        full."""
+        """The output of a source event, which may be empty; None if the event has to be translated
+        in full."""
         template = self._latest
         if template is None:
             return None
@@ -126,7 +126,7 @@ class DeltaCache:
 
     @property
     def full(self) -> bool:
-        """True if no template can be added: the events of this stream hardly repeat."""
+        """True if the limit is reached, because the events of this stream hardly repeat."""
         return self._count >= _MAX_TEMPLATES
 
     def add(
@@ -136,11 +136,11 @@ class DeltaCache:
         ambiguous.
 
         Args:
-            piece: the source event; as in `translate`, it may have an end that all events have.
-            text: the text of its delta.
-            output: the output that the event became; None if the writer keeps its text for later.
-            on_read: updates the reader with the text of a later delta.
-            on_write: updates the writer with the text of a later delta.
+            piece: The source event. As in `translate`, it may have an end that all events have.
+            text: The text of its delta.
+            output: The output of the event; None if the writer keeps its text for later.
+            on_read: Updates the reader with the text of a later delta.
+            on_write: Updates the writer with the text of a later delta.
         """
         quoted = dump(text)
         source_halves = _split_at_value(piece, quoted)
@@ -148,7 +148,7 @@ class DeltaCache:
         if source_halves is None or (output is not None and output_halves is None):
             return
         prefix, suffix = source_halves
-        # An escape elsewhere may spell the same text: then this may be another field.
+        # An escape elsewhere may stand for the same text: then this may be another field.
         if b"\\" in prefix or b"\\" in suffix:
             return
         template = _Template(

@@ -1,4 +1,4 @@
-"""Neutral events to the events of a target wire.
+"""Translate neutral events into events of a target wire.
 
 Does for events what `translate` does for bodies: fits ids and names, lowers parts to the target's
 capabilities, and reports each loss. An event is written as soon as the grammar of the target
@@ -47,7 +47,7 @@ Out = TypeVar("Out")
 class EventTranslator(Generic[Out]):
     """Translates neutral events into a stream of a target wire.
 
-    Without a source wire, the events report calls that were run already or will be: a target that
+    Without a source wire, the events are about calls that the caller runs itself: a target that
     cannot hold results gets them as text.
     """
 
@@ -67,18 +67,18 @@ class EventTranslator(Generic[Out]):
         """Prepare the target.
 
         Args:
-            target: the name of a wire, profile or provider.
-            encode_chunk: makes an output item of each event; by default the wire's framing does.
-            source: the wire that the events were read from, if any.
-            source_has_results: whether the events may include results of client tools.
-            ids: the id map of an earlier translation, to restore ids.
-            server_tools: what becomes of server tools that the target cannot hold.
-            version: the version of the target wire, for wires that have several.
-            edits: changes that the caller makes in the stream.
-            request: what is known about the request of the answer.
+            target: The name of a wire, profile or provider.
+            encode_chunk: Makes an output item of each event; by default, the framing of the wire.
+            source: The wire that the events were read from, if any.
+            source_has_results: True if the events may include results of client tools.
+            ids: The id map of an earlier translation, to restore ids.
+            server_tools: How to write server tools that the target cannot hold.
+            version: The version of the target wire, for wires that have several.
+            edits: Edits that the caller makes in the stream.
+            request: Facts about the request of the answer.
 
         Raises:
-            UsageError: if the target does not stream, or an option has no such value.
+            UsageError: The target does not stream, or the value of an option does not exist.
         """
         require_policy(server_tools, target)
         self._edits = edits
@@ -105,7 +105,7 @@ class EventTranslator(Generic[Out]):
         """The slot for the next complete part that is written in pieces; counts down, so that it
         never equals a slot of the source."""
 
-    # --- what the caller sees ---
+    # --- for the caller ---
 
     @property
     def losses(self) -> list[Loss]:
@@ -120,7 +120,7 @@ class EventTranslator(Generic[Out]):
 
     @property
     def ids(self) -> IdMap:
-        """The id map so far: from ids and names that were sent to those of the source."""
+        """The id map so far, from the ids and names that were sent to those of the source."""
         return self._target.ids
 
     @property
@@ -146,11 +146,11 @@ class EventTranslator(Generic[Out]):
     # --- steps that a subclass uses or extends ---
 
     def begin(self) -> list[Out]:
-        """The output items that begin the answer, unless it has begun."""
+        """The output items that begin the answer; none if it has begun."""
         return self._encode(self._begin())
 
     def encode(self, chunks: list[Chunk]) -> list[Out]:
-        """Events of the target as output items, beside those that are translated."""
+        """Encode additional events of the target as output items."""
         return self._encode(chunks)
 
     def _encode(self, chunks: list[Chunk]) -> list[Out]:
@@ -159,7 +159,7 @@ class EventTranslator(Generic[Out]):
         return list(map(self._encode_chunk, chunks))
 
     def _translate(self, events: list[Event]) -> list[Chunk]:
-        """Translate events that enter from outside."""
+        """Translate events of the source or the caller, after the edits."""
         return self._write(events if self._edits is None else self._edits.edit_events(events))
 
     def _begin(self) -> list[Chunk]:
@@ -167,7 +167,7 @@ class EventTranslator(Generic[Out]):
         return [] if self._begun else self._on_message_start(MessageStart({}))
 
     def _release_calls(self) -> list[Chunk]:
-        """Write the calls that waited for a result; those that got none come last."""
+        """Write the waiting calls: first those with a result, then those without."""
         return [*self._write_executed(), *self._write(self._executed.release())]
 
     def _write_executed(self) -> list[Chunk]:
@@ -222,8 +222,8 @@ class EventTranslator(Generic[Out]):
         return self._writer.delta(event)
 
     def _write_first_arguments(self, part: OpenPart, event: PartDelta) -> list[Chunk]:
-        """Write the first arguments of a call for a target that requires a JSON object: anything
-        else is wrapped in one."""
+        """Write the first arguments of a call for a target that requires a JSON object. Any other
+        value is wrapped in one."""
         if event.text.lstrip()[:1] == "{":
             part.mode = Mode.PASS
             return self._writer.delta(event)
@@ -407,8 +407,8 @@ class EventTranslator(Generic[Out]):
         return self._writer.complete(PartComplete(lowered, choice))
 
     def _resume(self, call: Call) -> bool:
-        """True if the reader of the target has the call from an earlier stream; if not, the call is
-        written as far as it is known."""
+        """True if the client of the target has the call from an earlier stream. If not, the call is
+        written without arguments, which is reported."""
         if self._target.is_known_call(call):
             return True
         self._context.report_loss(

@@ -17,19 +17,20 @@ from toolwire.conversation.parts import Part, Role
 
 
 class MessageStart(Struct, frozen=True, gc=False):
-    """An answer starts: its id, model and creation time, as far as the wire sends them."""
+    """An answer starts, with its id, model and creation time if the wire sends them."""
 
     settings: dict[str, Setting]
 
 
 class TurnStart(Struct, frozen=True, gc=False):
-    """The next message starts, in streams that hold several: a turn, or results of its calls."""
+    """The next message starts, in streams with several messages: a turn, or results of its
+    calls."""
 
     role: Role
 
 
 class PartStart(Struct, frozen=True, gc=False):
-    """A part starts: text, reasoning, or a call, whose id and name do not change from here on."""
+    """A part starts: text, reasoning, or a call, whose id and name do not change any more."""
 
     slot: int
     part: Part
@@ -51,17 +52,17 @@ class PartEnd(Struct, frozen=True, gc=False):
 
     slot: int
     whole: str | None = None
-    """The final text, if it is not what the deltas add up to."""
+    """The final text, if it differs from the joined deltas."""
     signature: str | None = None
     """The provider's signature over the part, which arrives last."""
     cut: bool = False
-    """True if the stream broke off before the wire ended this part."""
+    """True if the stream was cut off before the wire ended this part."""
     alias: str | None = None
-    """The id that the wire gave a call after it was announced under another."""
+    """The id of a call that the wire sent only after the call had started under another id."""
 
 
 class PartComplete(Struct, frozen=True, gc=False):
-    """A part that arrived at once."""
+    """A part that arrived complete."""
 
     part: Part
     choice: int = 0
@@ -76,14 +77,14 @@ class Metadata(Struct, frozen=True, gc=False):
 
 
 class Finish(Struct, frozen=True, gc=False):
-    """An answer is complete, and why the model stopped."""
+    """An answer is complete, with the reason why the model stopped."""
 
     stop: str | None
     choice: int = 0
 
 
 class StreamError(Struct, frozen=True, gc=False):
-    """The peer reports an error in mid-stream, or the stream broke off (`cut`)."""
+    """The source reports an error in mid-stream, or the stream was cut off (`cut`)."""
 
     message: str
     code: str | None = None
@@ -91,7 +92,7 @@ class StreamError(Struct, frozen=True, gc=False):
 
 
 class Unsupported(Struct, frozen=True, gc=False):
-    """Content without a neutral form: its path, and a description."""
+    """Content without a neutral form: its path and a description."""
 
     path: JsonPath
     reason: str
@@ -102,4 +103,4 @@ Event: TypeAlias = (
     " | StreamError | Unsupported"
 )
 Chunk: TypeAlias = "dict[str, JSON]"
-"""One event of a wire, as the JSON object it is there."""
+"""One event of a wire, as a JSON object."""

@@ -1,4 +1,5 @@
-"""Calls that the source of a stream runs itself, for targets that have to know who runs a call.
+"""Calls that the source of a stream runs itself, for targets that have to know the executor of a
+call.
 
 Knows no wire.
 """
@@ -18,10 +19,10 @@ class ExecutedCalls:
     """Decides for each call whether it is written as a call or, with its result, as text.
 
     - The call of a provider's server tool becomes text if the target has no server tools.
-    - If the source may also send the results of client tools, and the target cannot hold them or
-      has to know whose a call is, each call waits until it is clear who runs it. If its result
-      follows, the source ran it and both become text, or are written when no call waits or the next
-      turn starts. If none follows, the call is for the client and is written as a call at the end.
+    - If the source may also send results of client tools, and the target cannot hold them or has to
+      know the executor of a call, each call waits until its executor is known. If its result
+      follows, the source ran it: both become text, or are written when no call waits any more or
+      the next turn starts. If no result follows, the call is for the client and is written last.
     """
 
     __slots__ = (
@@ -42,7 +43,7 @@ class ExecutedCalls:
         self._target_has_server_tools = target_has_server_tools
         self._losses = losses
         self._waiting: list[tuple[str, PartComplete]] = []
-        """Complete calls by id, oldest first, until their result arrives."""
+        """Complete calls with their ids, oldest first, until their results arrive."""
         self._answered: list[tuple[Part, PartComplete]] = []
         """The calls that the source ran, each with its result, until they are written."""
         self._numbers: PartMap[Part, int] = PartMap()
@@ -53,13 +54,13 @@ class ExecutedCalls:
         """True if a call or result became text: then all turns are written as one."""
 
     def becomes_text(self, part: Call | Result) -> bool:
-        """True if the part belongs to a server tool that the target cannot hold."""
+        """True for a server tool that the target cannot hold, and for every approval."""
         if part.family == APPROVAL:
             return True
         return part.executor == "provider" and not self._target_has_server_tools
 
     def must_buffer(self, call: Call) -> bool:
-        """True if a call that starts can be written only when it is complete, or later."""
+        """True if a call cannot be written before it is complete."""
         return self.wait or self.becomes_text(call)
 
     def hold(self, call: Call, choice: int) -> None:
@@ -68,7 +69,7 @@ class ExecutedCalls:
         self._waiting.append((call.id, PartComplete(call, choice)))
 
     def take(self, call_id: str) -> Part | None:
-        """The oldest waiting call with this id, which does not wait any longer."""
+        """Remove and return the oldest waiting call with this id; None if there is none."""
         for index, (waiting_id, event) in enumerate(self._waiting if self.wait else ()):
             if waiting_id == call_id:
                 del self._waiting[index]
@@ -76,12 +77,12 @@ class ExecutedCalls:
         return None
 
     def answer(self, call: Part, result: PartComplete) -> bool:
-        """Keep a call that waited and its result. Returns True if no call waits any longer."""
+        """Store a call that waited and its result. Returns True if no call waits any more."""
         self._answered.append((call, result))
         return not self._waiting
 
     def take_answered(self) -> list[Event]:
-        """The calls that have results, in their order, and then the results."""
+        """Return the calls with results, in their order, followed by the results."""
         answered, self._answered = self._answered, []
         calls = sorted(answered, key=lambda pair: self._numbers[pair[0]])
         return [
@@ -90,18 +91,19 @@ class ExecutedCalls:
         ]
 
     def _as_executed(self, call: Part) -> Part:
-        """A call that the source ran, for a target that distinguishes such calls from those of the
-        client."""
+        """A call that the source ran, marked for a target that distinguishes it from the client's
+        calls."""
         if not self._target_has_server_tools or not isinstance(call, Call):
             return call
         return replace(call, executor="provider")
 
     def release(self) -> list[Event]:
-        """The calls that got no result, which are for the client; no call waits from here on."""
+        """Return the calls without a result, which are for the client. From then on, no call
+        waits."""
         waiting, self._waiting, self.wait = self._waiting, [], False
         return [event for _, event in waiting]
 
     def as_text(self, part: Part) -> Part | None:
-        """A call or result in its other form, with the loss reported; None if it is left out."""
+        """A call or result as text, with the loss reported; None if it is left out."""
         self.any_text = True
         return lower_server_tool(part, self._form, self._losses)

@@ -1,4 +1,4 @@
-"""Why each candidate of a streamed response stopped, by its events and its calls."""
+"""Why each candidate of a streamed response stopped, according to its events and its calls."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class FinishReasons:
         """The candidates with a call that the client runs."""
 
     def add_call(self, choice: int) -> None:
-        """Note that a candidate has a call that the client runs."""
+        """Record that a candidate has a call that the client runs."""
         self._with_calls.add(choice)
 
     def has_call(self, choice: int) -> bool:
@@ -23,14 +23,14 @@ class FinishReasons:
         return choice in self._with_calls
 
     def add(self, finish: Finish) -> None:
-        """Keep a finish in place of an earlier one of the same candidate."""
+        """Store the finish of a candidate; it replaces an earlier one."""
         self._last[finish.choice] = finish
 
     def finishes(self) -> list[Finish]:
         """One finish per candidate, with a reason that agrees with its calls.
 
-        Some sources send `stop`, or nothing, after a call. A writer that holds results knows
-        whether a call still waits.
+        Some sources send `stop`, or no reason, after a call. A writer that supports results checks
+        itself whether a call still waits.
         """
         return [self._with_reason(finish) for finish in self._last.values() or (Finish(None),)]
 

@@ -17,11 +17,11 @@ class Mode(Enum):
     """How the deltas of an open part are handled."""
 
     PASS = "pass"
-    """The writer gets each delta as it is."""
+    """The writer gets each delta unchanged."""
     DROP = "drop"
     """Nothing of the part is written."""
     DELAY = "delay"
-    """The start is written with the first delta: reasoning may never get a text."""
+    """The start is written with the first delta, because reasoning may have no text."""
     BUFFER = "buffer"
     """The deltas are collected; the part is written when it is complete."""
     CHECK = "check"
@@ -45,10 +45,10 @@ CLOSE_WRAPPER = '"}'
 
 
 def open_wrapper(key: str) -> str:
-    """The text before a JSON string that is the only field of an object."""
+    """The text before a JSON string that is the only value of an object."""
     return f'{{"{key}":"'
 
 
 def wrap_delta(event: PartDelta) -> PartDelta:
-    """A delta as it stands inside a JSON string."""
+    """A delta as it is written inside a JSON string."""
     return PartDelta(event.slot, text_of(event.text)[1:-1])

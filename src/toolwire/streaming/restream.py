@@ -42,15 +42,15 @@ def fold(stream: Source, wire: str) -> JSON:
     """Join a recorded stream into the whole response body of its wire.
 
     Args:
-        stream: bytes, text or an event, or an iterable of them.
-        wire: the name of the stream's wire, profile or provider.
+        stream: Bytes, text or an event, or an iterable of them.
+        wire: The name of the stream's wire, profile or provider.
 
     Returns:
-        The body. If the stream broke off, it has everything that arrived, and an `error`.
+        The body. If the stream was cut off, it has everything that arrived, and an `error`.
 
     Raises:
-        DecodeError: if this is not a stream of the wire.
-        UsageError: if there is no such wire, it does not stream, or `stream` has another type.
+        DecodeError: The stream is not a stream of the wire.
+        UsageError: The wire does not exist or does not stream, or `stream` has another type.
     """
     stream_wire, spec = resolve_stream(wire)
     name = stream_wire.name
@@ -78,7 +78,7 @@ def _read(events: Iterable[Chunk | StreamError], reader: StreamReader, wire: str
 
 
 def _items(stream: Source, wire: str) -> Iterable[Item]:
-    """The items of a stream that is not asynchronous."""
+    """The items of a synchronous stream."""
     if isinstance(stream, (*BYTES, Mapping)):
         return (stream,)
     if isinstance(stream, Iterable):
@@ -109,18 +109,18 @@ class _StreamReport(Generic[Out]):
 
     @property
     def ids(self) -> IdMap:
-        """The id map so far; given as `ids=` to a translation back, it restores every id."""
+        """The id map so far. Passed as `ids=` to a translation back, it restores every id."""
         return self._translator.ids
 
     @property
     def fault(self) -> str | None:
-        """The error that the source reported or ended with; None if there was none so far."""
+        """The error that the source reported or ended with; None if there is none so far."""
         fault = self._translator.fault
         return None if fault is None else fault.message
 
     @property
     def headers(self) -> dict[str, str]:
-        """The header fields of an HTTP response with this stream."""
+        """The HTTP headers of a response with this stream."""
         spec = self._translator.target_spec
         return {"content-type": spec.media, **spec.headers}
 
@@ -128,8 +128,8 @@ class _StreamReport(Generic[Out]):
 class TranslatedStream(_StreamReport[Out], Iterator[Out]):
     """An iterator over a stream in the target wire.
 
-    `losses`, `ids` and `fault` report what happened so far; `headers` are those of an HTTP response
-    with this stream.
+    `losses`, `ids` and `fault` report what happened so far; `headers` are the HTTP headers of a
+    response with this stream.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class TranslatedStream(_StreamReport[Out], Iterator[Out]):
         return next(self._output)
 
     def close(self) -> None:
-        """Stop, and close the source if it has `close`."""
+        """Stop, and close the source if it has a method `close`."""
         self._output.close()
         self._close_source()
 
@@ -172,8 +172,8 @@ class TranslatedStream(_StreamReport[Out], Iterator[Out]):
 class AsyncTranslatedStream(_StreamReport[Out], AsyncIterator[Out]):
     """An asynchronous iterator over a stream in the target wire, for an asynchronous source.
 
-    `losses`, `ids` and `fault` report what happened so far; `headers` are those of an HTTP response
-    with this stream.
+    `losses`, `ids` and `fault` report what happened so far; `headers` are the HTTP headers of a
+    response with this stream.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class AsyncTranslatedStream(_StreamReport[Out], AsyncIterator[Out]):
         return await anext(self._output)
 
     async def aclose(self) -> None:
-        """Stop, and close the source if it has `aclose` or `close`."""
+        """Stop, and close the source if it has a method `aclose` or `close`."""
         await self._output.aclose()
         await self._close_source()
 
@@ -289,17 +289,17 @@ def restream(
     The output of an event is available before the next item of the source is requested.
 
     Args:
-        stream: the source: bytes, text, events as dicts or official SDK objects, or an iterable or
+        stream: The source: bytes, text, events as dicts or official SDK objects, or an iterable or
             asynchronous iterable of them. Bytes may be cut anywhere; the framing is detected.
-        source: the wire, profile or provider of `stream`.
-        target: the wire, profile or provider to translate to.
+        source: The wire, profile or provider of `stream`.
+        target: The wire, profile or provider to translate to.
         framed: True for bytes in the framing of the target, False for events as dicts.
-        ids: the id map of an earlier translation, to restore the original ids and names.
-        server_tools: how to write calls of provider-executed tools that the target does not have:
+        ids: The id map of an earlier translation, to restore the original ids and names.
+        server_tools: How to write calls of provider-executed tools that the target does not have:
             as `text`, or not at all (`drop`). A stream cannot contain them as a call of the
             client, so `call` means `text`.
-        version: the version of the target wire, for wires that have several.
-        request: facts about the request: its body in the target wire, and the time. They fill the
+        version: The version of the target wire, for wires that have several.
+        request: Facts about the request: its body in the target wire, and the time. They fill the
             fields that every response of the target has and the source lacks.
 
     Returns:
@@ -307,9 +307,10 @@ def restream(
         the `headers` of an HTTP response.
 
     Raises:
-        UsageError: if there is no such wire, it does not stream, or an option has no such value.
+        UsageError: A wire does not exist or does not stream, or the value of an option does not
+            exist.
 
-    Iterating raises only what the source itself raises, after an error event for the target. An
+    Iterating raises only exceptions of the source itself, after an error event for the target. An
     invalid event, or an error that the source reports, becomes an error event.
     """
     if not framed:

@@ -11,10 +11,11 @@ class StreamEdits(Protocol):
     """The edits of the owner of a stream translator."""
 
     def edit_events(self, events: list[Event]) -> list[Event]:
-        """Neutral events before they are translated, without deltas from the cache."""
+        """Edit neutral events before they are translated. Deltas from the cache are not passed."""
 
     def edit_chunks(self, chunks: list[Chunk]) -> list[Chunk]:
-        """Events of the target before they are encoded, without deltas from the cache."""
+        """Edit events of the target before they are encoded. Deltas from the cache are not
+        passed."""
 
     def edit_last_chunks(self, chunks: list[Chunk]) -> list[Chunk]:
-        """The events that end a stream of the target."""
+        """Edit the events that end a stream of the target."""

@@ -1,4 +1,4 @@
-"""The items of a source stream to the events of its wire.
+"""Turn the items of a source stream into events of its wire.
 
 Items are bytes or text in any framing, dicts, or objects of official SDKs. An item that is not an
 event becomes a `StreamError`, not an exception, because part of the stream has been sent on. Knows
@@ -27,10 +27,10 @@ BYTES = (bytes, bytearray, memoryview, str)
 
 
 def resolve_stream(name: str) -> tuple[Wire, StreamSpec]:
-    """The wire of this name, and how it streams.
+    """The wire with this name, and how it streams.
 
     Raises:
-        UsageError: if there is no such wire, or it does not stream.
+        UsageError: The wire does not exist or does not stream.
     """
     wire, _ = resolve(name)
     if wire.stream is None:
@@ -57,7 +57,7 @@ class EventInput:
 
     @property
     def has_checksums(self) -> bool:
-        """True if no two events have the same bytes around their texts."""
+        """True if a different text changes other bytes of an event, too."""
         return self._decoder.has_checksums
 
     def read(self, item: Item) -> list[Chunk | StreamError]:
@@ -68,7 +68,7 @@ class EventInput:
         return [event for event in events if event is not None]
 
     def cut(self, item: Item) -> list[bytes]:
-        """The pieces that bytes or text complete, one for each event; for `read_piece`."""
+        """The pieces that bytes or text complete, one for each event, as input for `read_piece`."""
         self.framed = True
         decoder = self._decoder
         if isinstance(decoder, SniffingDecoder) and decoder.decoder is not None:
@@ -78,7 +78,7 @@ class EventInput:
         )
 
     def read_piece(self, piece: bytes) -> Chunk | StreamError | None:
-        """The event in a piece; None if it has none, like a comment, or is `[DONE]`."""
+        """The event in a piece; None if the piece has no event, like a comment, or is `[DONE]`."""
         frame = self._decoder.frame(piece)
         return None if frame is None else self._read_frame(frame)
 
@@ -94,7 +94,8 @@ class EventInput:
         return _require_object(value)
 
     def end(self) -> list[Chunk | StreamError]:
-        """The events at the end that have no end mark; one that was cut off is skipped."""
+        """The events in the buffered rest when the stream ends; an event that was cut off is
+        skipped."""
         events = map(self._read_frame, self._decoder.end())
         return [
             event for event in events if event is not None and not isinstance(event, StreamError)
@@ -125,7 +126,7 @@ def _require_object(value: JSON) -> Chunk | StreamError:
 
 
 def _encode_bytes(value: object) -> object:
-    """A copy with bytes in base64: some SDKs decode what is base64 on the wire."""
+    """A copy with bytes in base64, because some SDKs decode values that are base64 on the wire."""
     if isinstance(value, bytes):
         return b64encode(value).decode()
     if isinstance(value, dict):

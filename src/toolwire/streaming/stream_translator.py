@@ -1,4 +1,4 @@
-"""A stream of one wire to a stream of another, event by event.
+"""Translate a stream of one wire into a stream of another, event by event.
 
 The bytes or events of the source are read into neutral events, which `EventTranslator` writes in
 the target wire. Events that differ from an earlier one only in their text take the shorter way
@@ -24,8 +24,8 @@ from toolwire.wires.engine.server_tools import ServerToolPolicy
 from toolwire.wires.engine.stream import StreamReader
 
 _EVENT_END = b"\n\n"
-"""What ends an event of most streams. The cache gets each event with this end, so that an item that
-is one whole event need not be cut."""
+"""The end of an event in most streams. The cache gets each event with this end, so that an item
+that is one whole event need not be cut."""
 
 
 class StreamTranslator(EventTranslator[Out]):
@@ -46,7 +46,7 @@ class StreamTranslator(EventTranslator[Out]):
         """Prepare source and target; the arguments are those of `EventTranslator`.
 
         Raises:
-            UsageError: if a wire does not stream, or an option has no such value.
+            UsageError: A wire does not stream, or the value of an option does not exist.
         """
         source_wire, source_spec = resolve_stream(source)
         self._reader: StreamReader = source_spec.reader(keep=False)
@@ -70,8 +70,8 @@ class StreamTranslator(EventTranslator[Out]):
             and profile.name == target_wire.name
             and (version is None or self.target_spec.adapt is not None)
         )
-        """True if source and target are the same wire: events are kept as they are, or reduced to
-        what the requested version has."""
+        """True if source and target are the same wire and nothing has to be fitted: events are sent
+        unchanged, or reduced to the fields of the requested version."""
         self.source_ended = False
         """True if the source has sent its last event; it may still be open."""
         self._delta_cache = DeltaCache()
@@ -89,7 +89,7 @@ class StreamTranslator(EventTranslator[Out]):
     def feed(self, item: Item) -> list[Out]:
         """Translate one item of the source: bytes, text or an event.
 
-        A source that sends something else causes an error event in the target, not an exception.
+        Any other item causes an error event in the target, not an exception.
         """
         cache = self._delta_cache
         if self._at_event_start and item.__class__ is bytes:
@@ -114,14 +114,14 @@ class StreamTranslator(EventTranslator[Out]):
         return out
 
     def end(self) -> list[Out]:
-        """Translate the rest after the source has ended."""
+        """Translate the buffered rest and end the target, after the source has ended."""
         out = [chunk for event in self._input.end() for chunk in self._translate_source(event)]
         if not self.passthrough:
             if self.fault is None:
                 self._reader.done = self._input.done
                 out += self._translate([*self._take_start(), *self._reader.end()])
             if self.fault is None:
-                # The last chunks are edited after those before them were.
+                # The last chunks are edited separately, after all others.
                 encoded = self._encode([*out, *self._release_calls()])
                 return [*encoded, *self._encode(self._finish())]
         return self._encode(out)
@@ -129,19 +129,19 @@ class StreamTranslator(EventTranslator[Out]):
     def report_source_failure(self, error: Exception) -> list[Out]:
         """Write an error event because reading the source raised an exception.
 
-        The event names only the type of the exception: its message may hold secrets.
+        The event contains only the type of the exception, because its message may hold secrets.
         """
         return self.fail(f"the source failed: {type(error).__name__}")
 
     def fail(self, message: str) -> list[Out]:
-        """Write an error event because the stream cannot continue, unless it has one."""
+        """Write an error event because the stream cannot continue, unless one was written."""
         if self.fault is not None:
             return []
         return self._encode(self._translate_source(StreamError(message)))
 
     @property
     def trailer(self) -> bytes:
-        """The bytes after the last event of a framed stream: none if the source broke off."""
+        """The bytes after the last event of a framed stream: none if the source was cut off."""
         if self.passthrough:
             complete = self._input.done or not self._input.framed
             return self.target_spec.trailer if complete else b""
@@ -172,7 +172,7 @@ class StreamTranslator(EventTranslator[Out]):
 
     def _cache_delta(self, piece: bytes, encoded: list[Out]) -> None:
         """Cache a source event that is one delta and became one event, or none because the writer
-        keeps its text for later; after any other event the cache is no longer valid."""
+        keeps its text for later. Any other event may clear the cache."""
         cache, events = self._delta_cache, self._last_events
         if len(events) != 1 or events[0].__class__ is not PartDelta or len(encoded) > 1:
             cache.clear()
@@ -222,10 +222,11 @@ class StreamTranslator(EventTranslator[Out]):
         return out
 
     def _open(self, event: Chunk, events: list[Event]) -> list[Event]:
-        """Note what distinguishes this stream from others before its answer starts: nothing else
-        does if neither the source nor the request has an id.
+        """Record the first events, which distinguish this stream from others if neither the source
+        nor the request has an id.
 
-        The start waits for the first content: some wires start every answer with the same event.
+        The start waits for the first content, because some wires start every answer with the same
+        event.
         """
         start = events[0] if events else None
         answer_id = start.settings.get("id") if isinstance(start, MessageStart) else None
@@ -238,12 +239,12 @@ class StreamTranslator(EventTranslator[Out]):
         return [*self._take_start(), *events]
 
     def _take_start(self) -> list[Event]:
-        """The start of the answer, if it waits for the first content."""
+        """Return the start of the answer, if it waits for the first content."""
         start, self._start = self._start, None
         return [] if start is None else [start]
 
     def _adapt(self, event: Chunk, version: int) -> list[Chunk]:
-        """Reduce an event of this wire to the fields that a version of the wire has."""
+        """Reduce an event of this wire to the fields of a version, and report the others."""
         assert self.target_spec.adapt is not None
         index, adapted = self._reader.count, self.target_spec.adapt(event, version)
         self._reader.count += 1

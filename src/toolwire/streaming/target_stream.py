@@ -1,4 +1,4 @@
-"""The target of a stream: its writer, and the rules by which parts, ids and settings are fitted.
+"""The target of a stream: its writer, and the rules that fit parts, ids and settings to it.
 
 Knows wires only through their specs.
 """
@@ -24,7 +24,7 @@ from toolwire.wires.engine.stream import StreamWriter
 
 
 class TargetStream:
-    """The writer of one stream, which lowers and fits each part before it is written."""
+    """The writer of one stream. Each part is lowered and fitted before it is written."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class TargetStream:
 
     @property
     def ids(self) -> IdMap:
-        """The id map so far: from ids and names that were sent to those of the source."""
+        """The id map so far, from the ids and names that were sent to those of the source."""
         sent = self.fitter.sent
         unsent = {new: sent.get(old, old) for new, old in self.context.sent_ids.items()}
         return IdMap(
@@ -78,8 +78,8 @@ class TargetStream:
         )
 
     def fit_call(self, call: Call) -> Call:
-        """The call with the id and name to send, and the id under which the call that it asks
-        approval for was sent last."""
+        """The call with the id and name to send. If it asks for approval of another call, it refers
+        to the id under which that call was sent last."""
         call = self.fitter.call(call)
         if call.approval_for is None:
             return call
@@ -89,29 +89,29 @@ class TargetStream:
         return call
 
     def is_known_call(self, call: Call) -> bool:
-        """True if the reader of the target has the call from an earlier stream."""
+        """True if the client of the target has the call from an earlier stream."""
         original = replace(call, id=self.reverse_map.ids.get(call.id, call.id))
         return self.writer.can_skip_call(original, self.context.call_form(call).approval)
 
     def lower(self, part: Part) -> Part | None:
-        """A complete part as the target can hold it; None if it cannot."""
+        """A complete part in a form that the target can hold; None if there is none."""
         lowered = lower_part(
             part, self._capabilities, "assistant", kind="response", losses=self.context.losses
         )
         return lowered[0] if lowered else None
 
     def lower_opening(self, part: Part) -> Part | None:
-        """A part that starts, as the target can hold it; None if it cannot."""
+        """A part that starts, in a form that the target can hold; None if there is none."""
         return lower_opening(part, self._capabilities, losses=self.context.losses)
 
     def lower_settings(self, settings: dict[str, Setting]) -> dict[str, Setting]:
-        """The settings that the target has."""
+        """The settings in the form that the target can hold."""
         if self._capabilities is EVERYTHING:
             return settings
         return lower_settings(settings, self._capabilities, {}, self.context.losses)
 
     def report_unknown_fields(self, part: Part) -> None:
-        """Report the fields of a part that only its own wire can carry."""
+        """Report the signature and the fields of a part that only its own wire can hold."""
         if part.signature is not None or not (part.spec is None or part.spec.clean(part.raw)):
             keeps_signature = self.takes_signature(part)
             self.context.report_unknown_fields(part, keeps_signature=keeps_signature)

@@ -1,7 +1,7 @@
 """Bytes to payloads and back: SSE, NDJSON, JSON arrays, AWS event streams.
 
-Each framing has a decoder, which takes bytes that are cut anywhere and returns complete frames.
-Those that wires write also have a function that writes one frame. Knows no wire: a frame is an
+Each framing has a decoder, which accepts bytes that are cut anywhere and returns complete frames.
+Framings that wires write also have a function that writes one frame. Knows no wire: a frame is an
 event name and bytes.
 """
 
@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 from toolwire.errors import DecodeError
 
 MAX_FRAME_SIZE = 64 * 1024 * 1024
-"""A larger frame is refused, so that a peer cannot make the buffer grow without limit."""
+"""The maximum size of a frame, so that a peer cannot make the buffer grow without limit."""
 
 
 class Frame(NamedTuple):
@@ -25,18 +25,19 @@ class Frame(NamedTuple):
 class Decoder:
     """Takes bytes and returns frames.
 
-    `feed` does both steps at once. A caller that may recognize a piece can call `cut` and then
-    `frame` only for the pieces that it does not know.
+    `feed` does both steps at once. A caller that may recognize a piece calls `cut`, and `frame`
+    only for pieces that it does not recognize.
     """
 
     __slots__ = ()
 
     has_checksums: ClassVar[bool] = False
-    """True if another content changes more bytes of a frame than those of the content."""
+    """True if a different content changes other bytes of the frame, too."""
 
     @property
     def at_frame_start(self) -> bool:
-        """True if no bytes are buffered for certain, so the next bytes start a frame."""
+        """True if it is certain that no bytes are buffered, so that the next bytes start a
+        frame."""
         return False
 
     def cut(self, chunk: bytes) -> list[bytes]:
@@ -62,7 +63,7 @@ class DelimitedBuffer:
     __slots__ = ("_delimiter", "_last_byte", "_pieces", "_size")
 
     def __init__(self, delimiter: bytes) -> None:
-        """The delimiter has one or two bytes."""
+        """Prepare an empty buffer. The delimiter has one or two bytes."""
         self._delimiter = delimiter
         self._pieces: list[bytes] = []
         self._size = 0
@@ -72,7 +73,7 @@ class DelimitedBuffer:
         return bool(self._pieces)
 
     def cut(self, chunk: bytes) -> list[bytes]:
-        """The pieces that end with a delimiter in these bytes, without it; the rest is buffered."""
+        """The pieces that these bytes complete, without their delimiters; the rest is buffered."""
         delimiter = self._delimiter
         if delimiter not in chunk and not (
             len(delimiter) > 1 and self._last_byte + chunk[:1] == delimiter

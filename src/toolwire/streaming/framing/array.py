@@ -1,4 +1,5 @@
-"""One JSON array as a stream: each element is a frame, however the bytes are cut. Knows no wire."""
+"""Streams that are one JSON array: each element is a frame, however the bytes are cut. Knows no
+wire."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ _TOKEN = re.compile(rb'["\[\]{}\\,]')
 
 
 class JsonArray(Decoder):
-    """Cuts an array into its elements with a scanner for strings and brackets only."""
+    """Cuts an array into its elements with a scanner that knows only strings and brackets."""
 
     __slots__ = ("_buffer", "_depth", "_escaped", "_in_string", "_scanned")
 
@@ -19,7 +20,7 @@ class JsonArray(Decoder):
         self._buffer = b""
         """The start of an element."""
         self._scanned = 0
-        """The number of buffered bytes that were scanned before."""
+        """The number of buffered bytes that are already scanned."""
         self._depth = 0
         """The number of open brackets and braces."""
         self._in_string = False
@@ -65,12 +66,12 @@ class JsonArray(Decoder):
         return elements
 
     def end(self) -> list[Frame]:
-        """The element that the end of the stream cut off."""
+        """The rest of the buffer: an element that the end of the stream cut off."""
         buffer, self._buffer = self._buffer, b""
         frame = self.frame(buffer)
         return [] if frame is None else [frame]
 
     def frame(self, piece: bytes) -> Frame | None:
-        """The element without surrounding whitespace; None if nothing is left."""
+        """The element without surrounding whitespace; None if it is empty."""
         data = piece.strip()
         return Frame("", data) if data else None

@@ -15,7 +15,7 @@ from toolwire.errors import DecodeError
 from toolwire.streaming.framing import MAX_FRAME_SIZE, Decoder, Frame
 
 _VALUE_SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
-"""The size of a header's value by its type; values of types 6 and 7 start with their length."""
+"""The size of a header value by its type; values of types 6 and 7 start with their length."""
 _STRING = 7
 
 
@@ -53,14 +53,14 @@ class AwsEvents(Decoder):
         headers_end = 12 + struct.unpack_from(">I", piece, 4)[0]
         read = _read_small_headers if headers_end <= _SMALL else _read_headers
         headers = read(piece[12:headers_end])
-        if headers.get(":message-type") == "error":  # its headers hold the error, it has no payload
+        if headers.get(":message-type") == "error":  # an error has no payload: its headers hold it
             payload = dump({"message": headers.get(":error-message", "")})
             return Frame(f"{headers.get(':error-code', 'unknown')}Exception", payload)
         event = headers.get(":exception-type") or headers.get(":event-type") or ""
         return Frame(event, piece[headers_end:-4])
 
     def end(self) -> list[Frame]:
-        """No frames: a message that was cut off has no checksum."""
+        """No frames: a message that was cut off cannot be verified."""
         self._buffer = b""
         return []
 
@@ -79,7 +79,7 @@ def complete_size(data: bytes) -> int:
 
 
 def _read_headers(data: bytes) -> dict[str, str]:
-    """The headers whose value is a string."""
+    """The headers with a string value."""
     headers: dict[str, str] = {}
     index = 0
     try:
@@ -101,7 +101,7 @@ def _read_headers(data: bytes) -> dict[str, str]:
 
 
 _SMALL = 256
-"""Messages with headers up to here share what was read: a stream has the same few headers."""
+"""The maximum size of headers that are cached: a stream has the same few headers."""
 _read_small_headers = lru_cache(maxsize=64)(_read_headers)
 
 

@@ -23,7 +23,7 @@ class SSE(Decoder):
         """The first bytes, if they may be the start of a byte order mark."""
         self._started = False
         self._skip_lf = False
-        """True if the last byte was a CR, so that an LF belongs to the same line end."""
+        """True if the last byte was a CR, so that an LF belongs to the same line break."""
 
     @property
     def at_frame_start(self) -> bool:
@@ -31,7 +31,7 @@ class SSE(Decoder):
         return self._started and not self._buffer and not self._skip_lf
 
     def cut(self, chunk: bytes) -> list[bytes]:
-        """The events that these bytes complete, each as its lines."""
+        """The events that these bytes complete, each as bytes of its lines."""
         if not chunk:
             return []
         if not self._started:
@@ -42,7 +42,7 @@ class SSE(Decoder):
             self._bom_start = b""
             chunk = chunk.removeprefix(_BOM)
             self._started = True
-        if self._skip_lf and chunk[:1] == b"\n":  # of a CRLF that was cut in two
+        if self._skip_lf and chunk[:1] == b"\n":  # the second byte of a CRLF that was cut in two
             chunk = chunk[1:]
         self._skip_lf = chunk[-1:] == b"\r"
         if b"\r" in chunk:
