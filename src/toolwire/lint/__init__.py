@@ -1,7 +1,7 @@
 """Check a history against the rules of the provider it goes to, and repair it.
 
 A rule is a module in `rules/`: its page, its check and its fix. Fixes run in a declared order until
-none is left; what a fix adds to a history carries a mark, and every change is reported.
+none is left; text that a fix adds to a history carries a mark, and every change is reported.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ class Repaired(Struct, frozen=True, eq=False):
 def check(
     body: Input, wire: str, kind: Kind = "request", *, target: str | None = None
 ) -> list[Finding]:
-    """List what a provider would refuse in a history.
+    """List the violations in a history that a provider would refuse.
 
     Args:
         body: A body, or a recorded stream (bytes, text or events) with `kind="stream"`.
         wire: The wire of the body.
         kind: `request`, `response` or `stream`.
         target: The wire or profile that the history goes to; its own wire if not given. For a
-            target on another wire, this is what `translate` has to repair or cannot repair.
+            target on another wire, the list has what `translate` would repair or cannot repair.
 
-    The pointers of findings lead into the body. Those about a stream itself lead into the list of
-    its events, all others of a stream into the body that it folds to.
+    The pointers of findings lead into the body. For a stream, findings about the stream itself
+    point into the list of its events, all others into the body that it folds to.
 
     Raises:
         DecodeError: The body is not JSON, or not a body of this wire.
@@ -99,7 +99,7 @@ def repair(
         body: A body, or a recorded stream with `kind="stream"`.
         wire: The wire of the body.
         kind: `request`, `response` or `stream`.
-        unsafe: Assign results and arguments to calls by their order where nothing else shows the
+        unsafe: Assign results and arguments to calls by order where nothing else identifies the
             call. By default, such results become text.
         abandon_pending: Add an error result to the calls at the end that wait for their results.
             By default they stay: see `pending` and `resume`.
@@ -126,7 +126,7 @@ def repair(
 
 
 def _lower_for(conversation: Conversation, target: Wire, profile: Profile) -> Conversation:
-    """The conversation with messages as a target on another wire gets them."""
+    """The conversation with messages in the form that a target on another wire gets."""
     target = wire_for_model(target, profile, conversation)
     messages = MessageLowering(target.capabilities, wire=target.name)
     observations = observe(conversation, target.name)
@@ -139,7 +139,7 @@ def find_all(facts: Facts) -> list[Finding]:
 
 
 def _stream_findings(stream: StreamFacts) -> list[Finding]:
-    """The findings of a stream, without fixes: events that were sent cannot be repaired."""
+    """The findings of a stream, without fixes, because sent events cannot be repaired."""
     return [replace(finding, fix=None) for finding in find_all(stream)]
 
 

@@ -1,7 +1,7 @@
 """Open calls whose result may be in the history under an id that does not identify it.
 
-No fix may add a result for such a call: the real one exists. Nor does a copy of a call need one: it
-is removed. This module knows no rule.
+No fix may add a result for such a call, because the real one exists. A copy of a call needs none
+either, because the copy is removed. This module knows no rule.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from toolwire.lint.memo import once_per_history
 
 @once_per_history
 def ambiguous_calls(facts: Facts) -> PartSet[Call]:
-    """The open calls whose turn holds a result with its output as id. Where the target refuses
-    equal ids, also those that share one with a call that has a result, and copies of calls.
-    """
+    """The open calls in turns with a result that has its output as id. Where the target refuses
+    equal ids, also open calls that share an id with a call that has a result, and copies of
+    calls."""
     if not facts.open_calls:
         return PartSet()
     ambiguous = PartSet(call for _, calls, _ in results_with_output_as_id(facts) for call in calls)

@@ -1,6 +1,6 @@
 """Faults in the arguments of calls, found in one pass for all rules about them, and their fixes.
 
-The path of the arguments in a block, and whether they are text or an object there, is found by
+The path of the arguments in a block, and whether they are text or an object there, is determined by
 writing a trial call with the spec of the block. Text is parsed only for targets that check it. This
 module knows no rule and no wire by name.
 """
@@ -52,19 +52,19 @@ class ArgumentFault(Struct, frozen=True, eq=False):
     is_text: bool
     """True if the wire sends arguments as text."""
     value: JSON | UnsetType = UNSET
-    """The arguments that are meant; UNSET if that is not certain."""
+    """The intended arguments; UNSET if they are not certain."""
     pieces: tuple[Object, ...] = ()
     """The objects of concatenated arguments."""
 
     @property
     def subject(self) -> str:
-        """The call, for a message; without its id if that was minted."""
+        """The call as the subject of a message; without its id if that was minted."""
         if self.call.origin == "minted":
             return f"the call to {self.call.name}"
         return f"the call {self.call.id} to {self.call.name}"
 
     def to_wire(self, value: JSON) -> JSON:
-        """A value in the form in which the wire sends arguments."""
+        """A value in the form that the wire uses for arguments."""
         return text_of(value) if self.is_text else value
 
 
@@ -77,7 +77,7 @@ class _ArgumentField(Struct, frozen=True):
 
 @lru_cache(256)
 def _argument_field(spec: Block) -> _ArgumentField | None:
-    """The field for arguments in blocks of a spec, found by writing a trial call."""
+    """The field for arguments in blocks of a spec, determined by writing a trial call."""
     if spec.write is None:
         return None
     trial = Call(
@@ -91,7 +91,7 @@ def _argument_field(spec: Block) -> _ArgumentField | None:
     context = EncodeContext("", "request", ids=None, names={}, reverse_map=NO_MAP)
     try:
         fields = list(_trial_fields(spec.write(trial, context), ()))
-    except (KeyError, TypeError, ValueError, AssertionError):  # writes only what it has read
+    except (KeyError, TypeError, ValueError, AssertionError):  # needs a part that was read
         return None
     return fields[0] if len(fields) == 1 else None
 
@@ -107,7 +107,7 @@ def _trial_fields(value: JSON, path: JsonPath) -> Iterator[_ArgumentField]:
 
 
 def merged_objects(call: Call) -> tuple[Object, ...]:
-    """The concatenated argument objects of several calls in one call."""
+    """The argument objects of several calls that are concatenated in one call."""
     text = call.args.content
     if not isinstance(text, str) or _TWO_OBJECTS.search(text) is None:
         return ()
@@ -141,8 +141,8 @@ def faults_of_kind(facts: Facts, kind: Kind) -> list[ArgumentFault]:
 
 
 def has_accepted_arguments(facts: Facts) -> bool:
-    """True if the target accepts the arguments of every call; usually their types suffice to decide
-    that."""
+    """True if the target accepts the arguments of every call. Usually their types are enough to
+    decide."""
     wants, seen = facts.profile.arguments_format, facts.observations
     if not wants or not seen.calls:
         return True
@@ -206,8 +206,8 @@ def _has_expected_type(block: Object, field: _ArgumentField, wants: str) -> bool
 def _faults_elsewhere(facts: Facts, wants: str) -> Iterator[ArgumentFault]:
     """Faults of arguments that go to another wire, whose encoder writes the right form.
 
-    Only two faults remain: JSON text inside a JSON string, and text that is not JSON although the
-    target parses it.
+    Only two faults remain: JSON text inside a JSON string, and invalid JSON text if the target
+    parses it.
     """
     if wants == "text":
         return
@@ -243,7 +243,7 @@ def _fault(
     if not is_text:
         meant: JSON | UnsetType = {} if raw is None else UNSET
         return ArgumentFault("type", call, path=path, raw=raw, is_text=False, value=meant)
-    if wants == "object" and isinstance(raw, dict):  # what the chat template of the target needs
+    if wants == "object" and isinstance(raw, dict):  # as the chat template of the target needs it
         return None
     value = {} if raw is None else raw
     return ArgumentFault("type", call, path=path, raw=raw, is_text=True, value=value)
@@ -277,7 +277,7 @@ def _fault_in_text(
 
 
 def _decode_nested(value: JSON) -> Object | None:
-    """The object that is encoded as a JSON string once or twice."""
+    """The object that is encoded as a JSON string once or twice; otherwise None."""
     for _ in range(2):
         if not isinstance(value, str) or value.strip()[:1] not in ("{", '"'):
             return None
@@ -323,7 +323,7 @@ def report_faults(facts: Facts, kind: Kind, why: str) -> Iterator[Problem]:
 def set_arguments(
     facts: Facts, edits: Iterable[tuple[ArgumentFault, JSON, str]]
 ) -> FixedConversation | FixedBody | None:
-    """Set the arguments of some calls; each edit is a fault, the new arguments and a message."""
+    """Set the arguments of calls. Each edit is a fault, the new arguments and a message."""
     if not facts.own_wire:
         return _replace_arguments(facts, list(edits))
     body = facts.body
@@ -346,9 +346,8 @@ def _replace_arguments(
 
 
 def fix_arguments(facts: Facts, kind: Kind, what: str) -> FixedConversation | FixedBody | None:
-    """Set the arguments that are meant; where these are not certain, store the raw arguments in a
-    field of an object.
-    """
+    """Set the intended arguments. If they are not certain, store the raw arguments in a field of an
+    object."""
     edits: list[tuple[ArgumentFault, JSON, str]] = []
     for fault in faults_of_kind(facts, kind):
         if not isinstance(fault.value, UnsetType):

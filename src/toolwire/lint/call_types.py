@@ -1,4 +1,4 @@
-"""Calls of a chat without the field that names their type. Knows no rule and no wire."""
+"""Calls of a chat without the field `type`. Knows no rule and no wire."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from toolwire.lint.facts import Facts
 
 
 def calls_without_type(facts: Facts) -> list[Call]:
-    """The calls without a type, as some wires write them, for a target that requires it."""
+    """The calls without a type, for a target that requires it; some wires do not send one."""
     if not facts.profile.requires_call_type or not facts.own_wire:
         return []
     return [
@@ -19,7 +19,7 @@ def calls_without_type(facts: Facts) -> list[Call]:
 
 
 def with_call_types(body: JSON, calls: list[Call]) -> JSON:
-    """The body with the type of some calls."""
+    """The body with a type on these calls."""
     for call in calls:
         body = put(body, (*call.path, "type"), "function")
     return body

@@ -1,8 +1,8 @@
-"""Explain the error of a provider: which call it is about, why it was refused, and what to do.
+"""Explain an error of a provider: which call it is about, why it was refused, and what to do.
 
-The text of the error is matched against a table of patterns. With the body, the rules find what is
-wrong in it, and the error only decides the order of the explanations. This module knows no provider
-by name.
+The text of the error is matched against a table of patterns. If the body is given, the rules find
+its violations, and the error only decides the order of the explanations. This module knows no
+provider by name.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Explanation(Struct, frozen=True):
     problem and the remedy.
 
     An error that no rule explains has one explanation with the code `TW000`, and its kind as the
-    name. It is likely if the error is about tools, and not if it is about something else.
+    name. It is `likely` if the error is about tools.
     """
 
     code: str
@@ -48,10 +48,10 @@ class Explanation(Struct, frozen=True):
     message: str
     fix: Fix | None = None
     likely: bool = True
-    """True if the error text points to this; False for further findings of `check`."""
+    """True if the error text points to this cause; False for further findings of `check`."""
     command: str = ""
-    """The command that fixes this, or shows it if there is no fix; `FILE` is the file of the
-    body."""
+    """The command that fixes the problem, or shows it if there is no fix; `FILE` stands for the
+    file of the body."""
     line: int | None = None
     """The line of a session file that the pointer leads into; None for a body."""
 
@@ -76,24 +76,25 @@ _VERBS: dict[Fix | None, str] = {"safe": "repair FILE", "unsafe": "repair FILE -
 _RESULT_PLACEMENTS = ("", "after", "next", "alone")
 """From the least strict to the strictest."""
 _DEFAULT_TOKENS = 100_000
-"""The size to which a history is cut if the error names no limit."""
+"""The number of tokens to which a history is cut if the error states no limit."""
 _MAX_DISTANCE = 9
 _MAX_NAMES = 50
-"""Names and paths of an error that findings are compared with: an error may list every call."""
+"""The maximum number of names and paths of an error that are compared with findings: an error may
+list every call."""
 _MAX_TEXT = 20_000
-"""Characters of an error in which names of the body are looked for."""
+"""The maximum number of characters of an error that are searched for names of the body."""
 _QUOTES = frozenset("'\"`")
 
 
 def explain(
     error_text: str, body: Body | None = None, wire: str | None = None
 ) -> list[Explanation]:
-    """Explain the error of a provider: possible causes, the likeliest first.
+    """Explain an error of a provider: possible causes, the likeliest first.
 
     Args:
-        error_text: The error as text: clipped, wrapped in JSON, or with the lines around it.
+        error_text: The error as text: clipped, wrapped in JSON, or with surrounding lines.
         body: The refused request. With it, explanations have paths into the body and include
-            everything that `check` finds.
+            all findings of `check`.
         wire: The wire, profile or provider of the body; detected if not given.
 
     Returns:
@@ -132,7 +133,7 @@ def _explain_kind(error: ErrorKind, references: References) -> Explanation:
 def _explain_by_patterns(
     patterns: tuple[ErrorPattern, ...], references: References, advice: str, options: str = ""
 ) -> list[Explanation]:
-    """The suspected rules, without a body."""
+    """Explain an error by the suspected rules, without a body."""
     rules = {rule.name: rule for rule in all_rules()}
     path = pointer(references.paths[0]) if references.paths else None
     ids = f" It names {', '.join(references.ids[:3])}." if references.ids else ""
@@ -158,14 +159,14 @@ def _command(verb: str, options: str) -> str:
 
 
 def _advise(finding: Finding) -> tuple[str, str]:
-    """The advice for a finding: a sentence, and the command that follows it."""
+    """The advice for a finding: a sentence, and the command to run."""
     if finding.name == "pending-tail":
         return _PENDING_ADVICE, "repair FILE --abandon-pending"
     return _ADVICE[finding.fix], _VERBS.get(finding.fix, "check FILE")
 
 
 def _ranks(patterns: tuple[ErrorPattern, ...]) -> dict[str, int]:
-    """The rank of each rule to suspect; 0 is the likeliest."""
+    """The rank of each suspected rule; 0 is the likeliest."""
     names = dict.fromkeys(name for pattern in patterns for name in pattern.rules)
     return {name: n for n, name in enumerate(names)}
 
@@ -179,7 +180,8 @@ def _meanings(patterns: tuple[ErrorPattern, ...]) -> dict[str, str]:
 def _explain_by_body(
     match: ErrorMatch, references: References, *, body: Body, wire: str | None
 ) -> list[Explanation]:
-    """All findings in a body: those of the suspected rules first, then other errors, then infos."""
+    """All findings in a body: first those of the suspected rules, then other errors, then
+    information."""
     body_wire, given, profile = _resolve_profiles(references.text, body, wire)
     conversation = decode(body, body_wire)
     facts = Facts(conversation, _with_implied_fields(profile, match.patterns, references))
@@ -212,13 +214,13 @@ def _explain_by_body(
 
 
 def _merge(findings: list[Finding], others: list[Finding]) -> list[Finding]:
-    """The findings, and those others that are not among them."""
+    """The findings, and those of `others` that are not among them."""
     known = {(finding.name, finding.path) for finding in findings}
     return findings + [other for other in others if (other.name, other.path) not in known]
 
 
 def _describe_other(match: ErrorMatch, found: bool) -> str:
-    """How a finding of a rule that the error does not point to is related to the error."""
+    """How a finding is related to an error that does not point to its rule."""
     if match.kind or found:
         return "The error of the provider is about something else, but this is wrong too."
     if match.patterns:
@@ -246,8 +248,7 @@ def _explain_finding(
 
 def _resolve_profiles(text: str, body: Body, wire: str | None) -> tuple[str, Profile, Profile]:
     """The wire of a body, the profile that `check` uses, and the profile whose rules apply: the
-    same one, or one that the text of the error reveals.
-    """
+    same one, or one that the error text reveals."""
     candidates = [PROFILES[name] for name in match_providers(text)]
     if wire is None:
         try:
@@ -290,9 +291,8 @@ def _with_implied_fields(
 
 
 def _names_in_text(references: References, facts: Facts) -> tuple[str, ...]:
-    """The ids and tool names that an error mentions: those it shows to be ids, and those of the
-    body that occur in the text.
-    """
+    """The ids and tool names that an error mentions: recognizable ids, and ids and names of the
+    body that occur in the text."""
     text = references.text[:_MAX_TEXT]
     ids = [*(call.id for call in facts.calls), *(result.call_id for result in facts.results)]
     names = (

@@ -1,4 +1,4 @@
-"""Facts about a history that rules share: the pairs, and what is open, ambiguous or orphaned.
+"""Facts about a history that rules share: pairs, open calls, ambiguous results and orphans.
 
 Each property is computed on first use, so that a well-formed history pays only for the
 observations. This module knows no rule and no wire.
@@ -28,12 +28,13 @@ _SERVER_STATE_FIELDS = (
     "cachedContent",
     "cached_content",
 )
-"""Fields of a request that continues a history which the server stores: calls or results that are
+"""Fields of a request that continues a history stored on the server: calls or results that are
 missing in the request may be in that history."""
 
 
 class AmbiguousGroup(Struct, frozen=True, eq=False):
-    """Open calls of one turn and results without ids that cannot be paired with certainty."""
+    """Open calls and results that cannot be paired with certainty: of one turn and without ids, or
+    under an id that calls of several turns share."""
 
     calls: tuple[Call, ...]
     results: tuple[Result, ...]
@@ -45,8 +46,7 @@ class Facts(PairFacts):
     @lazy_property
     def invalid_ids(self) -> set[str]:
         """Ids of calls that the target refuses in a request; none for a target on another wire,
-        where ids are fitted.
-        """
+        because ids are fitted there."""
         ids, rule = self.observations.call_ids, self.profile.accepted_ids or self.profile.id_rule
         if not self.own_wire or self.conversation.kind != "request" or all_fit(ids, rule):
             return set()
@@ -73,7 +73,8 @@ class Facts(PairFacts):
 
     @lazy_property
     def continues_elsewhere(self) -> bool:
-        """True if the target stores a part of the history, which may hold calls and results."""
+        """True if a part of the history, which may hold calls and results, is stored on the
+        server."""
         if not self.own_wire or not isinstance(self.body, dict):
             return False
         if any(self.body.get(key) for key in _SERVER_STATE_FIELDS):
@@ -88,9 +89,8 @@ class Facts(PairFacts):
 
     @lazy_property
     def server_calls_as_client(self) -> list[Call]:
-        """Calls in the form of a client's call whose ids show that a provider ran them, and that
-        have no result of the client.
-        """
+        """Calls in the form of a client call whose ids show that a provider ran them, without a
+        result of the client."""
         calls = [call for call in self.calls if call.id.startswith(SERVER_TOOL_IDS)]
         return [
             call
@@ -100,9 +100,9 @@ class Facts(PairFacts):
 
     @lazy_property
     def ambiguous_groups(self) -> list[AmbiguousGroup]:
-        """Results for which several open calls are possible, or that are more than the open calls:
-        those without ids, and those under an id that open calls of several turns have.
-        """
+        """Groups of results that may belong to several open calls, or that outnumber the open
+        calls: results without ids, and results with an id that open calls of several turns
+        share."""
         results = [result for result in self.results_without_call if result.origin == "minted"]
         results_at: dict[int, list[Result]] = {}
         for result in results:
@@ -114,7 +114,7 @@ class Facts(PairFacts):
         return groups + self._groups_of_shared_ids()
 
     def _groups_of_shared_ids(self) -> list[AmbiguousGroup]:
-        """The unpaired results under an id that several open calls before them have."""
+        """Groups of unpaired results with an id that several open calls before them share."""
         if not self.results_without_call or len(self.open_calls) < 2:
             return []
         calls_of: dict[str, list[Call]] = {}
@@ -157,9 +157,8 @@ class Facts(PairFacts):
 
     @lazy_property
     def pending_calls(self) -> list[Call]:
-        """The open calls at the end of the history, followed by nothing but results: their results
-        may still be added, unless the history is sent now.
-        """
+        """The open calls at the end of the history, if only results follow them. Their results may
+        still be added, unless the history is sent now."""
         if self.abandon_pending:
             return []
         batch = self.batches[-1] if self.open_calls and self.batches else None
@@ -179,9 +178,10 @@ class Facts(PairFacts):
 
     @lazy_property
     def calls_after_results(self) -> PartMap[Result, Call]:
-        """The open call that comes after the result with its id, for each such result.
+        """For each result that comes before the open call with its id, that call.
 
-        If a call with this id comes before the result, too, it is a second result of that call.
+        If a call with this id also comes before the result, the result is a second one of that
+        call.
         """
         call_of: PartMap[Result, Call] = PartMap()
         if not self.results_without_call or not self.open_calls:
@@ -206,7 +206,8 @@ class Facts(PairFacts):
 
     @lazy_property
     def missing_results(self) -> list[tuple[CallBatch, Call]]:
-        """The calls without a result where the conversation continues, each with its batch."""
+        """The calls without a result after which the conversation continues, each with its
+        batch."""
         if not self.open_calls or self.continues_elsewhere or self.conversation.kind != "request":
             return []
         explained = PartSet(
@@ -226,11 +227,11 @@ class Facts(PairFacts):
 
     @lazy_property
     def orphans(self) -> list[Result]:
-        """The client's results that name no call before them, in order.
+        """The client's results without a call before them, in order.
 
         A second result of a call is not an orphan, unless a provider ran that call and answered it
-        itself. A target that accepts a second result does so only among the results of its call:
-        elsewhere it is an orphan there.
+        itself. A target that accepts a second result accepts it only among the results of its call;
+        elsewhere it is an orphan.
         """
         if not self.results_without_call or self.continues_elsewhere:
             return []
@@ -260,7 +261,8 @@ class Facts(PairFacts):
         return orphans
 
     def _ends_batch(self, index: int) -> bool:
-        """True if no result of an earlier call may follow a message."""
+        """True if a message ends the batch before it, so that results of earlier calls may not
+        follow."""
         message = self.messages[index]
         if message.role == "assistant":
             return index > 0 and self.messages[index - 1].role != "assistant"
@@ -269,9 +271,8 @@ class Facts(PairFacts):
         return not any(part.__class__ is Result for part in message.parts)
 
     def _is_written_apart(self, message: Message) -> bool:
-        """True if another wire gets what stands beside results as a message after them, so that no
-        further result may follow.
-        """
+        """True if another wire gets the content beside results as a separate message after them, so
+        that no further result may follow."""
         if self.own_wire or message.role == "assistant":
             return False
         if self.profile.result_placement not in ("next", "alone"):

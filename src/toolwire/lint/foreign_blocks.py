@@ -1,7 +1,7 @@
 """Blocks that a client wrote in the format of another wire: text, media, reasoning, calls, results.
 
 Each wire reads its own blocks; a client that switched its API leaves others in a history. This
-module reads calls and results in the usual forms, and all other blocks with the block specs of the
+module reads calls and results in the common forms, and all other blocks with the block specs of the
 wires that know them. It knows no rule, and no wire by name.
 """
 
@@ -38,7 +38,7 @@ _IMAGE_TYPES = ("image_url", "input_image", "image")
 
 
 class _CallForm(Struct, frozen=True):
-    """How a wire writes a call, or a result: the names of its fields, the usual one first."""
+    """The field names of a call or result on one wire, the usual one first."""
 
     ids: tuple[str, ...]
     names: tuple[str, ...]
@@ -56,7 +56,7 @@ _BY_TYPE = {
     "tool-call": _CallForm(("toolCallId",), ("toolName",), ("input", "args")),
     "tool-result": _CallForm(("toolCallId",), ("toolName",), ("output", "result"), is_result=True),
 }
-"""The forms that the type of a block names."""
+"""Block type → form."""
 _BY_FIELDS = {
     ("tool_use_id",): "tool_result",
     ("id", "name", "input"): "tool_use",
@@ -67,14 +67,14 @@ _BY_FIELDS = {
     ("toolCallId", "toolName", "input"): "tool-call",
     ("toolCallId", "toolName", "args"): "tool-call",
 }
-"""The types of blocks that have lost theirs, by their fields."""
+"""The types of blocks that lost their type, recognized by their fields."""
 _BY_FIELD = {
     "functionCall": _CallForm(("id",), ("name",), ("args",)),
     "functionResponse": _CallForm(("id",), ("name",), ("response",), is_result=True),
     "toolUse": _CallForm(("toolUseId",), ("name",), ("input",)),
     "toolResult": _CallForm(("toolUseId",), (), ("content",), is_result=True),
 }
-"""The forms that are the only field of a block."""
+"""Field name → form, for blocks with only this field."""
 
 
 def read_foreign_block(
@@ -85,8 +85,8 @@ def read_foreign_block(
     Args:
         block: The block.
         path: Its path in the body.
-        known: True if the wire knows the type of the block. Then only a part that another wire
-            reads makes it foreign: the wire may have forms of the type that are not known here.
+        known: True if the wire knows the type of the block. Then it is foreign only if another wire
+            can read it: the wire may have forms of the type that are not known here.
 
     Returns:
         The parts of the block, empty if it has no content; None if no wire knows the block.
@@ -101,7 +101,7 @@ def read_foreign_block(
     kind = block.get("type")
     types = [kind] if isinstance(kind, str) else list(block)
     specs = [spec for name in types for spec in _specs().get(name, ())]
-    specs.sort(key=lambda spec: not spec.clean(block))  # one that reads every field comes first
+    specs.sort(key=lambda spec: not spec.clean(block))  # specs that read every field come first
     parts = (_read_with(spec, block, path) for spec in specs)
     meant = next((part for part in parts if part is not None), None)
     if meant is not None:
@@ -127,8 +127,8 @@ def _specs() -> dict[str, list[Block]]:
 
 
 def _read_with(spec: Block, block: Object, path: JsonPath) -> Text | Media | Reasoning | None:
-    """The part that a spec reads, without its source; None if not every wire supports it, or if it
-    is empty."""
+    """The part that a spec reads, without its source; None if it is empty, or if not every wire
+    supports it."""
     try:
         part = spec.read(block, path, spec) if spec.read is not None else None
     except (*UNREADABLE, DecodeError):
@@ -144,7 +144,7 @@ def _read_with(spec: Block, block: Object, path: JsonPath) -> Text | Media | Rea
 
 
 def _read_usual_form(block: Object, path: JsonPath) -> Part | None:
-    """A text, an image, a call or a result in a form that several wires write; else None."""
+    """A text, an image, a call or a result in a form that several wires write; otherwise None."""
     kind, text = block.get("type"), block.get("text")
     if kind is None:
         kind = _lost_type(block)
@@ -163,7 +163,8 @@ def _read_usual_form(block: Object, path: JsonPath) -> Part | None:
 
 
 def _lost_type(block: Object) -> str | None:
-    """The type of a call or a result that has none, by its fields; null counts as none."""
+    """The type of a call or result without a type, recognized by its fields; null counts as
+    absent."""
     found = (kind for fields, kind in _BY_FIELDS.items() if all(name in block for name in fields))
     kind = next(found, None)
     if kind is None and isinstance(block.get("text"), str) and "type" in block:
@@ -188,13 +189,13 @@ def _read_half(form: _CallForm, fields: Object, path: JsonPath) -> Call | Result
 
 
 def _first_text(fields: Object, names: Sequence[str]) -> str:
-    """The first of some fields that is a text; empty if none is."""
+    """The first of these fields that is a text; empty if none is."""
     values = (fields.get(name) for name in names)
     return next((value for value in values if isinstance(value, str) and value.strip()), "")
 
 
 def _read_output(value: JSON, path: JsonPath) -> Output:
-    """The output of a result: parts if every block is known, else the JSON itself."""
+    """The output of a result: parts if every block is known, otherwise the JSON itself."""
     if value is None:
         return ""
     if not isinstance(value, list):
@@ -209,7 +210,7 @@ def _read_output(value: JSON, path: JsonPath) -> Output:
 
 
 def _read_image(block: Object) -> Media | None:
-    """An image that is given by a URL, or by base64 data with a type."""
+    """An image given by a URL, or by base64 data with a type; otherwise None."""
     place = block.get("image_url")
     url = place.get("url") if isinstance(place, dict) else place
     source = block.get("source")

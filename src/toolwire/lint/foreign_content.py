@@ -1,5 +1,5 @@
 """Messages that a client wrote in the format of another wire: blocks of a type that the wire does
-not know, calls in a field that it does not have, and roles.
+not know, calls in a field that it does not have, and unknown roles.
 
 This module knows no rule and no wire.
 """
@@ -48,13 +48,13 @@ from toolwire.wires.engine.roles import meant_role
 from toolwire.wires.engine.specs import Block, Wire, read_id
 
 _CALL_FIELDS = frozenset({"tool_calls", "toolCalls"})
-"""Fields with the calls of a message, in a chat and where its names are in camel case."""
+"""Fields with the calls of a message, in snake case and camel case."""
 _ID_FIELDS = ("toolCallId", "tool_use_id", "toolUseId", "call_id")
-"""Fields with the id of a call in messages of other APIs, which a chat does not read."""
+"""Fields with the call id in messages of other APIs, which a chat does not read."""
 _WITHOUT_TYPE = ("", "untyped")
-"""What a block without a type is called."""
+"""The type names of blocks without a type."""
 _ROLES_WITHOUT_ID = ("user", "function")
-"""Roles of messages that name no call."""
+"""Roles of messages that refer to no call."""
 
 
 def has_accepted_fields(facts: Facts) -> bool:
@@ -92,9 +92,8 @@ def has_own_format(facts: Facts) -> bool:
 
 
 def _has_known_roles(facts: Facts) -> bool:
-    """True if messages have the role of a user, the assistant or the system, as named by the
-    target.
-    """
+    """True if all messages have the role of the user, the assistant or the system, as the target
+    names them."""
     accepted = facts.profile.accepted_roles
     for message in facts.messages:
         raw = message.source.raw
@@ -119,11 +118,11 @@ def _has_known_blocks(messages: Sequence[Message], *, has_types: bool) -> bool:
 
 
 def has_known_types(facts: Facts) -> bool:
-    """True if calls and results are of types that the catalogue of the wire lists."""
+    """True if the catalogue of the wire lists the types of all calls and results."""
     seen = facts.observations
     parts: list[Call | Result] = [*seen.calls, *seen.results, *seen.native_server_calls]
     known: FieldSpec | None = None
-    """The spec of the part before: most parts have the same."""
+    """The spec of the previous part: most parts have the same."""
     for part in parts:
         spec = part.source.spec
         if spec is not known:
@@ -134,13 +133,13 @@ def has_known_types(facts: Facts) -> bool:
 
 
 def is_chat_message(item: Object) -> bool:
-    """True for an item with calls or a result as only messages of a chat have them."""
+    """True for an item with calls or a result in the form of chat messages."""
     return "tool_calls" in item or item.get("role") == "tool"
 
 
 @once_per_history
 def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
-    """The messages with content of another wire, each with all parts that it means."""
+    """The messages with content of another wire, each with the parts that it stands for."""
     found: PartMap[Message, tuple[Part, ...]] = PartMap()
     if not facts.own_wire or facts.conversation.kind != "request":
         return found
@@ -148,7 +147,7 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
     if wire(facts.profile.wire).capabilities.messages_in_answers:
         return found  # a log of calls and results: an argument or output is not a block
     messages: Sequence[Message] = facts.messages
-    # Every block has a known type. On a wire without types, a type is what makes it foreign.
+    # Every block has a known type. On a wire without types, blocks with a type are foreign.
     if facts.observations.holds(Observation.PLAIN) and vocabulary.has_types:
         roles = facts.profile.accepted_roles
         messages = [
@@ -166,7 +165,7 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
         ]
     for message in messages:
         if _unread_messages(message):
-            continue  # their role is the first to change
+            continue  # their role is changed first
         calls = foreign_calls(message)
         place = vocabulary.place_of(message)
         parts: list[Part] = []
@@ -183,15 +182,15 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
 
 
 def _apart_from(message: Message, part: Part) -> Part:
-    """The part without the JSON of its message, whose other fields become parts themselves."""
+    """The part without the JSON of its message, if the message was a result: its other fields
+    become separate parts."""
     is_message = part.__class__ is Result and part.path == message.path
     return replace(part, source=Source(path=part.path)) if is_message else part
 
 
 def _unread_messages(message: Message) -> list[Opaque]:
-    """The messages that the wire did not read, because it does not know their role: this one, or
-    items in it.
-    """
+    """The messages that the wire did not read because their role is unknown: this message, or items
+    in it."""
     return [
         part
         for part in message.parts
@@ -204,9 +203,8 @@ def _unread_messages(message: Message) -> list[Opaque]:
 
 @once_per_history
 def foreign_roles(facts: Facts) -> list[tuple[JsonPath, str]]:
-    """The paths of the messages whose role their wire does not know, and of those that answer a
-    call by its id under a role that names none, each with the role that it means there.
-    """
+    """The path and the right role of each message whose role the wire does not know, and of each
+    message that answers a call by its id although its role refers to no call."""
     if not facts.own_wire or facts.conversation.kind != "request":
         return []
     call_ids = {call.id for call in facts.calls}
@@ -225,14 +223,14 @@ def foreign_roles(facts: Facts) -> list[tuple[JsonPath, str]]:
     try:
         read_body(with_roles(facts.body, found), facts.conversation.wire, "request")
     except DecodeError:
-        return []  # more is wrong with a message than its role
+        return []  # the role is not the only error of a message
     return found
 
 
 @once_per_history
 def foreign_id_fields(facts: Facts) -> list[tuple[JsonPath, str, str]]:
-    """The results of a chat that name their call in a field of another API: the path of the
-    message, the name of the field, and the id."""
+    """The results of a chat with their call id in a field of another API: the path of the message,
+    the name of the field, and the id."""
     found: list[tuple[JsonPath, str, str]] = []
     if facts.own_wire and facts.conversation.kind == "request":
         for result in facts.results:
@@ -245,7 +243,7 @@ def foreign_id_fields(facts: Facts) -> list[tuple[JsonPath, str, str]]:
 
 
 def with_id_fields(body: JSON, fields: Iterable[tuple[JsonPath, str, str]]) -> JSON:
-    """The body with the ids of results in the field of the wire."""
+    """The body with the call ids of results in the field of the wire."""
     for path, name, call_id in fields:
         message = get(body, path)
         if isinstance(message, dict):
@@ -255,16 +253,15 @@ def with_id_fields(body: JSON, fields: Iterable[tuple[JsonPath, str, str]]) -> J
 
 
 def with_roles(body: JSON, roles: Iterable[tuple[JsonPath, str]]) -> JSON:
-    """The body with other roles of the messages at some paths."""
+    """The body with new roles for the messages at these paths."""
     for path, role in roles:
         body = put(body, (*path, "role"), role)
     return body
 
 
 def _meant_role(facts: Facts, message: JSON) -> str:
-    """The word of the wire for the role of a message that it does not know; empty if the message
-    has that role.
-    """
+    """The role name of the wire for a message with an unknown role; empty if the message already
+    has that role."""
     assert isinstance(message, dict)
     role = meant_role(message)
     names_call = isinstance(message.get("tool_call_id"), str)
@@ -275,7 +272,7 @@ def _meant_role(facts: Facts, message: JSON) -> str:
 
 
 def _content_field(message: Message) -> list[Part]:
-    """The parts in the field `content` of a message whose wire has them in another one."""
+    """The parts in the field `content` of a message, on a wire that uses another field."""
     raw = message.raw
     content = raw.get("content") if isinstance(raw, dict) and message.role != "system" else None
     blocks = [content] if isinstance(content, str) and content else content
@@ -302,7 +299,7 @@ def has_foreign_role(facts: Facts, message: Message) -> bool:
 
 @once_per_history
 def foreign_call_ids(facts: Facts) -> set[str]:
-    """The ids of calls that are written as on another wire, in messages and items."""
+    """The ids of calls in the format of another wire, in messages and items."""
     entries = [call.id for message in facts.messages for call in foreign_calls(message)]
     contents = foreign_content(facts).values()
     entries += [part.id for parts in contents for part in parts if isinstance(part, Call)]
@@ -316,7 +313,7 @@ def foreign_call_ids(facts: Facts) -> set[str]:
 
 
 def foreign_calls(message: Message) -> list[Call]:
-    """The calls in the field `tool_calls` of a message whose wire does not read it."""
+    """The calls in the field `tool_calls` of a message, on a wire that does not read this field."""
     raw = message.source.raw
     entries = raw.get("tool_calls", raw.get("toolCalls")) if isinstance(raw, dict) else None
     if not isinstance(entries, list) or any(part.__class__ is Call for part in message.parts):
@@ -362,14 +359,14 @@ def _typed_block(part: Part) -> Object | None:
 
 
 class _Vocabulary:
-    """The vocabulary of a wire, and how blocks of other wires are written in it."""
+    """The blocks that a wire knows, and how blocks of other wires are written with them."""
 
     def __init__(self, own: Wire) -> None:
         self._capabilities = own.capabilities
         self._known = frozenset(spec.name for spec in own.blocks)
         self._part_of = {spec.name: spec.part for spec in own.blocks}
         self.has_types = any("type" in spec.keys for spec in own.blocks)
-        """True if the field `type` names the type of a block."""
+        """True if blocks have a field `type`."""
 
     def place_of(self, message: Message) -> Place:
         """The place of the parts of a message."""
@@ -378,13 +375,14 @@ class _Vocabulary:
     def meaning(
         self, part: Part, place: Place, *, is_item: bool = False, broken: Container[JsonPath] = ()
     ) -> tuple[Part, ...]:
-        """What a block of an unknown type means, also in a result; the same part if that is not
-        known. An item may be of a type that is only new. A `broken` block is described."""
+        """The parts that a foreign block stands for, also inside a result; the same part if that is
+        not known. Items of an unknown type may be newer than this library. A `broken` block is
+        described."""
         if _is_plain_text(part) and place != "result":
             return (Text(part.text, source=Source(path=part.path)),)
         if isinstance(part, Opaque):
             if isinstance(part.value, str) and place == "result":
-                return (part,)  # the rule about outputs finds it
+                return (part,)  # the rule about outputs reports it
             known = is_item or not self._is_refused(part)
             meant = read_foreign_block(part.value, part.path, known=known)
             if meant is None and part.path[-1:] == ("content",):  # an object instead of blocks
@@ -414,13 +412,14 @@ class _Vocabulary:
         return (part,)
 
     def _description(self, part: Opaque) -> tuple[Part, ...]:
-        """A block that breaks its type, in words; nothing if it says nothing."""
+        """A block that breaks its type, described in text; nothing if it has no readable
+        content."""
         is_media = self._part_of.get(part.type) is Media
         says_something = is_media or readable_text(part.value)
         return (Text(f"{MARK} {describe(part)}"),) if says_something else ()
 
     def _is_refused(self, part: Opaque) -> bool:
-        """True if the wire is one that models read, and does not know the type of a block."""
+        """True if the wire is sent to models and does not know the type of a block."""
         return self._capabilities.read_by_model and part.type not in self._known
 
     def _fit(self, part: Part, place: Place) -> tuple[Part, ...]:

@@ -35,7 +35,7 @@ def input_items(facts: Facts) -> list[tuple[int, str, Object]]:
 
 
 def kind_of(item: Object) -> str:
-    """The type of an item; a message need not state it."""
+    """The type of an item, which a message may leave out."""
     kind = item.get("type")
     if isinstance(kind, str):
         return kind
@@ -43,7 +43,7 @@ def kind_of(item: Object) -> str:
 
 
 def with_items(facts: Facts, new: Mapping[int, Sequence[JSON]]) -> JSON:
-    """The body with some items, given by their indexes, replaced by any number of others."""
+    """The body with items, given by index, replaced by any number of others."""
     body = facts.body
     items = body.get(KEY) if isinstance(body, dict) else None
     if not isinstance(body, dict) or not isinstance(items, list):
@@ -53,12 +53,12 @@ def with_items(facts: Facts, new: Mapping[int, Sequence[JSON]]) -> JSON:
 
 
 def without_id(item: Object) -> Object:
-    """An item without its id; a message of the assistant then has the form of an input."""
+    """An item without its id; an assistant message then gets the form of an input."""
     return as_input_message({key: value for key, value in item.items() if key != "id"})
 
 
 def as_input_message(item: Object) -> Object:
-    """A message of the assistant without an id as plain text, if it is nothing but text.
+    """An assistant message without an id as plain text, if it has only text.
 
     The form with blocks is that of an output, which the types of the SDK accept only with an id.
     """
@@ -83,7 +83,7 @@ def is_model_item(kind: str, item: Object) -> bool:
 
 
 def reasoning_as_text(item: Object) -> list[JSON]:
-    """A reasoning item as a marked message of the assistant; nothing if it has no readable text."""
+    """A reasoning item as a marked assistant message; none if it has no readable text."""
     blocks: list[JSON] = []
     for key in ("summary", "content"):
         value = item.get(key)

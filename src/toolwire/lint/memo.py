@@ -1,4 +1,4 @@
-"""Compute what several rules ask for once per history."""
+"""Compute values that several rules need only once per history."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Owner = TypeVar("Owner")
 
 
 class lazy_property(Generic[Owner, T]):
-    """A property that is computed when it is first read.
+    """A property that is computed on first use.
 
     `functools.cached_property` takes a lock up to Python 3.11, which costs more than most facts.
     """
@@ -30,7 +30,7 @@ class lazy_property(Generic[Owner, T]):
 
 
 def once_per_history(compute: Callable[[Facts], T]) -> Callable[[Facts], T]:
-    """Keep the value of a function of facts in the facts.
+    """Return a function that stores its value in the facts.
 
     The value is shared, so callers must not change it.
     """

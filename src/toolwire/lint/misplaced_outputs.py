@@ -1,4 +1,4 @@
-"""Results whose output is in a field in which another wire has it. Knows no rule and no wire."""
+"""Results with their output in a field that another wire uses. Knows no rule and no wire."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolwire.lint.memo import once_per_history
 from toolwire.wires import wire
 
 _FIELDS = ("content", "output", "result", "response", "text", "value")
-"""The fields of an output on all wires."""
+"""The output fields of all wires."""
 _EMPTY: tuple[JSON, ...] = ("", None, [], {})
 
 
@@ -34,7 +34,7 @@ def find_output(result: Result) -> tuple[JsonPath, JSON] | None:
 
 
 def with_output(result: Result) -> Result:
-    """A result with its output; the same one if it is in its place."""
+    """A result with the output that was found; the same object if it already has it."""
     found = find_output(result)
     if found is None:
         return result
@@ -43,7 +43,7 @@ def with_output(result: Result) -> Result:
 
 @once_per_history
 def misplaced_outputs(facts: Facts) -> dict[JsonPath, JsonPath]:
-    """The paths of outputs in the fields of another wire, by the paths of their results."""
+    """Path of a result → path of its output, for outputs in a field of another wire."""
     if not facts.own_wire or facts.conversation.kind != "request":
         return {}
     if not wire(facts.profile.wire).capabilities.read_by_model:

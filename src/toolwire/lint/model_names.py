@@ -1,4 +1,4 @@
-"""Refusals that only some models of a provider have, recognized by the model name.
+"""Requirements of only some models of a provider, recognized by the model name.
 
 This module knows no rule and no wire.
 """

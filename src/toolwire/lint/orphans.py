@@ -17,7 +17,7 @@ from toolwire.lint.memo import once_per_history
 
 @once_per_history
 def adopted_orphans(facts: Facts) -> PartSet[Result]:
-    """The orphans whose id a call without an id will get, or whose call is written as on another
+    """The orphans whose id a call without an id will get, or whose call has the format of another
     wire: the rule about the call reports the pair.
 
     Only on its own wire, whose body shows such a call.
@@ -33,7 +33,7 @@ def adopted_orphans(facts: Facts) -> PartSet[Result]:
 
 
 def reported_orphans(facts: Facts) -> list[Result]:
-    """The orphans, if the target refuses any: each is reported by the rule for its kind."""
+    """The orphans, if the target refuses any; the rule for its kind reports each of them."""
     return facts.orphans if facts.profile.rejects_orphan_results else []
 
 
@@ -60,7 +60,7 @@ def orphans_of_removed_calls(facts: Facts) -> PartMap[Result, Message]:
     The orphan follows the message, which has other calls, an empty list of calls, or no content.
     """
     leading, rewritten = PartSet(leading_orphans(facts)), calls_of_rewritten_ids(facts)
-    if facts.orphans:  # a result whose id is its output still has its call
+    if facts.orphans:  # the call of a result with its output as id still exists
         leading = PartSet([*leading, *(found[0] for found in results_with_output_as_id(facts))])
     callers: PartMap[Result, Message] = PartMap()
     for result in facts.orphans:
@@ -76,7 +76,8 @@ def orphans_of_removed_calls(facts: Facts) -> PartMap[Result, Message]:
 
 @once_per_history
 def _last_indexes_without_results(facts: Facts) -> list[int]:
-    """For each message the index of the last one before it that holds more than results, or -1."""
+    """For each message, the index of the last message before it that holds more than results, or
+    -1."""
     indexes: list[int] = []
     last = -1
     for n in range(len(facts.messages)):
@@ -97,7 +98,7 @@ def _may_lack_calls(message: Message) -> bool:
 
 @once_per_history
 def surplus_orphans(facts: Facts) -> list[Result]:
-    """The orphans without an id among the results of a turn that has no call left for them."""
+    """The orphans without an id among the results of a turn in which no call is left for them."""
     orphans = [result for result in facts.orphans if result.origin == "minted"]
     indexes = {n for turn in facts.turns for n in turn.follower_indexes} if orphans else set()
     return [result for result in orphans if facts.message_index(result) in indexes]

@@ -1,4 +1,4 @@
-"""Write a conversation in the format of its own wire before it goes to another one.
+"""Write a conversation in the format of its own wire before it is translated to another one.
 
 A wire does not read content in the format of another wire, so a translation would lose it. The rule
 about such messages converts them.
@@ -24,7 +24,7 @@ from toolwire.wires.engine.specs import read_id
 
 _RULE = "wrong-vocabulary"
 _MAX_FIXES = 3
-"""One for each kind of mixture: blocks, messages among items, items among messages."""
+"""One fix for each kind of mixture: blocks, messages among items, items among messages."""
 
 
 def may_have_foreign_content(conversation: Conversation, observations: Observations) -> bool:
@@ -58,7 +58,7 @@ def write_in_own_vocabulary(conversation: Conversation) -> tuple[Conversation, l
         ]
         if isinstance(fixed, FixedBody):
             conversation = _read_with_origins(fixed, conversation.wire)
-        else:  # not written in between: losses need the paths of what was read
+        else:  # not written in between, because losses need the original paths
             conversation, as_read = _with_ids(fixed.conversation), False
     return conversation, changes
 
@@ -68,8 +68,8 @@ def replace_refused_surrogates(
 ) -> tuple[Conversation, list[Change]]:
     """Replace the lone surrogates that the target refuses, and return the changes.
 
-    The rule sees tool definitions and settings only in the body that was read, so this runs before
-    any message is converted.
+    The rule sees tool definitions and settings only in the source body, so this runs before any
+    message is converted.
     """
     surrogate_rule = rule("lone-surrogate")
     changes: list[Change] = []
@@ -117,7 +117,7 @@ def _read_with_origins(fixed: FixedBody, wire: str) -> Conversation:
 
 
 def _with_ids(conversation: Conversation) -> Conversation:
-    """The conversation with an id on every call, and the id of its call on every result.
+    """The conversation with an id on every call, and with the id of its call on every result.
 
     Placeholder ids count as absent, as on the wire itself.
     """

@@ -1,6 +1,6 @@
 """Calls, results, pairs, turns and batches of a history.
 
-A history for a target on another wire has messages as that target gets them: they were lowered.
+If the target is on another wire, the messages are lowered, as that target gets them.
 
 Each property is computed on first use, so that a well-formed history pays only for the
 observations. This module knows no rule and no wire.
@@ -31,8 +31,7 @@ ITEM_WIRES = ("openai-responses", "azure-foundry", "gemini-interactions")
 
 class ToolTurn(Struct, frozen=True):
     """Consecutive assistant messages with calls, and the messages up to the next assistant
-    message.
-    """
+    message."""
 
     caller_indexes: tuple[int, ...]
     """Indexes of the assistant messages."""
@@ -56,7 +55,7 @@ class CallBatch(Struct, frozen=True, eq=False):
 
 
 class PairFacts:
-    """A conversation, the profile of its target, and how calls and results pair up."""
+    """A conversation, the profile of its target, and the pairs of calls and results."""
 
     def __init__(
         self,
@@ -71,10 +70,10 @@ class PairFacts:
         self.body: JSON = conversation.source.body
         self.messages = conversation.messages
         self.own_wire = conversation.wire == profile.wire
-        """True if the conversation was read from the wire of the target: then the target gets the
+        """True if the conversation was read from the target's wire, so that the target gets the
         JSON of its body."""
         self.abandon_pending = abandon_pending
-        """True if no result will be added to the calls at the end: the history is sent now."""
+        """True if the history is sent now, so that the calls at the end get no more results."""
         self._observations = observations
         self.computed: dict[Callable[..., object], object] = {}
         """Values of functions of these facts (`once_per_history`)."""
@@ -94,7 +93,7 @@ class PairFacts:
 
     @lazy_property
     def all_calls(self) -> list[Call]:
-        """Every call, in order: of the client and of providers."""
+        """Every call of the client and of providers, in order."""
         if self.observations.holds(Observation.NO_SERVER_TOOLS):
             return self.observations.calls
         return self.conversation.calls()
@@ -142,7 +141,7 @@ class PairFacts:
         return self._message_indexes[part]
 
     def message_indexes(self, parts: Iterable[Part]) -> set[int]:
-        """The indexes of the messages that hold some calls and results; new ones are in none."""
+        """The indexes of the messages that hold these calls and results; new parts are ignored."""
         indexes = self._message_indexes
         return {indexes[part] for part in parts if part in indexes}
 
@@ -151,7 +150,7 @@ class PairFacts:
         return self.messages[index + 1] if index + 1 < len(self.messages) else None
 
     def holds_only_results(self, index: int) -> bool:
-        """True if a message holds results and nothing else but marks for a cache.
+        """True if a message holds only results, and perhaps cache marks.
 
         On another wire, a result of a tool that a provider ran becomes text.
         """
@@ -174,16 +173,16 @@ class PairFacts:
     def are_paired_in_order(self) -> bool:
         """True if the first result belongs to the first call, the second to the second, and so on.
 
-        One pass over the history shows that, so that most histories need no pairing.
+        The observations show this, so that most histories need no pairing.
         """
         return self.observations.holds(_PAIRED_IN_ORDER)
 
     @lazy_property
     def _pairs_by_id(self) -> tuple[PartMap[Call, Result], PartMap[Result, Call]] | None:
-        """Results by call and calls by result if ids alone decide.
+        """Results by call and calls by result, if ids alone decide.
 
-        None if an id is missing or used by several calls, if a result stands in the message of its
-        call, or if a result of an unknown id may be paired by the id of an item or by order.
+        None if an id is missing or used by several calls, if a result is in the message of its
+        call, or if a result with an unknown id may be paired by item id or by order.
         """
         if self.are_paired_in_order:
             return (
@@ -193,7 +192,7 @@ class PairFacts:
         if not self.observations.holds(Observation.UNIQUE_CALL_IDS):
             return None
         calls: dict[str, tuple[Call, int]] = {}
-        """Each call that has no result yet, and the index of its message, by the id."""
+        """Id → call without a result so far, and the index of its message."""
         pairs_by_id: list[tuple[Call, Result]] = []
         for n, message in enumerate(self.messages):
             for part in message.parts:
@@ -239,9 +238,7 @@ class PairFacts:
         return PartMap((result, call) for call, result in self.result_of.items())
 
     def _stay_together(self, call: Call, result: Result) -> bool:
-        """False if one half of a pair becomes text on another wire, because a provider ran it, and
-        the other half does not.
-        """
+        """False if a provider ran only one half of a pair, which becomes text on another wire."""
         if self.own_wire or call.executor == result.executor:
             return True
         return call.family == result.family == APPROVAL  # both become text
@@ -290,7 +287,7 @@ class PairFacts:
         }
 
     def turn_of(self, part: Call | Result) -> ToolTurn | None:
-        """The turn that a call or result stands in; None outside of turns with calls."""
+        """The turn of a call or result; None outside turns with calls."""
         return self._turn_at.get(self.message_index(part))
 
     def _turn(self, callers: list[int], followers: list[int], *, last: bool) -> list[ToolTurn]:
@@ -329,11 +326,11 @@ class PairFacts:
         return [*batches, self._batch(callers, calls_at)] if callers else batches
 
     def _continues_batch(self, caller: int, n: int) -> bool:
-        """True if a message directly follows one with calls and is of the same role."""
+        """True if a message directly follows a message with calls and has the same role."""
         return caller == n - 1 and self.messages[caller].role == self.messages[n].role
 
     def _batches_in_order(self) -> list[CallBatch]:
-        """The batches if every message with calls is one, and its results follow in order."""
+        """The batches, if every message with calls is a batch and its results follow in order."""
         batches: list[CallBatch] = []
         answered = 0
         for n, message in enumerate(self.messages):
@@ -362,9 +359,8 @@ class PairFacts:
         return PartMap([(result, n) for n, result in enumerate(self.results)])
 
     def text_after_calls(self, index: int) -> tuple[Part, ...]:
-        """Text and media after the first call of a message, on wires where they are separate items
-        and so stand between the call and its result.
-        """
+        """Text and media after the first call of a message, on wires where these are separate items
+        and so stand between the call and its result."""
         message = self.messages[index]
         if self.own_wire:
             separate = isinstance(message.raw, UnsetType)
@@ -381,9 +377,8 @@ class PairFacts:
         return tuple(part for part in message.parts[first:] if isinstance(part, Text | Media))
 
     def are_tied_by_id(self, batch: CallBatch) -> bool:
-        """True if every result names its call by an id that the target reads, so that their order
-        has no meaning.
-        """
+        """True if every result has the id of its call, and the target reads it, so that their order
+        has no meaning."""
         return self.profile.has_id_field and all(
             result.origin != "minted" and self.call_of[result].origin != "minted"
             for result in batch.results
@@ -391,9 +386,9 @@ class PairFacts:
 
 
 def _restart_ids(calls: list[Call], by_id: Mapping[str, Call]) -> bool:
-    """True if calls have the ids of other calls of a batch, so that they belong to another one.
+    """True if calls reuse ids of other calls of a batch, so that they belong to another batch.
 
-    In one message with those, no id would show to which of them a result belongs.
+    In one message, no id would show to which of the calls a result belongs.
     """
     for call in calls:
         other = by_id.get(call.id)

@@ -1,4 +1,4 @@
-"""Positions of results: which batches have results where the target does not accept them.
+"""Positions of results: which batches have results in positions that the target refuses.
 
 One pass finds the violations of all rules about positions, by the names of these rules. This module
 knows no wire.
@@ -95,7 +95,8 @@ def _is_separated(facts: PairFacts, batch: CallBatch, indexes: set[int]) -> bool
 
 
 def _follows_other_items(facts: PairFacts, indexes: set[int]) -> bool:
-    """True if a target on whose wire all content is separate items gets a result after others."""
+    """True if the target, on a wire where all content is separate items, gets a result after other
+    items."""
     if facts.own_wire or facts.profile.wire not in ITEM_WIRES:
         return False
     return any(_has_late_result(facts.messages[n].parts) for n in indexes)

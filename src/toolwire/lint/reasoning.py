@@ -27,8 +27,8 @@ _SWITCH_PATHS = (
 
 
 def ruled_out_without_thinking(profile: Profile) -> tuple[int, ...]:
-    """The observations that rule out a violation for a target that signs thinking blocks; none for
-    one that signs calls."""
+    """The observations that rule out a violation, for a target that signs thinking blocks; none for
+    a target that signs calls."""
     return (Observation.NO_REASONING,) if profile.reasoning_to_return == "thinking" else ()
 
 
@@ -65,9 +65,8 @@ def may_be_reasoning_model(facts: Facts) -> bool:
 
 
 def current_turn_start(facts: Facts) -> int:
-    """The index of the first message of the turn in progress: the one after the last user or system
-    message with content other than results.
-    """
+    """The index of the first message of the current turn: the one after the last user or system
+    message with content other than results."""
     for n in range(len(facts.messages) - 1, -1, -1):
         message = facts.messages[n]
         if message.role in ("user", "system") and any(
@@ -78,9 +77,9 @@ def current_turn_start(facts: Facts) -> int:
 
 
 _HEADER = 400
-"""Characters of a signature that hold the name of its model: the rest is encrypted."""
+"""The number of characters of a signature that hold the model name; the rest is encrypted."""
 _RELEASE = re.compile(r"(?:-latest|[-@]\d{8}|-v\d+)+$")
-"""The suffix of a model name that names a release or a platform."""
+"""The suffix of a model name for a release or a platform."""
 
 
 def base_model(name: str, pattern: str) -> str:
@@ -93,7 +92,7 @@ def base_model(name: str, pattern: str) -> str:
 
 
 def signed_model(signature: str, pattern: str) -> str:
-    """The model that a signature names; empty if it names none.
+    """The model name in a signature; empty if there is none.
 
     A signature is a message in the format of protocol buffers: the name is its string field 6.
     """

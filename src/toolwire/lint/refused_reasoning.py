@@ -1,7 +1,7 @@
 """Remove reasoning that a provider refused to read, so that the request can be sent again.
 
-Reasoning is encrypted or signed for an account, a region or a deployment. After a switch nothing in
-the body shows that it is no longer valid: only the error of the provider does.
+Reasoning is encrypted or signed for an account, a region or a deployment. After a switch, nothing
+in the body shows that it is no longer valid: only the provider's error does.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def refuses_reasoning(error_text: str) -> bool:
 def repair_refused(body: JSON, target: str, error_text: str) -> Repaired:
     """Repair a request that its provider refused.
 
-    Reasoning is removed if the error reports that it cannot be read. Nothing is changed if the
-    request has no visible mistake.
+    Reasoning is removed if the error reports that it cannot be read. A request without a visible
+    fault is not changed otherwise.
     """
     wire, _ = resolve(target)
     stripped: JSON = body

@@ -29,7 +29,7 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def rule(name: str) -> Rule:
-    """The rule with a name or code."""
+    """The rule with a name or code. Raises UsageError if there is none."""
     for candidate in all_rules():
         if name in (candidate.name, candidate.code):
             return candidate
@@ -45,10 +45,10 @@ def rules_to_check(facts: Facts) -> tuple[Rule, ...]:
 
 
 def rules_for_translation(profile: Profile, flags: int) -> tuple[Rule, ...]:
-    """The rules that a conversation on its way to another wire may break.
+    """The rules with severity `error` that a conversation on its way to another wire may break.
 
-    Without the rules about the JSON of the target's own wire, those that a later stage handles, and
-    those that the observations rule out.
+    Rules about the JSON of the target's own wire, rules that a later stage handles, and rules that
+    the observations rule out are left out.
     """
     return _select(profile, flags, "translated")
 
@@ -60,7 +60,7 @@ def fixable_rules(facts: Facts) -> tuple[Rule, ...]:
 
 @once_per_history
 def _own_wire_flags(facts: Facts) -> int:
-    """The observations, with further properties of a history on the wire of its target."""
+    """The observations, with further properties that are known on the target's own wire."""
     flags = facts.observations.flags | _KNOWN_ON_OWN_WIRE
     if facts.invalid_ids:
         flags &= ~Observation.ACCEPTED_IDS
@@ -86,7 +86,7 @@ _KNOWN_ON_OWN_WIRE = (
 
 _Selection: TypeAlias = Literal["translated", "own wire", "fixable"]
 _SELECTED: dict[tuple[str, int, _Selection], tuple[Rule, ...]] = {}
-"""Selections that were made before, for the profiles of the table."""
+"""Earlier selections, for the profiles of the table."""
 
 
 def _select(profile: Profile, flags: int, selection: _Selection) -> tuple[Rule, ...]:
@@ -126,7 +126,7 @@ def _rules_in_fix_order() -> tuple[Rule, ...]:
 
 
 def find(facts: Facts, rules: tuple[Rule, ...]) -> list[Finding]:
-    """The violations of some rules, sorted by the code of the rule."""
+    """The violations of these rules, sorted by the code of the rule."""
     return sorted(
         [
             Finding(rule.code, rule.name, rule.severity_for(facts.profile), path, message, fix)

@@ -2,8 +2,8 @@
 
 On its way to another wire, a conversation is repaired in memory and never written in between. On
 its own wire it is written and read again after each fix, because rules about the JSON of that wire
-must see what the fix made of it. Where no id was minted, only the messages that the fix changed or
-moved are written and read.
+must see the result of the fix. If no id was minted, only the messages that the fix changed or moved
+are written and read.
 
 A repair ends, and repairing its result changes nothing: a fix that does not reduce the violations
 of its rule is undone, and a rule whose violations keep returning is abandoned.
@@ -38,8 +38,8 @@ _MAX_FIXES_OF_A_RULE = 10
 
 
 class RepairedConversation(Struct, frozen=True):
-    """A repaired conversation, its changes and remaining findings, and the previous ids and
-    names."""
+    """A repaired conversation, its changes and remaining findings, and the map to the previous ids
+    and names."""
 
     conversation: Conversation
     changes: list[Change]
@@ -60,11 +60,11 @@ def repair_for_translation(
     """Apply safe fixes for a target on another wire.
 
     Args:
-        conversation: what to repair, with messages that were lowered to the target.
-        profile: the provider that gets it.
-        observations: what one pass over the conversation saw.
-        lowering: lowers the messages again after each fix.
-        abandon_pending: True if calls at the end get no results any more.
+        conversation: The conversation to repair, with messages that were lowered to the target.
+        profile: The provider that gets it.
+        observations: The observations of the conversation.
+        lowering: Lowers the messages again after each fix.
+        abandon_pending: True if calls at the end get no more results.
     """
     if abandon_pending:
         observations.require_all_results()
@@ -87,13 +87,13 @@ def repair_on_own_wire(
     """Apply the fixes of all rules to a conversation that stays on its wire.
 
     Args:
-        conversation: what to repair.
-        profile: the provider that gets it.
+        conversation: The conversation to repair.
+        profile: The provider that gets it.
         unsafe: True to guess by order.
-        abandon_pending: True if calls at the end get no results any more.
+        abandon_pending: True if calls at the end get no more results.
         only_changes: True if findings are not needed: rules without a fix are not checked, unless
-            another one is broken.
-        observations: what one pass over the conversation saw, if there was one.
+            another rule is broken.
+        observations: The observations of the conversation, if they are known.
     """
     facts = Facts(conversation, profile, observations, abandon_pending=abandon_pending)
     rules = fixable_rules(facts) if only_changes else rules_to_check(facts)
@@ -103,7 +103,8 @@ def repair_on_own_wire(
 def _repair(
     facts: Facts, rules: Sequence[Rule], lowering: MessageLowering | None, *, unsafe: bool
 ) -> RepairedConversation:
-    """Check the rules, and start a repair at the first violation with a fix; mostly none has."""
+    """Check the rules, and start a repair at the first violation with a fix. Most histories have
+    none."""
     findings: list[Finding] = []
     for n, rule in enumerate(rules):
         for problem in rule.check(facts):
@@ -119,7 +120,7 @@ def _repair(
 
 
 class Repair:
-    """A repair in progress."""
+    """The state of a repair."""
 
     def __init__(
         self,
@@ -140,7 +141,7 @@ class Repair:
         self._problems = problems
         """The violations of each rule that was checked since the last fix."""
         self._rules = frozenset(rules_to_check(facts))
-        """The rules that the history may break as it is now."""
+        """The rules that the current history may break."""
 
     def run(self) -> RepairedConversation:
         """Check and fix one rule after the other until a whole round changes nothing.
@@ -164,7 +165,7 @@ class Repair:
         )
 
     def _fix_rule(self, rule: Rule) -> list[Problem]:
-        """Apply the fix of a rule for as long as it helps, and return the violations that stay."""
+        """Apply the fix of a rule for as long as it helps, and return the remaining violations."""
         problems = self._problems.get(rule)
         if problems is not None:
             return problems
@@ -179,7 +180,7 @@ class Repair:
         return problems
 
     def _apply_fix(self, rule: Rule, problems: list[Problem]) -> list[Problem] | None:
-        """Apply the fix of a rule and return the violations that stay; None if it does not help."""
+        """Apply the fix of a rule and return the remaining violations; None if it does not help."""
         if rule.fix is None or self._fix_count[rule.name] == _MAX_FIXES_OF_A_RULE:
             return None
         fixed = rule.fix(self._facts, self._unsafe)
@@ -206,7 +207,7 @@ class Repair:
         return left
 
     def _facts_after(self, conversation: Conversation) -> Facts:
-        """Facts about the conversation after a fix, as the target gets it."""
+        """The facts about the conversation after a fix, in the form that the target gets."""
         profile, abandon_pending = self._facts.profile, self._facts.abandon_pending
         facts = Facts(conversation, profile, abandon_pending=abandon_pending)
         if self._lowering is None or facts.observations.holds(Observation.PLAIN):
@@ -234,7 +235,7 @@ def _findings(rule: Rule, facts: Facts, problems: list[Problem]) -> list[Finding
 
 
 def _messages(problems: list[Problem]) -> Counter[str]:
-    """The messages of violations; their paths change with what a fix adds or removes."""
+    """The messages of violations, because a fix may change their paths."""
     return Counter(message for _, message, _ in problems)
 
 
@@ -246,7 +247,7 @@ def _apply(fixed: FixedConversation | FixedBody, facts: Facts) -> Conversation |
     body: JSON
     kind = _body_kind(before.kind)
     as_read = before.kind == "request" and facts.observations.holds(Observation.WIRE_IDS)
-    """True if no id was minted, so that messages that stay the same need not be read again."""
+    """True if no id was minted, so that unchanged messages need not be read again."""
     if isinstance(fixed, FixedBody):
         body = fixed.body
     elif as_read:
@@ -263,9 +264,9 @@ def _apply(fixed: FixedConversation | FixedBody, facts: Facts) -> Conversation |
 
 
 def _with_ids_of_pairs(conversation: Conversation) -> Conversation:
-    """The conversation with the id of its call on every result that has none or another.
+    """The conversation with the id of its call on every paired result.
 
-    A fix may decide a pair, for example by removing one of two calls that came into question.
+    A fix may decide a pair, for example by removing one of two possible calls.
     """
     call_ids = {call.id for call in conversation.calls()}
     if all(r.origin != "minted" and r.call_id in call_ids for r in conversation.results()):
@@ -281,7 +282,7 @@ def _body_kind(kind: Kind) -> Kind:
 
 
 class RenameLog:
-    """The ids and names that calls and tools had before they were repaired.
+    """The ids and names of calls and tools before the repair.
 
     A fix never changes the order of calls or tools: it renames, removes and adds them.
     """
@@ -320,7 +321,7 @@ class RenameLog:
         for call, (call_id, name) in zip(self._calls, self._first_calls, strict=True):
             if call_id != call.id:
                 ids.setdefault(call.id, call_id)
-            if name.strip() and name != call.name:  # a blank name is none
+            if name.strip() and name != call.name:  # a blank name counts as none
                 names.setdefault(call.name, name)
         for tool, name in zip(self._tools, self._first_tools, strict=True):
             if name.strip() and name != tool.name:
@@ -331,9 +332,8 @@ class RenameLog:
 def _positions(
     before: Sequence[T], after: Sequence[T], is_same: Callable[[T, T], bool]
 ) -> list[int | None]:
-    """For each element after a fix that removed or added some, the position it had before; None
-    for a new one.
-    """
+    """For each element after a fix that removed or added some, its previous position; None for a
+    new one."""
     positions: list[int | None] = []
     start = 0
     for element in after:

@@ -13,7 +13,7 @@ from toolwire.lint.facts import Facts
 from toolwire.profiles.table import Profile
 
 Cost: TypeAlias = Literal["lossless", "neutral", "lossy", "refuse"]
-"""The cost of a fix: nothing changes, nothing that the model sees, something that it sees; or no
+"""The effect of a fix: nothing changes, nothing that the model sees, something that it sees; or no
 fix exists."""
 Problem: TypeAlias = "tuple[JsonPath, str, Fix | None]"
 """A violation: its path, a message, and the kind of its fix."""
@@ -31,14 +31,14 @@ class Example(Struct, frozen=True):
 
 
 class FixedConversation(Struct, frozen=True):
-    """The conversation after a fix, and what the fix did."""
+    """The conversation after a fix, and the changes."""
 
     conversation: Conversation
     changes: FixLog
 
 
 class FixedBody(Struct, frozen=True):
-    """The source body after a fix of its JSON, and what the fix did.
+    """The source body after a fix of its JSON, and the changes.
 
     For rules about the JSON of the target's own wire, which a conversation does not show.
     """
@@ -46,17 +46,17 @@ class FixedBody(Struct, frozen=True):
     body: JSON
     changes: FixLog
     origins: tuple[int, ...] = ()
-    """For each element of the list of messages, the index of the element that it was made from;
-    empty if the fix added and removed none."""
+    """For each element of the list of messages, the index of the element it was made from; empty if
+    the fix neither added nor removed elements."""
 
 
 class Rule(Struct, frozen=True, eq=False):
     """One way in which histories break.
 
     `check` yields each violation; it must cost next to nothing if there is none. `fix` repairs all
-    violations, or as many as it can at once, and returns None if there is nothing it can do. It may
-    guess by order only if its second argument is true. Content that it removes from its place
-    becomes text. Fixing the result again changes nothing.
+    violations, or as many as it can at once, and returns None if it can repair none. It may guess
+    by order only if its second argument is true. Content that it removes from its place becomes
+    text. Fixing the result again changes nothing.
     """
 
     code: str
@@ -67,35 +67,35 @@ class Rule(Struct, frozen=True, eq=False):
     fix: Callable[[Facts, bool], FixedConversation | FixedBody | None] | None = None
     severity: Severity = "error"
     info_for: Callable[[Profile], bool] | None = None
-    """Profiles for which a violation is only information: some of their servers refuse it, others
-    do not."""
+    """Profiles for which a violation is only information, because some of their servers refuse it
+    and others do not."""
     order: int = 50
     """When its fix runs: shapes (10), ids (20), pairs (30), positions (40), the rest (50)."""
     scope: Literal["conversation", "body", "stream"] = "conversation"
     """`body`: about the JSON of the target's own wire, which a translation writes from scratch.
-    `stream`: about the events of a recorded stream."""
+    `stream`: about the events of a recorded stream. `conversation`: all others."""
     handled_by: Literal["", "lower", "fit", "write"] = ""
-    """The later stage that takes care of it when a conversation goes to another wire."""
+    """The later stage that solves the problem when a conversation goes to another wire."""
     concerns: Callable[[Profile], bool] | None = None
-    """Profiles that a history can break it for, on any wire; all if not given."""
+    """The profiles for which a history can break the rule, on any wire; all if not given."""
     applies: Callable[[Profile], bool] | None = None
-    """Those of them that a translated conversation can break it for; all if not given."""
+    """Those of them for which a translated conversation can break the rule; all if not given."""
     ruled_out_by: tuple[int, ...] = ()
     """If any of these (combinations of) observations holds, there is no violation."""
     ruled_out_on: Literal["every wire", "other wires"] = "every wire"
-    """`other wires`: on its own wire a history may break the rule although it is ruled out, because
-    its ids and its content are sent as they are."""
+    """`other wires`: a history on its own wire may break the rule even if the observations hold,
+    because its ids and its content are sent unchanged."""
     ruled_out_on_own_wire_by: tuple[int, ...] = ()
-    """Further observations, of which any rules it out for a history of the target's own wire."""
+    """Further observations, each of which excludes a violation on the target's own wire."""
     ruled_out_for: Callable[[Profile], tuple[int, ...]] | None = None
-    """The same for one target: what it refuses decides which observations rule it out."""
+    """The same for one target, whose requirements decide which observations suffice."""
     bad: tuple[Example, ...] = ()
     """Bodies with a violation."""
     good: tuple[Example, ...] = ()
     """Similar bodies without one."""
 
     def severity_for(self, profile: Profile) -> Severity:
-        """How bad a violation is for a target."""
+        """The severity of a violation for a target."""
         if self.name in profile.sometimes_accepted:
             return "info"
         if self.info_for is not None and self.info_for(profile):

@@ -1,8 +1,8 @@
 """Facts about a recorded stream: its events, and the fragments in which calls arrive.
 
-`StreamFacts` also holds the facts about the message that the stream folds to, so that every other
-rule checks that message. Paths of the rules about streams lead into the list of events, paths of
-all other rules into the folded body. This module knows no rule and no wire.
+`StreamFacts` also holds the facts about the message that the stream folds to, so that all other
+rules can check that message. Paths of the rules about streams lead into the list of events, paths
+of all other rules into the folded body. This module knows no rule and no wire.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ class CallFragment(Struct, frozen=True):
 
 
 class StreamedCall(Struct):
-    """A call of the stream: the path of the event that starts it, and how it continues."""
+    """A call of the stream: the path of the event that starts it, and its continuation."""
 
     path: JsonPath
     call: Call
     text: str = ""
     """The text of the arguments."""
     alias: str | None = None
-    """The id that the call gets after its start."""
+    """The id that the call gets only after its start."""
     cut: bool = False
     """True if the stream ends before the call does."""
     stop: str | None = None

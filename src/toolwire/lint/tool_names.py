@@ -1,8 +1,8 @@
 """Names of tools in a history: their paths, the names that a target refuses, and renaming.
 
 A tool is renamed in its definition, the tool choice, the calls and their results at once. Only
-tools that the client runs are considered: a provider names its own tools. This module knows no rule
-and no wire.
+tools that the client runs are considered, because a provider names its own tools. This module knows
+no rule and no wire.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from toolwire.lint.memo import once_per_history
 from toolwire.lint.rule import FixedBody, FixedConversation
 
 FAMILIES = frozenset({"function", "custom", "function-legacy"})
-"""Families of calls whose name is free; all others are named by their type."""
+"""Families of calls with a free name; the type names all others."""
 UNKNOWN_TOOL = "toolwire_unknown_tool"
-"""The name that a fix gives to a call whose tool is not known."""
+"""The name that a fix gives to a call of an unknown tool."""
 KINDS = frozenset({"function", "custom"})
 
 
@@ -36,7 +36,7 @@ def name_rule_for(facts: Facts) -> IdRule:
 
 
 def function_calls(facts: Facts) -> list[Call]:
-    """The client's calls whose name is free."""
+    """The client's calls with a free name."""
     return [call for call in facts.calls if call.family in FAMILIES]
 
 
@@ -52,9 +52,8 @@ def tool_choice_names(facts: Facts) -> tuple[str, ...]:
 
 
 def name_paths(facts: Facts) -> dict[str, JsonPath]:
-    """Every name as it is written, with the path of its definition or, if it has none, of its first
-    call.
-    """
+    """Every name as it is written, with the path of its definition or, without one, of its first
+    call."""
     paths: dict[str, JsonPath] = {}
     for tool in tool_definitions(facts):
         *outer, inner = name_segments(tool)
@@ -68,9 +67,8 @@ def name_paths(facts: Facts) -> dict[str, JsonPath]:
 
 
 def name_segments(named: Tool | Call | Result) -> tuple[str, ...]:
-    """The name of a tool as it is written: one field, or a namespace and a name, which a server
-    checks separately.
-    """
+    """The segments of a tool name as it is written: one field, or a namespace and a name, which
+    servers check separately."""
     name = named.name or ""
     if NAMESPACE_SEPARATOR not in name:
         return (name,)
@@ -86,7 +84,7 @@ def name_segments(named: Tool | Call | Result) -> tuple[str, ...]:
 
 
 def _new_name(named: Tool | Call | Result, new: Mapping[str, str]) -> str | None:
-    """The name after some segments are changed; None if it has none of them."""
+    """The name with changed segments; None if it has none of them."""
     segments = name_segments(named)
     if new.keys().isdisjoint(segments):
         return None
@@ -115,7 +113,7 @@ def names_to_fit(facts: Facts) -> dict[str, JsonPath]:
 
 
 def too_long(name: str, rule: IdRule) -> bool:
-    """True if a name is refused for nothing but its length."""
+    """True if a name is refused only because of its length."""
     return (
         bool(rule.longest)
         and len(name) > rule.longest
@@ -125,7 +123,7 @@ def too_long(name: str, rule: IdRule) -> bool:
 
 
 def fit_names_in_body(facts: Facts, names: Iterable[str]) -> FixedBody | None:
-    """Fit some names to the target; no two tools get the same name."""
+    """Fit these names to the target; no two tools get the same name."""
     refused = sorted(names)
     if not refused:
         return None
@@ -148,7 +146,7 @@ def rename_tools(facts: Facts, new: Mapping[str, str]) -> JSON:
 
     Args:
         facts: The history.
-        new: The new names, by the names as they are written.
+        new: The new names, by the written names.
     """
     parts: PartMap[Part, Part] = PartMap(
         (call, replace(call, name=name))
@@ -191,7 +189,7 @@ def name_path(tool: Tool) -> JsonPath:
 
 
 def _rename_choice(value: JSON, new: Mapping[str, str]) -> JSON:
-    """A tool choice with tools renamed; types and modes are not names of tools."""
+    """A tool choice with tools renamed; types and modes are not tool names."""
     if isinstance(value, dict):
         return {
             key: item if key in ("type", "mode") else _rename_choice(item, new)
@@ -215,7 +213,7 @@ def nameless_calls(facts: Facts) -> list[Call]:
 
 
 def _is_filler(call: Call) -> bool:
-    """True if it is not a call: some SDKs add an empty `function_call` to every message."""
+    """True for an empty `function_call`, which some SDKs add to every message: it is not a call."""
     return call.family == "function-legacy" and not call.name and not call.arguments
 
 
@@ -229,9 +227,8 @@ def has_blank_name(call: Call) -> bool:
 
 
 def infer_name(facts: Facts, call: Call) -> str:
-    """The name of a nameless call from its result, or from its id if that tool is defined; empty if
-    neither has it.
-    """
+    """The name of a nameless call from its result, or from its id if that tool is defined;
+    otherwise empty."""
     result = facts.result_of.get(call)
     if result is not None and result.name and result.name.strip():
         return result.name
@@ -241,7 +238,7 @@ def infer_name(facts: Facts, call: Call) -> str:
 
 
 def name_calls(facts: Facts, calls: Iterable[Call]) -> FixedConversation | None:
-    """Set the names of nameless calls: the known name, or a placeholder."""
+    """Give nameless calls their name if it is known, otherwise a placeholder."""
     parts: PartMap[Part, Part] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
     for call in calls:

@@ -1,10 +1,9 @@
-"""Fields of messages, blocks and items that the API of the target does not have, and blocks that
-do not have the fields of their type.
+"""Fields of messages, blocks and items that the API of the target does not have, and blocks without
+the fields of their type.
 
 A field that no API has may be newer than the types, so it stays. Reported are fields that the API
 has only in other places or that another API has, and fields that streams and stores are known to
-add.
-This module knows no rule and no wire by name.
+add. This module knows no rule and no wire by name.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _READ_ELSEWHERE = frozenset(
 """Fields of messages in which other wires write content, calls and results. Another rule converts
 them."""
 _UNKNOWN_TYPE: frozenset[str] = frozenset()
-"""The fields that a wire reads of a block whose type it does not know."""
+"""The fields that a wire reads from a block of unknown type."""
 
 
 @once_per_history
@@ -62,7 +61,7 @@ def unknown_fields(facts: Facts) -> list[JsonPath]:
 
 @once_per_history
 def broken_blocks(facts: Facts) -> set[JsonPath]:
-    """The paths of the blocks that the wire could not read, and that break their type."""
+    """The paths of blocks that the wire could not read because they break their type."""
     field = wire(facts.profile.wire).messages_field
     schema = full_schema(facts.profile.name)
     elements = facts.body.get(field) if isinstance(facts.body, dict) else None
@@ -97,7 +96,7 @@ def _unread_blocks(facts: Facts) -> Iterator[Opaque]:
 
 
 def _index_of(path: JsonPath, field: str) -> int | None:
-    """The index of the message that a path leads into; None for another part of the body."""
+    """The index of the message that a path leads into; None for other parts of the body."""
     index = path[1] if path[:1] == (field,) and len(path) > 1 else None
     return index if isinstance(index, int) else None
 
@@ -105,7 +104,7 @@ def _index_of(path: JsonPath, field: str) -> int | None:
 def _is_refused(
     facts: Facts, violation: Violation, path: JsonPath, known: Mapping[JsonPath, frozenset[str]]
 ) -> bool:
-    """True if the target refuses a field that its types do not have."""
+    """True if the target refuses a field that is not in its types."""
     profile, name = facts.profile, str(path[-1])
     if len(path) == _MESSAGE_DEPTH and (profile.accepted_message_fields or name in _READ_ELSEWHERE):
         return False  # the profile lists the fields of messages
@@ -119,7 +118,7 @@ def _is_refused(
 
 
 def _known_fields(facts: Facts) -> dict[JsonPath, frozenset[str]]:
-    """The fields that the wire reads, by the path of each object that has others."""
+    """The path of each object with unknown fields, and the fields that the wire reads from it."""
     known: dict[JsonPath, frozenset[str]] = {}
     more_in_messages = any(
         spec is not None and not spec.keys.issuperset(fields)
@@ -146,7 +145,7 @@ def _known_fields(facts: Facts) -> dict[JsonPath, frozenset[str]]:
 
 
 def _note_unread(source: Source, known: dict[JsonPath, frozenset[str]]) -> None:
-    """Add an object that has fields which its wire does not read."""
+    """Record an object with fields that its wire does not read."""
     spec = source.spec
     if spec is not None and not spec.clean(source.raw):
         known[source.path] = spec.keys
@@ -154,8 +153,8 @@ def _note_unread(source: Source, known: dict[JsonPath, frozenset[str]]) -> None:
 
 
 def without_fields(body: JSON, paths: Iterable[JsonPath]) -> JSON:
-    """The body without some fields of its messages. What a block says in a field `text` that it
-    does not have becomes a text block before it."""
+    """The body without these fields of its messages. Text in a field `text` that a block must not
+    have becomes a text block before it."""
     inside: dict[tuple[str, int], list[JsonPath]] = {}
     for path in paths:
         field, index = path[:2]
@@ -175,7 +174,7 @@ def without_fields(body: JSON, paths: Iterable[JsonPath]) -> JSON:
 
 
 def _with_texts_apart(old: JSON, new: JSON, paths: list[JsonPath]) -> JSON:
-    """A message after fields were removed, with the texts of these as blocks of their own."""
+    """A message after fields were removed, with the texts of these fields as separate blocks."""
     for path in sorted(paths, key=str, reverse=True):
         content = get(new, path[:-2]) if len(path) > 1 else None
         text, index = get(old, path), path[-2] if len(path) > 1 else None

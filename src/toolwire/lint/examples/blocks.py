@@ -33,11 +33,11 @@ def assistant_blocks(*content: JSON) -> JSON:
 
 
 def user_blocks(*content: JSON) -> JSON:
-    """A user message; it also holds results."""
+    """A user message, which may also hold results."""
     return {"role": "user", "content": list(content)}
 
 
-# --- Bedrock blocks, which are named by their only field ---
+# --- Bedrock blocks, whose only field names the type ---
 
 
 def converse_call(call_id: str, name: str = "f") -> JSON:
@@ -88,7 +88,7 @@ def model_parts(*parts: JSON) -> JSON:
 
 
 def user_parts(*parts: JSON) -> JSON:
-    """A user message; it also holds results."""
+    """A user message, which may also hold results."""
     return {"role": "user", "parts": list(parts)}
 
 

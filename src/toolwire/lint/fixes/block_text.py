@@ -1,4 +1,4 @@
-"""Content blocks as text, for targets that take plain text only."""
+"""Content blocks as text, for targets that accept only plain text."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from toolwire.conversation.json import JSON, get, text_of
 from toolwire.lint.fixes.transforms import MARK
 
 _LONGEST_BLOCK = 300
-"""Characters of a block that is quoted; the data of an image is longer."""
+"""The maximum number of characters of a block that is quoted; the data of an image is longer."""
 
 
 def text_of_block(block: JSON) -> str:
-    """The text of a block, or a marked text that quotes what else it is."""
+    """The text of a block; a block without text is quoted in a marked text."""
     text = get(block, ("text",))
     if isinstance(text, str):
         return text

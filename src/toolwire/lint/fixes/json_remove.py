@@ -11,7 +11,7 @@ from toolwire.conversation.json import JSON, JsonPath, get, put
 
 
 def remove_paths(body: JSON, paths: Iterable[JsonPath]) -> JSON:
-    """The body without the list items and object fields at some paths."""
+    """The body without the list items and object fields at these paths."""
     # From the end, so that earlier paths stay valid.
     for path in sorted(paths, key=_sort_key, reverse=True):
         parent, last = get(body, path[:-1]), path[-1]

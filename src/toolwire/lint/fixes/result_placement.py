@@ -19,22 +19,22 @@ from toolwire.lint.fixes.transforms import merge_same_roles, without_parts
 from toolwire.lint.ids.edits import surplus_results
 
 _LEGACY_CALL = "function-legacy"
-"""The family of calls in a field of their own, without an id."""
+"""The family of calls without an id in the field `function_call`."""
 
 
 def place_results(
     facts: Facts, batches: Iterable[CallBatch], new_results: PartMap[Call, Result] | None = None
 ) -> Conversation:
-    """The conversation with the results of some batches directly after their calls.
+    """The conversation with the results of these batches directly after their calls.
 
-    The results stand in the order of their calls if the target pairs by order or the calls share an
-    id, in one message if the target wants one, and separate from other content if it wants that.
-    Content between calls and results moves after the results, in its order. A second result that
-    the target accepts stays with the first.
+    The results are in the order of their calls if the target pairs by order or the calls share an
+    id, in one message if the target requires it, and separate from other content if it requires
+    that. Content between calls and results moves after the results, in its order. A second result
+    that the target accepts stays with the first.
 
     Args:
         facts: The history.
-        batches: The batches to place; all others stay as they are.
+        batches: The batches to place; all others stay unchanged.
         new_results: Results for open calls: new ones, or results that were not paired.
     """
     added = new_results or PartMap()
@@ -55,9 +55,8 @@ def place_results(
 
 
 def _split(facts: Facts, batch: CallBatch) -> list[CallBatch]:
-    """The batch; on its own wire one for each message, if a message has a call of the kind of which
-    it can hold only one: such messages cannot be joined.
-    """
+    """The batch. On its own wire, it is split into one batch per message if it has legacy calls: a
+    message can hold only one of these, so the messages cannot be joined."""
     if not facts.own_wire or len(batch.caller_indexes) == 1:
         return [batch]
     if all(call.family != _LEGACY_CALL for call in batch.calls):
@@ -75,14 +74,14 @@ def _split(facts: Facts, batch: CallBatch) -> list[CallBatch]:
 
 
 def _needs_call_order(facts: Facts, batch: CallBatch) -> bool:
-    """True if only the order of the results shows which call each belongs to."""
+    """True if only the order of the results shows the call of each."""
     if facts.profile.results_follow_call_order and not facts.are_tied_by_id(batch):
         return True
     return len({call.id for call in batch.calls}) < len(batch.calls)
 
 
 def _accepted_second_results(facts: Facts) -> PartMap[Call, list[Result]]:
-    """The results beside those that are paired with their calls, for a target that takes them."""
+    """The additional results of calls that already have one, for a target that accepts them."""
     by_call: PartMap[Call, list[Result]] = PartMap()
     if facts.profile.rejects_duplicate_results or not facts.results_without_call:
         return by_call
@@ -96,9 +95,8 @@ def _accepted_second_results(facts: Facts) -> PartMap[Call, list[Result]]:
 def add_results(
     facts: Facts, open_calls: Iterable[tuple[CallBatch, Call]], make: Callable[[Call], Result]
 ) -> Conversation:
-    """The conversation with results for open calls, each given with its batch; other results move
-    only where the target requires it.
-    """
+    """The conversation with results for open calls, each given with its batch. Other results move
+    only if the target requires it."""
     new_results: PartMap[Call, Result] = PartMap()
     batches: PartMap[CallBatch, CallBatch] = PartMap()
     results_may_stay = facts.profile.result_placement not in ("next", "alone")
@@ -113,7 +111,7 @@ def add_results(
 
 
 class _Layout:
-    """The messages of a history while results are moved: what is removed, and what replaces it."""
+    """The messages of a history while results are moved: removals and insertions."""
 
     def __init__(self, facts: Facts, moved: PartSet[Part]) -> None:
         self._facts = facts
@@ -148,7 +146,7 @@ class _Layout:
         self._inserted[end] = tuple(inserted)
 
     def _result_messages(self, results: list[Result], end: int) -> list[Message]:
-        """The messages that hold the results; a message that held exactly them is used again."""
+        """The messages for the results; a message that held exactly these results is reused."""
         facts, wire = self._facts, self._facts.conversation.wire
         if not results:
             return []
@@ -173,7 +171,7 @@ class _Layout:
         return [message or Message("user", tuple(results), None, wire)]
 
     def _message_of(self, result: Result) -> Message | None:
-        """The message that holds this result and nothing else."""
+        """The message that holds only this result; None if there is none."""
         if result.path == ():
             return None
         message = self._facts.messages[self._facts.message_index(result)]
@@ -193,13 +191,13 @@ class _Layout:
 
 
 def _join(messages: list[Message]) -> Message:
-    """Messages of one role as one; the JSON of the first stays, for fields that no part holds."""
+    """Join messages of one role. The JSON of the first stays, for fields that no part holds."""
     parts = tuple(part for message in messages for part in message.parts)
     return replace(messages[0], parts=parts, stop=messages[-1].stop)
 
 
 def _is_empty(message: Message) -> bool:
-    """True for an assistant message without content: some servers end a stream with one."""
+    """True for an assistant message without content, with which some servers end a stream."""
     if message.role != "assistant" or not _has_no_other_fields(message):
         return False
     return all(
@@ -212,7 +210,7 @@ def _is_empty(message: Message) -> bool:
 
 
 def _has_no_other_fields(element: Traceable) -> bool:
-    """True if the JSON of a message or part has no value beside the fields that were read."""
+    """True if the JSON of a message or part has no values in fields that were not read."""
     raw, spec = element.raw, element.spec
     if not isinstance(raw, dict):
         return True

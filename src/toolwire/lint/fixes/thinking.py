@@ -14,7 +14,7 @@ def thinking_as_text(
 ) -> FixedConversation:
     """Replace thinking blocks by their text, and remove those without text.
 
-    `reason` says which blocks these are, such as "without a valid signature".
+    `reason` describes the blocks, such as "without a valid signature".
     """
     texts: PartMap[Part, str] = PartMap(
         (part, f"earlier reasoning: {part.text}")

@@ -42,13 +42,13 @@ def replace_parts(
     *,
     original: Callable[[Part], Traceable] = _original,
 ) -> Conversation:
-    """The conversation with some parts replaced.
+    """The conversation with parts replaced.
 
     Args:
         conversation: The conversation; everything else in it stays verbatim.
         new: The new part for each old one.
-        original: For an old part, the part that the encoder compares the new one with: it writes
-            only the differences.
+        original: Returns the part with which the encoder compares the new one, to write only the
+            differences.
     """
     if not new:
         return conversation
@@ -73,7 +73,7 @@ def _with_source(new: Part, old: Part, original: Traceable) -> Part:
 
 
 def remove_parts(conversation: Conversation, parts: PartSet[Part]) -> Conversation:
-    """The conversation without some parts, and without messages that become empty."""
+    """The conversation without these parts, and without messages that become empty."""
     messages: list[Message] = []
     for message in conversation.messages:
         rest = without_parts(message, parts)
@@ -83,7 +83,7 @@ def remove_parts(conversation: Conversation, parts: PartSet[Part]) -> Conversati
 
 
 def without_parts(message: Message, parts: PartSet[Part]) -> Message:
-    """The message without some parts; the same object if it holds none of them.
+    """The message without these parts; the same object if it holds none of them.
 
     Its JSON stays, for fields that no part holds.
     """
@@ -101,7 +101,7 @@ def placeholder_result(call: Call) -> Result:
 
 
 def user_note(text: str) -> Message:
-    """A user message with marked text: it keeps information that cannot stay in its place."""
+    """A user message with marked text, for information that cannot stay in its place."""
     return Message("user", (Text(f"{MARK} {text}"),))
 
 
@@ -112,10 +112,10 @@ CALL_IS_UNCERTAIN = "which may belong to any of several calls"
 def results_as_text(
     facts: Facts, results: Iterable[Result], reason: str = CALL_IS_MISSING
 ) -> Conversation:
-    """The conversation with some results replaced by marked user messages, which give the reason.
+    """The conversation with results replaced by marked user messages, which state the reason.
 
-    A message never stands between a call and its result: it comes after the whole batch. So it ends
-    a turn with open calls, which the result had ended already.
+    Such a message never separates a call from its result: it comes after the whole batch. It does
+    end a turn with open calls, but the result had already ended that turn.
     """
     removed: PartSet[Part] = PartSet()
     notes: dict[int, list[Message]] = {}
@@ -140,7 +140,7 @@ def results_as_text(
 
 
 def _batch_spans(facts: Facts) -> list[tuple[int, int]]:
-    """The first and last message of each batch with its results; batches that overlap are one."""
+    """The first and last message of each batch with its results; overlapping batches are joined."""
     spans: list[tuple[int, int]] = []
     for batch in facts.batches:
         start = batch.caller_indexes[0]
@@ -169,7 +169,7 @@ def _result_note(result: Result, reason: str) -> Message:
 
 
 def parts_as_text(conversation: Conversation, texts: PartMap[Part, str]) -> Conversation:
-    """The conversation with some parts replaced by marked text in their place."""
+    """The conversation with parts replaced by marked text in their place."""
     messages = (
         replace(
             message,
@@ -190,7 +190,7 @@ def parts_as_text(conversation: Conversation, texts: PartMap[Part, str]) -> Conv
 def with_messages(conversation: Conversation, messages: Iterable[Message]) -> Conversation:
     """The conversation with other messages.
 
-    The encoder takes a body for unchanged if all parts keep their paths, even if they now stand in
+    The encoder considers a body unchanged if all parts keep their paths, even if they are now in
     fewer messages. A copy of the settings, which are compared too, makes it write the body again.
     """
     source = conversation.source
@@ -200,15 +200,14 @@ def with_messages(conversation: Conversation, messages: Iterable[Message]) -> Co
 
 
 def merge_same_roles(facts: Facts, messages: Iterable[Message]) -> Conversation:
-    """The conversation with other messages; where the target refuses consecutive messages of one
-    role, messages that have become neighbours are merged.
-    """
+    """The conversation with other messages. If the target refuses consecutive messages of one role,
+    messages that have become neighbours are merged."""
     if not facts.profile.rejects_same_role_twice:
         return with_messages(facts.conversation, messages)
     old_index = PartMap((message, n) for n, message in enumerate(facts.messages))
     merged: list[Message] = []
     previous = -1
-    """The index that the last merged message had before; -1 if it is new."""
+    """The previous index of the last message; -1 if it is new."""
     for message in messages:
         index = old_index.get(message, -1)
         if (
@@ -225,12 +224,13 @@ def merge_same_roles(facts: Facts, messages: Iterable[Message]) -> Conversation:
 
 
 def follows_same_side(previous: Message, message: Message) -> bool:
-    """True if two neighbours are both the user's, results included, or both the assistant's."""
+    """True if two consecutive messages are both the user's, including results, or both the
+    assistant's."""
     return _side(previous) == _side(message) != "system"
 
 
 def merge_neighbours(facts: Facts) -> Conversation:
-    """The conversation with each run of messages of one side merged into one."""
+    """The conversation with each run of messages of one side merged into one message."""
     merged: list[Message] = []
     for message in facts.messages:
         if merged and follows_same_side(merged[-1], message):
@@ -245,7 +245,7 @@ def _side(message: Message) -> str:
 
 
 def _merge(first: Message, second: Message, wire: str) -> Message:
-    """Two messages as one; results come first, except in an assistant message."""
+    """Merge two messages. Results come first, except in an assistant message."""
     parts = (*first.parts, *second.parts)
     if second.role != "assistant":
         parts = (

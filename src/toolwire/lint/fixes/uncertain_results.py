@@ -1,7 +1,7 @@
 """Rewrite results that may belong to several calls as text.
 
-Every call that such a result may belong to gets a result that says so. Without one, a program would
-take the call for pending and run its tool again. This module knows no rule and no wire.
+Every call that such a result may belong to gets a result that states this. Without it, a program
+would consider the call pending and run its tool again. This module knows no rule and no wire.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def rewrite_uncertain_results(
 
     Args:
         facts: The history.
-        calls: The calls that the results may belong to; each gets a result that says so.
+        calls: The calls that the results may belong to; each gets a result that states this.
         results: The results.
         reason: Why the results become text.
     """
@@ -55,7 +55,7 @@ def _uncertain_result(call: Call) -> Result:
 
 
 def _with_ids(facts: Facts, numbers: set[int]) -> Conversation:
-    """The conversation with an id for each of some calls, if the target requires ids."""
+    """The conversation with an id for each of these calls, if the target requires ids."""
     if not facts.profile.requires_ids:
         return facts.conversation
     taken = all_ids(facts)

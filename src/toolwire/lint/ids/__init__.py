@@ -1,1 +1,1 @@
-"""What rules about ids share: formats of ids, what is wrong with them, and edits of them."""
+"""Code that rules about ids share: formats of ids, their faults, and edits of ids."""

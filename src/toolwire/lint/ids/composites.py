@@ -29,9 +29,8 @@ Reduce = Callable[[str], str | None]
 
 
 def find_composites(facts: Facts, reduce: Reduce, what: str) -> Iterable[Problem]:
-    """A finding for each composite id that causes an error; `what` stands between the id and the
-    plain id in the message.
-    """
+    """A finding for each composite id that causes an error. In the message, `what` stands between
+    the id and the plain id."""
     for composite in harmful_composites(facts, reduce):
         yield composite.part.path, _describe(facts, composite, what), "safe"
 
@@ -56,7 +55,7 @@ def reduce_ids(
     Args:
         facts: The history.
         reduce: Returns the plain id of a composite one, or None.
-        also: Edits a call further; its arguments are the call before and the call with its new id.
+        also: Makes a further edit; its arguments are the old call and the call with its new id.
     """
     results_of: PartMap[Call, list[Result]] = PartMap()
     for result, call in split_pairs(facts, reduce).items():
@@ -69,8 +68,8 @@ def reduce_ids(
     for composite in harmful_composites(facts, reduce):
         part = composite.part
         if isinstance(part, Call):
-            # An unpaired result that already has the plain id belongs to this call, which gets that
-            # id unless another call has it.
+            # An unpaired result with the plain id belongs to this call, which gets that id unless
+            # another call has it.
             results = results_of.get(part, [])
             result_ids = {call_id_of(result) for result in results}
             taken -= result_ids - call_ids

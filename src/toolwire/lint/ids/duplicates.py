@@ -20,8 +20,8 @@ def has_repeated_ids(facts: Facts) -> bool:
 def ids_must_differ(facts: Facts) -> bool:
     """True if the target refuses two calls of a turn with one id, or two results with one id.
 
-    For another wire, different calls get different ids in any case, so it has to be certain which
-    result belongs to which call.
+    For a target on another wire, it is always True: different calls get different ids there, so it
+    must be certain which result belongs to which call.
     """
     profile = facts.profile
     return (
@@ -34,7 +34,7 @@ def ids_must_differ(facts: Facts) -> bool:
 
 @once_per_history
 def calls_sharing_an_id(facts: Facts) -> list[list[Call]]:
-    """The calls of a turn that share an id, for each turn and id."""
+    """For each turn and id, the calls that share the id."""
     shared: list[list[Call]] = []
     for turn in facts.turns if has_repeated_ids(facts) else ():
         groups: dict[str, list[Call]] = {}
@@ -45,13 +45,12 @@ def calls_sharing_an_id(facts: Facts) -> list[list[Call]]:
 
 
 def copies_of_calls(facts: Facts, group: list[Call]) -> list[Call]:
-    """The calls of a group that repeat an earlier call of it: the same tool and arguments, and no
-    result of their own.
-    """
+    """The calls of a group that repeat an earlier call: they have the same tool and arguments, and
+    either no result or an equal one."""
     copies: list[Call] = []
     outcomes: dict[tuple[str, str, str], set[tuple[str, bool] | None]] = {}
-    """The result of each call that is not a copy, by the content of the call; None if it has
-    none."""
+    """Content of a call → the results of the calls with it that are not copies; None for no
+    result."""
     for call in group:
         result = facts.result_of.get(call)
         outcome = None if result is None else (result.text, result.error)
@@ -66,16 +65,16 @@ def copies_of_calls(facts: Facts, group: list[Call]) -> list[Call]:
 
 @once_per_history
 def uncertain_calls(facts: Facts) -> PartSet[Call]:
-    """The open calls of which several may have one result."""
+    """The open calls that share an ambiguous result with other calls."""
     return PartSet(call for group in facts.ambiguous_groups for call in group.calls)
 
 
 @once_per_history
 def distinct_calls_sharing_an_id(facts: Facts) -> list[list[Call]]:
-    """The calls of a turn that share an id and are not copies of one another, for each turn and
-    id.
+    """For each turn and id, the calls that share the id and are not copies of one another.
 
-    Without those that wait for a result that may belong to each of them: a new id would decide it.
+    Calls that wait for the same ambiguous result are left out, because a new id would decide to
+    which of them it belongs.
     """
     groups: list[list[Call]] = []
     uncertain = uncertain_calls(facts)
@@ -88,9 +87,8 @@ def distinct_calls_sharing_an_id(facts: Facts) -> list[list[Call]]:
 
 
 def calls_reusing_an_id(facts: Facts) -> list[tuple[Call, int]]:
-    """The first call of each turn with an id of an earlier turn, and its ordinal number among all
-    calls with that id.
-    """
+    """For each turn, the first call with each id of an earlier turn, and its number among all calls
+    with that id."""
     if not has_repeated_ids(facts):
         return []
     reused: list[tuple[Call, int]] = []

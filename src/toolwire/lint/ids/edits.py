@@ -1,7 +1,7 @@
 """Edits of ids that rules share: read an id from the JSON, make a new one, give it to a pair.
 
-A result always gets the id of its call, also a second result of the same call. This module knows no
-rule and no wire.
+Every result of a call, even a second one, always gets the id of its call. This module knows no rule
+and no wire.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, Id
 
 IdProblem: TypeAlias = Literal["", "missing", "empty", "not-string"]
-"""What is wrong with an id as JSON; `not-string` is a value that is not a string."""
+"""The problem with an id in the JSON; `not-string` is a value of another type."""
 PairHalf: TypeAlias = "Call | Result"
 
 
@@ -59,8 +59,7 @@ def calls_with_invalid_id(facts: Facts) -> list[Call]:
 
 def id_field(part: PairHalf) -> tuple[JsonPath, JSON | UnsetType, Id] | None:
     """The path of the id in the block of a part, its value (UNSET if absent) and its spec; None if
-    blocks of this type have no id.
-    """
+    blocks of this type have no id."""
     spec, raw = part.spec, part.raw
     if not isinstance(spec, Block) or not isinstance(raw, dict):
         return None
@@ -80,7 +79,7 @@ def id_field(part: PairHalf) -> tuple[JsonPath, JSON | UnsetType, Id] | None:
 
 
 def id_problem(part: PairHalf, facts: Facts) -> IdProblem:
-    """What is wrong with the id of a part as JSON: it is missing, empty, or not a string."""
+    """The problem with the id of a part in the JSON: it is missing, empty, or not a string."""
     field = id_field(part)
     if field is None:
         return ""
@@ -108,8 +107,8 @@ def _writes_number(part: PairHalf, path: JsonPath, facts: Facts) -> bool:
 def parts_with_id_problem(facts: Facts, kind: IdProblem) -> list[PairHalf]:
     """Calls and results with one kind of problem in their id, in order.
 
-    There are none if the target needs no ids, with one exception: a target that wants arguments as
-    objects checks the types of all fields, so it refuses a number as an optional id too.
+    There are none if the target needs no ids, with one exception: a target that requires arguments
+    as objects checks the types of all fields, so it also refuses a number as an optional id.
     """
     profile = facts.profile
     checks_types = (
@@ -125,10 +124,10 @@ def parts_with_id_problem(facts: Facts, kind: IdProblem) -> list[PairHalf]:
 
 @once_per_history
 def surplus_results(facts: Facts) -> PartMap[Result, Call]:
-    """The call of each result that follows an earlier result of the same call of the client.
+    """For each further result of a call of the client, that call.
 
-    A result that names an earlier call is unpaired if that call has a result already, or if it may
-    belong to an older call with the same id.
+    A result with the id of an earlier call is unpaired if that call already has a result, or if the
+    result may belong to an older call with the same id.
     """
     if not facts.results_without_call:
         return PartMap()
@@ -148,9 +147,8 @@ def surplus_results(facts: Facts) -> PartMap[Result, Call]:
 
 
 def split_pairs(facts: Facts, reduce: Callable[[str], str | None]) -> PartMap[Result, Call]:
-    """The open call of each unpaired result of the same turn whose id equals that of the call once
-    both are reduced.
-    """
+    """For each unpaired result, the open call of the same turn whose reduced id equals that of the
+    result, if there is only one of each."""
     if not facts.open_calls or not facts.results_without_call:
         return PartMap()
     parts: list[PairHalf] = [*facts.open_calls, *facts.results_without_call]
@@ -176,19 +174,18 @@ def split_pairs(facts: Facts, reduce: Callable[[str], str | None]) -> PartMap[Re
 
 
 class CompositeId(Struct, frozen=True, eq=False):
-    """An id that holds more than an id."""
+    """A composite id: one that holds more than an id."""
 
     part: Call | Result
     plain: str
-    """The id without the rest."""
+    """The id without the additional content."""
     call: Call | None = None
     """For a result: the open call that it belongs to."""
 
 
 def harmful_composites(facts: Facts, reduce: Callable[[str], str | None]) -> list[CompositeId]:
-    """The composite ids that cause an error: the target refuses them, or they part a call from its
-    result.
-    """
+    """The composite ids that cause an error: the target refuses them, or they separate a call from
+    its result."""
     if not facts.invalid_ids and not (facts.open_calls and facts.results_without_call):
         return []
     composites = [
@@ -216,7 +213,7 @@ def harmful_composites(facts: Facts, reduce: Callable[[str], str | None]) -> lis
 
 
 def all_ids(facts: Facts) -> set[str]:
-    """Every id in the history; minted ids are not in it."""
+    """Every id in the history, without minted ids."""
     parts: list[PairHalf] = [*facts.calls, *facts.server_calls, *facts.results]
     return {call_id_of(part) for part in parts if part.origin != "minted"}
 
@@ -224,8 +221,8 @@ def all_ids(facts: Facts) -> set[str]:
 def new_id(facts: Facts, call: Call, preferred: str, taken: set[str]) -> str:
     """An unused id that the target accepts; it is added to `taken`.
 
-    The id is `preferred` if possible, else made from it. A target whose model names its calls
-    itself gets an id of that kind.
+    The id is `preferred` if possible, otherwise derived from it. If the target's model generates
+    ids itself, it is an id of that format.
     """
     rule = facts.profile.id_rule
     call_id = native_id(facts, call, taken) or first_free(
@@ -237,7 +234,7 @@ def new_id(facts: Facts, call: Call, preferred: str, taken: set[str]) -> str:
 
 
 def native_id(facts: Facts, call: Call, taken: set[str]) -> str:
-    """The id that the target's model would give to this call; empty if it does not name calls."""
+    """The id that the target's model would generate for this call; empty if it generates none."""
     pattern = facts.profile.own_id_pattern
     if not pattern or not re.fullmatch(pattern, native_id_text(call.name, 0)):
         return ""
@@ -248,12 +245,12 @@ def native_id(facts: Facts, call: Call, taken: set[str]) -> str:
 
 
 def nth_id(call_id: str, n: int) -> str:
-    """The id for the n-th call with one id: the same text, and a hash."""
+    """The id for the n-th call that has this id: the same text with a hash."""
     return f"{call_id}_{digest(call_id, n)[:8]}"
 
 
 def describe_move(facts: Facts, call: Call, new: str) -> str:
-    """The message of a fix that gives another id to a call."""
+    """The message of a fix that changes the id of a call."""
     subject = f"the call to {call.name or 'a tool'}"
     if call.origin == "wire" and call.id != new:
         subject = f"the call {shorten(call.id)}" + (f" ({call.name})" if call.name else "")
@@ -271,9 +268,9 @@ def with_id(call: Call, call_id: str) -> Call:
 
 
 def keep_pairs(conversation: Conversation, profile: Profile) -> Conversation:
-    """The conversation with ids on the pairs that name and order would not pair any longer.
+    """The conversation with ids on pairs that name and order would no longer pair.
 
-    A fix that moves calls or results may part a pair that has no id on its own wire.
+    A fix that moves calls or results may separate a pair that has no id on its own wire.
     """
     results = [result for result in conversation.results() if result.origin == "minted"]
     if not results or not profile.has_id_field:
@@ -293,11 +290,11 @@ def keep_pairs(conversation: Conversation, profile: Profile) -> Conversation:
 def reassign_ids(
     facts: Facts, calls: PartMap[Call, Call], calls_of_results: PartMap[Result, Call] | None = None
 ) -> Conversation:
-    """The conversation with some calls replaced, and all their results under the new ids.
+    """The conversation with calls replaced, and all their results under the new ids.
 
     Args:
         facts: The history.
-        calls: The new call for each old one. An id is written even if it reads the same as before.
+        calls: The new call for each old one. Its id is written even if it seems unchanged.
         calls_of_results: The calls of unpaired results.
     """
     owners = PartMap((*surplus_results(facts).items(), *(calls_of_results or PartMap()).items()))
@@ -321,8 +318,8 @@ def reassign_ids(
 def _without_id(part: Part) -> Part:
     """The part with an empty id.
 
-    As the original of an edited part it makes the encoder write the id in any case: a number
-    becomes text, and a minted id becomes visible.
+    As the original of an edited part, it makes the encoder write the id in any case: a number
+    becomes text, and a minted id is sent.
     """
     if isinstance(part, Call):
         return replace(part, id="")

@@ -33,8 +33,7 @@ def calls_with_id_to_fit(facts: Facts) -> list[Call]:
 
 def fit_refused_ids(facts: Facts, calls: list[Call]) -> FixedConversation | None:
     """Give the calls and their results ids that the target accepts: the start of the old id and a
-    hash of all of it.
-    """
+    hash of the whole id."""
     taken = all_ids(facts)
     new: PartMap[Call, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []

@@ -1,7 +1,8 @@
-"""Formats of ids: who generates them, which are composite, and how models name their own calls.
+"""Formats of ids: who generates them, which are composite, and which ids models generate
+themselves.
 
-The table only serves to describe ids and to split them: no id is refused for its format alone. This
-module knows no rule.
+The table serves only to describe ids and to split them: no id is refused because of its format.
+This module knows no rule.
 """
 
 from __future__ import annotations
@@ -49,19 +50,20 @@ def maker(text: str) -> str:
 
 
 def provider(text: str) -> str:
-    """The product that generates ids of this format; empty if several do, or if it is unknown."""
+    """The product that generates ids of this format; empty if unknown, or if several products
+    do."""
     name = maker(text)
     return name if name[:1].isupper() else ""
 
 
 def describe_maker(text: str) -> str:
-    """Who generates ids of this format, to be put after an id in a message."""
+    """Who generates ids of this format, as an addition to an id in a message."""
     name = maker(text)
     return f" (the format of {name})" if name else ""
 
 
 def shorten(text: str) -> str:
-    """An id for a message: printable, on one line and at most 48 characters long."""
+    """An id for a message: printable, on one line, and of at most 48 characters."""
     shown = text if len(text) <= 48 else f"{text[:32]}…{text[-8:]}"
     return (
         shown if shown.isprintable() else shown.encode("unicode_escape", "surrogatepass").decode()
@@ -69,12 +71,12 @@ def shorten(text: str) -> str:
 
 
 MAX_LISTED = 5
-"""Ids that one message lists: a message for each of many results that lists as many calls would
-take memory in the square of the history."""
+"""The maximum number of ids in one message: a message for each of many results that lists as many
+calls would take memory in the square of the history."""
 
 
 def list_some(texts: Sequence[str], separator: str = ", ") -> str:
-    """Ids or names for a message: the first few, and how many more there are."""
+    """Ids or names for a message: the first few, and the number of the others."""
     listed = separator.join(texts[:MAX_LISTED])
     more = len(texts) - MAX_LISTED
     return f"{listed} and {more} more" if more > 0 else listed
@@ -102,33 +104,34 @@ _REPEATED = re.compile(r"([A-Za-z]+[_.-].{1,200}?|.{6,200}?)\1+", re.DOTALL)
 
 
 def split_composite(text: str) -> tuple[str, str] | None:
-    """The call id and the item id of an id that joins both."""
+    """The call id and the item id of an id that joins both; otherwise None."""
     matches = (pattern.fullmatch(text) for pattern in _CALL_AND_ITEM)
     match = next(filter(None, matches), None)
     return (match["call"], match["item"]) if match is not None else None
 
 
 def split_payload(text: str) -> tuple[str, str] | None:
-    """The id and the payload of an id with a payload appended."""
+    """The id and the payload of an id with an appended payload; otherwise None."""
     matches = (pattern.fullmatch(text) for pattern in _PAYLOAD)
     match = next(filter(None, matches), None)
     return (match["id"], match["payload"]) if match is not None else None
 
 
 def unit_of_repetition(text: str) -> str | None:
-    """The id that a text repeats several times; one repeated character does not count."""
+    """The id that a text repeats several times; otherwise None. A repeated character does not
+    count."""
     match = _REPEATED.fullmatch(text) if len(text) < 4096 else None
     return str(match[1]) if match is not None and len(set(match[1])) > 1 else None
 
 
 def call_half(text: str) -> str | None:
-    """The call id of an id that joins a call id and an item id."""
+    """The call id of an id that joins a call id and an item id; otherwise None."""
     halves = split_composite(text)
     return halves[0] if halves is not None else None
 
 
 def without_payload(text: str) -> str | None:
-    """The id of an id with a payload appended."""
+    """The id without its appended payload; None if it has none."""
     halves = split_payload(text)
     return halves[0] if halves is not None else None
 
@@ -161,9 +164,8 @@ _HASH_SUFFIX = re.compile(r"_[0-9A-Za-z]{8}")
 
 
 def is_mangled_native_id(text: str, name: str) -> bool:
-    """True if an id is one that a model generated, with punctuation replaced or removed, such as
-    `functionsread0`; a hash may follow.
-    """
+    """True if a model generated an id, and its punctuation was replaced or removed, as in
+    `functionsread0`; a hash may follow."""
     match = re.match(rf"functions[_-]?{_name_pattern(name)}[_-]?\d+", text)
     return match is not None and (
         match.end() == len(text) or _HASH_SUFFIX.fullmatch(text, match.end()) is not None
@@ -171,5 +173,5 @@ def is_mangled_native_id(text: str, name: str) -> bool:
 
 
 def _name_pattern(name: str) -> str:
-    """A pattern for the name in which punctuation may be replaced or missing."""
+    """A pattern for the name with punctuation that may be replaced or missing."""
     return "".join("[^A-Za-z0-9]?" if _NOT_WORD.match(char) else char for char in name)

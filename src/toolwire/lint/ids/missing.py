@@ -1,7 +1,7 @@
 """Give ids to calls and results whose id is missing, empty or not a string.
 
-Shared by three rules. A call gets an id only if it is certain which result belongs to it: an id on
-the call alone would part the two for good. This module knows no rule.
+Shared by three rules. A call gets an id only if its result is certain: an id on the call alone
+would separate the two for good. This module knows no rule.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def find_missing_ids(facts: Facts, kind: IdProblem, what: str) -> Iterable[Probl
     elsewhere = {path for path, _, _ in foreign_id_fields(facts)}
     for part in parts:
         if part.path in elsewhere:
-            continue  # the rule about forms of other wires reports it
+            continue  # the rule about formats of other wires reports it
         if isinstance(part, Call):
             subject = f"the call to {part.name or 'a tool'}"
         else:
@@ -56,7 +56,7 @@ def find_missing_ids(facts: Facts, kind: IdProblem, what: str) -> Iterable[Probl
         message = f"{subject} in message {facts.message_index(part)} {what}"
         if part in ambiguous:
             if isinstance(part, Result) and facts.profile.rejects_orphan_results:
-                continue  # a rule about results without a certain call reports it
+                continue  # a rule about ambiguous results reports it
             reason = "it is not certain which result belongs to which call: add the ids by hand"
             yield part.path, f"{message}, and {reason}", None
         else:
@@ -64,7 +64,8 @@ def find_missing_ids(facts: Facts, kind: IdProblem, what: str) -> Iterable[Probl
 
 
 def give_ids(facts: Facts, kind: IdProblem) -> FixedConversation | None:
-    """Give ids to the calls and results with this problem, and to the rest of their pairs."""
+    """Give ids to the calls and results with this problem, and to the other halves of their
+    pairs."""
     ambiguous = _ambiguous_parts(facts)
     adopted = ids_to_adopt(facts)
     taken, surplus = all_ids(facts), surplus_results(facts)
@@ -82,10 +83,10 @@ def give_ids(facts: Facts, kind: IdProblem) -> FixedConversation | None:
         call = facts.call_of.get(part) or surplus.get(part)
         if call is None or call in calls:
             continue
-        if id_problem(call, facts):  # the call has no id either, so both get the same
+        if id_problem(call, facts):  # the call has no id either, so both get the same one
             calls[call] = with_id(call, _choose_id(facts, call, adopted, taken))
         elif call in _calls_sharing_an_id(facts):
-            # Under that id, the result could belong to the other call.
+            # With that id, the result could belong to the other call.
             calls[call] = with_id(call, new_id(facts, call, nth_id(call.id, 2), taken))
         calls_of_results[part] = call
         call_id = shorten(calls.get(call, call).id)
@@ -97,7 +98,7 @@ def give_ids(facts: Facts, kind: IdProblem) -> FixedConversation | None:
 
 @once_per_history
 def _calls_sharing_an_id(facts: Facts) -> PartSet[Call]:
-    """The calls with an id that another call of their turn has."""
+    """The calls that share an id with another call of their turn."""
     counts = [(turn, Counter(call.id for call in turn.calls)) for turn in facts.turns]
     return PartSet(call for turn, count in counts for call in turn.calls if count[call.id] > 1)
 
@@ -114,9 +115,8 @@ def _choose_id(facts: Facts, call: Call, adopted: PartMap[Call, str], taken: set
 
 @once_per_history
 def ids_to_adopt(facts: Facts) -> PartMap[Call, str]:
-    """Ids for open calls without one: if a turn has one open call and one unpaired result, the call
-    gets the id of the result.
-    """
+    """Ids for open calls without one: if a turn has only one open call and one unpaired result, the
+    call gets the id of the result."""
     adopted: PartMap[Call, str] = PartMap()
     if not facts.open_calls or not facts.results_without_call:
         return adopted
@@ -124,7 +124,7 @@ def ids_to_adopt(facts: Facts) -> PartMap[Call, str]:
     open_calls: PartMap[ToolTurn, list[Call]] = PartMap()
     for call in facts.open_calls:
         turn = facts.turn_of(call)
-        if turn is not None:  # a call outside of assistant messages is in no turn
+        if turn is not None:  # a call outside assistant messages is in no turn
             open_calls.setdefault(turn, []).append(call)
     results: PartMap[ToolTurn, list[Result]] = PartMap()
     for result in facts.results_without_call:
@@ -158,7 +158,7 @@ def _can_adopt(facts: Facts, call: Call, result: Result) -> bool:
 
 @once_per_history
 def _ambiguous_parts(facts: Facts) -> PartSet[PairHalf]:
-    """Unpaired results, and the open calls of the same turns that they may belong to."""
+    """Unpaired results, and the open calls of the same turns to which they may belong."""
     parts: PartSet[PairHalf] = PartSet()
     if not facts.results_without_call:
         return parts

@@ -18,7 +18,7 @@ from toolwire.lint.memo import once_per_history
 _TEXT_CHARACTERS = re.compile(r"[\s{}\[\]\"<>]")
 """Characters of prose and JSON that ids do not have."""
 _AROUND_AN_ID = " \t\r\n\"'"
-"""White space and quotes that a client may have put around an id, which make it no output."""
+"""White space and quotes that a client may put around an id: they do not make it an output."""
 _MIN_PREFIX = 8
 """Shorter prefixes may be equal by chance."""
 
@@ -54,16 +54,16 @@ def has_output_as_id(facts: Facts, call: Call) -> bool:
 
 @once_per_history
 def results_with_output_as_id(facts: Facts) -> list[tuple[Result, list[Call], int]]:
-    """Unpaired results with output as id, each with the open calls of its turn and the number of
-    such results in the turn; 0 if the turn has other unpaired results too.
-    """
+    """The unpaired results with their output as id, each with the open calls of its turn and the
+    number of such results in the turn; the number is 0 if the turn has other unpaired results
+    too."""
     if not facts.results_without_call or not facts.open_calls or facts.continues_elsewhere:
         return []
     surplus = surplus_results(facts)
     open_calls: PartMap[ToolTurn, list[Call]] = PartMap()
     for call in facts.open_calls:
         turn = facts.turn_of(call)
-        if turn is not None:  # a call outside of assistant messages is in no turn
+        if turn is not None:  # a call outside assistant messages is in no turn
             open_calls.setdefault(turn, []).append(call)
     unpaired: PartMap[ToolTurn, list[Result]] = PartMap()
     for result in facts.results_without_call:

@@ -1,8 +1,8 @@
-"""Ids that a bridge rewrote on the call or the result only: known rewritings are matched exactly.
+"""Ids that a bridge rewrote on only the call or the result: known rewritings are matched exactly.
 
-Two ids that merely resemble each other never pair. A result belongs to a call only if one of the
-known rewritings turns one id into exactly the other, and no other call or result matches. An id
-that was cut pairs only if nothing else is unpaired: another call may have begun with the same text.
+Ids that merely resemble each other never pair. A result belongs to a call only if one of the known
+rewritings turns one id into exactly the other, and no other call or result matches. A truncated id
+pairs only if nothing else is unpaired, because another call may have started with the same text.
 This module knows no rule and no wire.
 """
 
@@ -22,13 +22,13 @@ _NOT_WORD = re.compile(r"[^a-zA-Z0-9_-]")
 _NOT_ALPHANUMERIC = re.compile(r"[^a-zA-Z0-9]")
 _BETWEEN_DIGITS = re.compile(r"(?<=[0-9])[^a-zA-Z0-9]+(?=[0-9])")
 _ID_CHARACTERS = re.compile(r"[\w.:|/+=@#~-]+")
-"""The characters of ids. Bridges clean such ids; white space or quotes around an id are no known
-rewriting, and the id with them is another id."""
+"""The characters of ids. Bridges clean such ids. White space or quotes around an id are not a known
+rewriting: they make it another id."""
 _MIN_LENGTH = 4
 """Shorter ids may be equal by chance."""
 _MIN_LENGTH_WITHOUT_PUNCTUATION = 9
-"""The same for ids that lost their punctuation: `call1` may be of another series than `call_1`. The
-shortest ids for which bridges remove it have nine characters."""
+"""The same for ids that lost their punctuation: `call1` may belong to another series than `call_1`.
+The shortest ids from which bridges remove it have nine characters."""
 
 
 @once_per_history
@@ -64,7 +64,7 @@ def calls_of_rewritten_ids(facts: Facts) -> PartMap[Result, Call]:
 def _candidates(
     calls: list[Call], results: list[Result], rewrite: Callable[[str], set[str]]
 ) -> PartMap[Result, list[Call]]:
-    """For each result the calls whose id is a rewriting of its id, or the other way round."""
+    """For each result, the calls whose id is a rewriting of its id, or the reverse."""
     by_id: dict[str, list[Call]] = {}
     by_rewriting: dict[str, list[Call]] = {}
     for call in calls:
@@ -101,7 +101,7 @@ def _rewritings(call_id: str) -> set[str]:
 
 
 def _cut(call_id: str, lengths: set[int]) -> set[str]:
-    """An id as bridges cut it to the longest id that a wire accepts."""
+    """The forms of an id that bridges cut to the maximum length of a wire."""
     cleaned = (_NOT_WORD.sub("_", call_id), _NOT_ALPHANUMERIC.sub("", call_id))
     return {
         text[:length] for text in (call_id, *cleaned) for length in lengths if len(text) > length
@@ -109,7 +109,7 @@ def _cut(call_id: str, lengths: set[int]) -> set[str]:
 
 
 def _longest_ids(facts: Facts) -> set[int]:
-    """The lengths to which a bridge may have cut an id: the limits of the target and the source."""
+    """The lengths to which a bridge may have cut an id: the limits of target and source."""
     source = PROFILES.get(facts.conversation.wire, facts.profile)
     rules = (facts.profile.id_rule, source.id_rule)
     return {rule.longest for rule in rules if rule.longest >= _MIN_LENGTH}

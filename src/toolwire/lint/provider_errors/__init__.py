@@ -1,17 +1,17 @@
 """Texts of errors: how to recognize them, their meaning, and the rules to suspect.
 
 The tables are by class of error, not by provider: gateways, agents and servers repeat the words of
-others. A table of phrases knows texts that do not say what is wrong, or that reveal what a provider
-checks. A table of readings knows concepts: a text is turned into tokens, and a sequence of tokens
-says what is wrong in whatever words. An error also shows what its provider checks, whatever its
-profile says, so a row lists the profile fields that it implies. This package reads texts only, not
-bodies.
+others. A table of phrases has texts that do not state the problem, or that reveal what a provider
+checks. A table of readings has concepts: a text is turned into tokens, and a sequence of tokens
+identifies the problem, whatever the wording. An error also shows what its provider checks,
+independently of its profile, so a row lists the profile fields that it implies. This package reads
+only texts, not bodies.
 
-A table of kinds knows errors that no history causes: about tools (`tool_kinds.py`), or about other
+A table of kinds has errors that no history causes: about tools (`tool_kinds.py`), or about other
 things (`unrelated_kinds.py`).
 
-To teach a new text, add its words to a row of `concepts.py`; or, if it does not say in words what
-is wrong, add a phrase to the table of its class.
+To support a new text, add its words to a row of `concepts.py`; or, if its words do not state the
+problem, add a phrase to the table of its class.
 """
 
 from __future__ import annotations
@@ -130,30 +130,30 @@ READINGS = (
     *REASONING_READINGS,
     *REFUSED_FIELD_READINGS,
 )
-"""Rows in order: one about a smaller thing, a name or an id, comes before one about a larger thing.
-No other kind of error combines these concepts."""
+"""Rows in order: rows about a smaller thing, such as a name or an id, come before rows about a
+larger one. No other kind of error combines these concepts."""
 WEAK_READINGS = (*EMPTY_CONTENT_READINGS, *ORDER_READINGS, *DEFINITION_READINGS, *CONTENT_READINGS)
-"""Rows whose concepts other kinds of errors use too."""
+"""Rows with concepts that other kinds of errors use too."""
 ERROR_PATTERNS = (*PHRASES, *READINGS, *WEAK_READINGS, *SUBJECT_READINGS)
 
 
 _CALL_CONCEPTS = frozenset(("CALL", "RESULT", "CALL_ID", "SERVER", "SIGNATURE", "DEFINITION"))
-"""Concepts that a text has to name so that a guess is better than no answer."""
+"""Concepts that a text must have so that a guess is better than no answer."""
 _COMPLAINT_CONCEPTS = frozenset(token for token, _ in COMPLAINTS) - {"."}
 _MAX_GUESSES = 3
 
 
 class ErrorMatch(Struct, frozen=True):
-    """What a text is about: patterns of errors about a history, or a kind of other error."""
+    """The subject of a text: patterns of errors about a history, or a kind of other error."""
 
     patterns: tuple[ErrorPattern, ...] = ()
     kind: ErrorKind | None = None
 
 
 def match_error(text: str) -> ErrorMatch:
-    """The rows that a text matches, in order; else its kind, if it is not about a history.
+    """The rows that a text matches, in order; otherwise its kind, if it is not about a history.
 
-    The message of the provider comes first: people describe what they did around it.
+    The message of the provider takes precedence, because people describe around it what they did.
     """
     message = provider_message(text)
     return (message and _match_message(message)) or _match_text(text)
@@ -185,7 +185,7 @@ def _match_text(text: str) -> ErrorMatch:
 
 
 def _match_strong(text: str, forms: tuple[str, ...], concepts: str) -> tuple[ErrorPattern, ...]:
-    """The rows that no other kind of error matches; a clipped text is completed."""
+    """The rows that no other kind of error matches; a clipped text is completed first."""
     patterns = _match(forms, concepts, PHRASES, READINGS)
     complete = _known_messages().complete
     completed = forms if patterns else tuple(complete(form) for form in forms)
@@ -215,15 +215,15 @@ def _read_words(text: str) -> str:
 def _match(
     forms: tuple[str, ...], concepts: str, *tables: tuple[ErrorPattern, ...]
 ) -> tuple[ErrorPattern, ...]:
-    """The rows of the first table that has any."""
+    """The matching rows of the first table that has any."""
     found = (tuple(row for row in table if row.matches(forms, concepts)) for table in tables)
     return next(filter(None, found), ())
 
 
 def _guess_patterns(concepts: str) -> tuple[ErrorPattern, ...]:
-    """The rows whose concepts a text about calls has in some order, those with most concepts first.
+    """The rows whose concepts a text about calls has in some order, rows with most concepts first.
 
-    They are guesses: what they imply about the provider does not follow.
+    These are guesses, so they imply nothing about the provider.
     """
     tokens = frozenset(concepts.split())
     if tokens.isdisjoint(_CALL_CONCEPTS) or tokens.isdisjoint(_COMPLAINT_CONCEPTS):

@@ -137,4 +137,4 @@ BROKEN_CALL_READINGS = (
         examples=("Cannot send 'TOOL_CALL_START' event: A tool call is already in progress.",),
     ),
 )
-"""Rows that are tried after pairs: a call that is not complete may only lack its result."""
+"""Rows that are tried after those about pairs: an incomplete call may only lack its result."""

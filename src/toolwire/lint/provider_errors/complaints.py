@@ -1,6 +1,6 @@
-"""What errors say is wrong with a thing: missing, unexpected, twice, too long, in the wrong order.
+"""The complaints of errors about a thing: missing, unexpected, twice, too long, in the wrong order.
 
-The rows are like those of `things.py`, but a complaint is a word of its own.
+The rows are like those of `things.py`, but a complaint is a whole word.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ _PART = (
     r"(?=(?:tool ?(?:call|use) ?|call ?)ids?\b(?! ?resp)|(?!required )\w+ (?:\w+ )?(?:field|key)\b"
     r"|(?:\w+ )?(?:content|payload|text)\b|response\b)"
 )
-"""What follows if a thing is there and lacks a part, as in "a result is missing its id"."""
+"""The text that follows if a thing is there and lacks a part, as in "a result is missing its
+id"."""
 
 COMPLAINTS: tuple[tuple[str, str], ...] = (
     # --- a value is wrong -------------------------------------------------------------------------

@@ -1,6 +1,6 @@
-"""Complete a clipped text: its end is the start of a message that is known.
+"""Complete a clipped text whose end is the start of a known message.
 
-Terminals, titles of issues and logs cut errors off, often before the words that say what is wrong.
+Terminals, titles of issues and logs cut errors off, often before the words that state the problem.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from functools import cache
 
 _KEY = 3
-"""Whole words before the last one, by which a known message is found."""
+"""The number of whole words before the last one by which a known message is found."""
 _MAX_WORDS = 40
 _PUNCTUATION = ".,:;!?()[]{}<>\"'`"
 
@@ -26,9 +26,9 @@ class KnownMessages:
                 self._places.setdefault(tuple(keys[end - _KEY : end]), []).append((number, end))
 
     def complete(self, form: str) -> str:
-        """A searchable form with the rest of the known message that its end belongs to.
+        """A searchable form with the rest of the known message that it ends with.
 
-        The form is unchanged if no message fits, or several that end differently.
+        The form is unchanged if no message matches, or several with different endings.
         """
         if not form[-1:].isalnum():
             return form
@@ -47,7 +47,8 @@ class KnownMessages:
         return f"{form[: len(form) - len(words[-1])]}{best[0]}" if len(best) == 1 else form
 
     def _count_equal(self, number: int, end: int, keys: list[str]) -> int:
-        """The number of words before a place that a text has before its last word, too."""
+        """The number of words before a position that are equal to those before the last word of a
+        text."""
         words = self._words[number]
         count = 0
         for at, key in zip(range(end - 1, -1, -1), reversed(keys[:-1]), strict=False):
@@ -58,12 +59,12 @@ class KnownMessages:
 
 
 def _may_end(rest: list[str], last: str) -> bool:
-    """True if a sentence may end with the last word of a text: then the text is not clipped."""
+    """True if a sentence may end with the last word of a text, so that the text is not clipped."""
     return _key(rest[0]) == last and (len(rest) == 1 or rest[0][-1] in _PUNCTUATION)
 
 
 @cache
 def _key(word: str) -> str:
-    """A word as it is compared: without punctuation; ids and numbers are all the same."""
+    """A word in the form that is compared: without punctuation; all ids and numbers are equal."""
     bare = word.strip(_PUNCTUATION)
     return "#" if any(character.isdigit() for character in bare) else bare

@@ -1,9 +1,9 @@
-"""The concepts of errors: every way to say a thing or a complaint becomes one token.
+"""The concepts of errors: every way to express a thing or a complaint becomes one token.
 
 `read_concepts` turns a text into a sequence of tokens, such as `CALL MATCH RESULT` for "an
 assistant message with tool calls must be followed by tool messages". Providers choose different
-words for the same sequence, so the tables of readings know sequences only. To teach a new word, add
-it to the row of its concept in `things.py` or `complaints.py`, or to `languages.py`.
+words for the same sequence, so the tables of readings have only sequences. To support a new word,
+add it to the row of its concept in `things.py` or `complaints.py`, or to `languages.py`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from toolwire.lint.provider_errors.things import THINGS
 
 _LEXICON = (*THINGS, *COMPLAINTS)
 _BOUNDS = ((r"\w*", r"\w{0,40}"), (r"\w+", r"\w{1,40}"), (r"\d+", r"\d{1,9}"))
-"""So that no text takes long."""
+"""Limits, so that no text takes long."""
 
 
 @cache  # on first use: compiling takes longer than importing the package
 def _lexicon() -> re.Pattern[str]:
-    """One expression for all rows; the name of the group that fits is the number of the row."""
+    """One expression for all rows; the name of the matching group is the number of the row."""
     groups = []
     for n, (_, words) in enumerate(_LEXICON):
         letters = "a-z" if n < len(THINGS) else "a-z_/"
@@ -40,7 +40,7 @@ _CONTEXTS = {
     "call": ("CALL", frozenset(("RESULT", "CALL_ID", "ARGUMENTS", "value"))),
     "value": ("", frozenset()),
 }
-"""The concept of a word that only has one in some sentences, and the concepts of these."""
+"""The concept of a word that has one only beside certain other concepts, and these concepts."""
 
 
 def read_concepts(form: str) -> str:
@@ -52,7 +52,7 @@ def read_concepts(form: str) -> str:
 
 
 def _resolve(tokens: list[str]) -> Iterator[str]:
-    """The tokens of a sentence, with the words that mean something beside the others."""
+    """The tokens of a sentence, including words that have a meaning only beside others."""
     for token in tokens:
         concept, contexts = _CONTEXTS.get(token, (token, None))
         if contexts is None or not contexts.isdisjoint(tokens):
@@ -60,5 +60,6 @@ def _resolve(tokens: list[str]) -> Iterator[str]:
 
 
 def rate_words(form: str) -> int:
-    """How well a searchable form consists of known words: long ones count more than their parts."""
+    """How much of a searchable form consists of known words; long words count more than their
+    parts."""
     return sum(len(word[0]) ** 2 for word in _lexicon().finditer(form))

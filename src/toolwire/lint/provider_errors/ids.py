@@ -267,4 +267,4 @@ MISSING_ID_READINGS = (
         ),
     ),
 )
-"""Rows that are tried after pairs: an id may be missing because its call is."""
+"""Rows that are tried after those about pairs: an id may be missing because its call is."""

@@ -12,20 +12,21 @@ class ErrorKind(Struct, frozen=True):
 
     kind: str
     meaning: str
-    """What the error is about, and what helps."""
+    """What the error is about, and how to solve it."""
     pattern: str = ""
     """Words that errors about histories do not use."""
     status: str = ""
-    """Codes of HTTP that say the same, if no words do; a gateway may send them for another kind."""
+    """HTTP status codes that mean the same if no words match; a gateway may send them for another
+    kind."""
     weak_pattern: str = ""
-    """Words that errors about histories may use too, so that those are looked for first."""
+    """Words that errors about histories may use too, so that those are matched first."""
     first_pattern: str = ""
-    """Words that decide alone, although the text may speak of calls and results too."""
+    """Words that decide alone, even if the text also mentions calls and results."""
     command: str = ""
-    """A command that helps; `FILE` is the file of the body, `TOKENS` the limit that the error
-    names, `HOST` the address of a server."""
+    """A command that helps. `FILE` stands for the file of the body, `TOKENS` for the limit that the
+    error states, `HOST` for the address of a server."""
     advice: str = ""
-    """What to do. Only an error about tools has one."""
+    """What to do. Only errors about tools have it."""
 
     @property
     def about_tools(self) -> bool:

@@ -16,7 +16,7 @@ OTHER_ERROR = ErrorKind(
         r"|\b[45]\d\d\b"
     ),
 )
-"""An error of an unknown kind whose text has none of the words that an error about calls has."""
+"""An error of an unknown kind whose text has no word of an error about calls."""
 _WORDS_OF_CALLS = (
     r"tool|function|\bcalls?\b|call_|schema|signature|reasoning|thinking|thought|\broles?\b"
     r"|\bitems?\b"
@@ -25,12 +25,12 @@ _WORDS_OF_CALLS = (
 
 
 def match_first(forms: tuple[str, ...]) -> ErrorKind | None:
-    """The kind of an error whose words decide alone, before any rule is looked for."""
+    """The kind of an error whose words decide alone, before any rule is matched."""
     return next((error for error in ERROR_KINDS if _has(error.first_pattern, forms)), None)
 
 
 def match_certain(forms: tuple[str, ...]) -> ErrorKind | None:
-    """The kind of an error whose words, or else its status, are never about a history."""
+    """The kind of an error whose words, or else its status, never occur with a history."""
     by_words = next((error for error in ERROR_KINDS if _has(error.pattern, forms)), None)
     return by_words or next(
         (
@@ -43,7 +43,7 @@ def match_certain(forms: tuple[str, ...]) -> ErrorKind | None:
 
 
 def match_kind(forms: tuple[str, ...]) -> ErrorKind | None:
-    """The kind of an error in which no pattern of an error about a history was found."""
+    """The kind of an error that matches no pattern of an error about a history."""
     known = match_certain(forms) or next(
         (error for error in ERROR_KINDS if _has(error.weak_pattern, forms)), None
     )

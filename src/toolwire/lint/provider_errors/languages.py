@@ -1,7 +1,7 @@
-"""Words of errors in other languages than English, with the English words that mean the same.
+"""Words of errors in languages other than English, with the English words that mean the same.
 
 Gateways and servers translate their errors, and keep the names of fields such as `tool_calls`. Only
-words that matter for an error about calls are listed; the order of the words stays as it is.
+words that matter for an error about calls are listed; the order of the words stays.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ TRANSLATIONS: tuple[tuple[str, str], ...] = (
 _FOREIGN = re.compile(
     r"[^\x00-\x7f]|\b(?:des?|del|con|com|mit|avec|un|una?|une|von|der|el|los|tidak)\b"
 )
-"""Shows that a text may be in another language."""
+"""Recognizes a text that may be in another language."""
 
 
 @cache
@@ -96,7 +96,7 @@ def _translations() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def translate_words(form: str) -> str:
-    """A searchable form with English words instead of those of other languages."""
+    """A searchable form with English words instead of words in other languages."""
     if _FOREIGN.search(form):
         for english, words in _translations():
             form = words.sub(english, form)

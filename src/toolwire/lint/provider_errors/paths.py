@@ -1,4 +1,4 @@
-"""Errors that name a place of the request, as a path: the place decides which rule is broken.
+"""Errors that contain a path in the request: the path decides which rule is broken.
 
 Validators of servers write few words beside a path (`Extra inputs are not permitted`, `Field
 required`), and use the same words for messages, items, definitions and settings.

@@ -1,4 +1,4 @@
-"""A pattern for the texts of one class of error, and the rules that such errors point to."""
+"""A pattern for the texts of one class of error, and the rules to suspect."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class ErrorPattern(Struct, frozen=True, kw_only=True):
     """A class of errors: how to recognize them, their meaning, and the rules to suspect.
 
     A row has `words`, a regular expression for a text without quotes, escapes and line breaks, as
-    `text.searchable_forms` makes it; or `concepts`, patterns of the tokens that
-    `concepts.read_concepts` makes of it.
+    `text.searchable_forms` returns it; or `concepts`, patterns for the tokens that
+    `concepts.read_concepts` returns.
 
     A pattern of concepts is a sequence of tokens of one sentence: in `CALL RESULT` they are
-    neighbours, in `CALL ~ RESULT` at most four other tokens stand between them, in `NAME & LONG`
-    they come in any order with at most six others between them. `(NO|MISSING)` is one of several.
+    neighbours, in `CALL ~ RESULT` at most four other tokens are between them, in `NAME & LONG` they
+    are in any order with at most six others between them. `(NO|MISSING)` is one of several.
     """
 
     rules: tuple[str, ...]
@@ -39,8 +39,8 @@ class ErrorPattern(Struct, frozen=True, kw_only=True):
     implies: ProfileFields = {}
     """Fields of the provider's profile that the error reveals."""
     refuses_reasoning: bool = False
-    """True if the provider cannot read reasoning of the request, which may look valid: it is of
-    another account, region, deployment or model."""
+    """True if the provider cannot read reasoning of the request although it may look valid: it is
+    from another account, region, deployment or model."""
 
     def matches(self, forms: tuple[str, ...], concepts: str) -> bool:
         """True if the searchable forms of a text, and its concepts, match the row."""
@@ -51,9 +51,8 @@ class ErrorPattern(Struct, frozen=True, kw_only=True):
         )
 
     def overlaps(self, concepts: str) -> int:
-        """The number of concepts of the row that a text has in the order of the row, however far
-        from each other; 0 unless it has all.
-        """
+        """The number of concepts of the row, if a text has all of them in the order of the row, at
+        any distance; otherwise 0."""
         found = (
             sequence.count(" ") + 1
             for pattern in self.concepts
@@ -71,7 +70,7 @@ def matches(pattern: str, forms: tuple[str, ...]) -> bool:
 
 @cache
 def _compile(pattern: str) -> re.Pattern[str]:
-    """A pattern for texts in lower case, which are searched faster than by ignoring case."""
+    """A pattern for texts in lower case, which are searched faster than with case ignored."""
     lower = re.sub(
         r"\\.|[A-Z]", lambda match: match[0] if match[0][0] == "\\" else match[0].lower(), pattern
     )
@@ -95,7 +94,7 @@ def _compile_concepts(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 @cache
 def _compile_distant(pattern: str) -> re.Pattern[str]:
-    """A pattern of concepts as an expression for tokens with any others between them."""
+    """A pattern of concepts as an expression that allows any tokens in between."""
     parts = pattern.replace("(", "(?:").replace(" ~ ", " ").split(" & ")
     orders = (" ".join(order).replace(" ", _ANY) for order in permutations(parts))
     return re.compile(f"(?<![A-Z_])(?:{'|'.join(orders)})(?![A-Z_])")

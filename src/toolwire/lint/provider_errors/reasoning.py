@@ -59,7 +59,7 @@ SIGNATURE_READINGS = (
         ),
     ),
 )
-"""Rows that are tried before pairs: a call that lacks its signature is there."""
+"""Rows that are tried before those about pairs: a call without its signature is not missing."""
 
 REASONING_READINGS = (
     ErrorPattern(

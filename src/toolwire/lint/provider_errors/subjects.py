@@ -1,4 +1,4 @@
-"""Errors that name what they speak of, and not what is wrong with it."""
+"""Errors that name their subject, but not the problem."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Texts of errors as people paste them: unwrapped for a search, and what they refer to.
+"""Texts of errors as people paste them: their searchable forms, and their references.
 
-A pasted error is clipped, part of a log, JSON inside JSON, or wrapped by a terminal, between words
-or inside one. This module knows neither rules nor providers.
+A pasted error may be clipped, part of a log, JSON inside JSON, or wrapped by a terminal, between
+words or inside one. This module knows neither rules nor providers.
 """
 
 from __future__ import annotations
@@ -27,32 +27,33 @@ class References(Struct, frozen=True):
     max_length: int
     """The maximum length that the text states; 0 if it states none."""
     max_tokens: int
-    """The smallest number of tokens in the text, which is the limit; 0 if it has none."""
+    """The smallest number of tokens in the text, which is the limit; 0 if there is none."""
 
 
 _MAX_TEXT = 50_000
-"""Only this many characters are read: a longer text is a log. The patterns are bounded too, so that
-no text takes long."""
+"""The maximum number of characters that are read: a longer text is a log. The patterns are bounded
+too, so that no text takes long."""
 _MAX_BREAKS = 500
 _MAX_WORDS = 80
-"""Characters on each side of a line break that show if it divides a word."""
+"""The number of characters on each side of a line break that show whether it divides a word."""
 _ESCAPED_QUOTE = re.compile(r"\\{1,8}([\"'/`_\[\]*])")
 _ESCAPED_BREAK = re.compile(r"\\{1,8}[nrt](?![a-z])|\\{1,8}[nr]")
 _ESCAPED_CODE = re.compile(r"\\{1,8}u(?!d[89a-f])([0-9a-f]{4})", re.IGNORECASE)
-"""An escaped character in JSON, except for lone surrogates: errors quote those."""
+"""An escaped character in JSON, except lone surrogates, which errors quote."""
 _COLOUR = re.compile(
     r"(?:\x1b|\\{1,8}(?:u001b|x1b|033|e)|\^\[|␛)\[[0-9;?]{0,20}[a-zA-Z]", re.IGNORECASE
 )
-"""A control sequence of a terminal, also if its first character is written as an escape."""
+"""A control sequence of a terminal, even if its first character is written as an escape."""
 _BLANKS = re.compile(r"[ \t]+")
 _LINE_BREAK = re.compile(r"( ?)(?:[│┃|] ?)?\r?\n[\s│┃|>⎿]*")
-"""The end of a line, and what a terminal, a box or a quote puts before the next one."""
+"""The end of a line, and the characters that a terminal, a box or a quote puts before the next
+one."""
 _STACK_FRAME = re.compile(
     r"^[ \t│]*(?:File \"[^\"\n]{1,300}\", line \d+.*(?:\n[ \t│]+(?!\w*(?:Error|Exception)).*)?"
     r"|at \S.{0,300}:\d+(?::\d+)?\)?|-+> \d.*|[\^~ ]+)$",
     re.MULTILINE,
 )
-"""Lines of a traceback: the names in them have nothing to do with the error."""
+"""Lines of a traceback: the names in them are unrelated to the error."""
 _TEMPLATE_STATEMENT = re.compile(r"\{%.{0,500}?%\}")
 """Source of a chat template, which errors of local servers quote."""
 _CONTRACTION = re.compile(
@@ -68,7 +69,7 @@ _COMPOUND = re.compile(
     r"(?<=[a-z])(?=[A-Z])|(?<=[a-z])(?=tool_[a-z])|(?<=tool_use)(?=[a-rt-z])"
     r"|(?<=tool_result)(?=[a-rt-z])"
 )
-"""Where one word ends inside a name in code, or where marks around a name were lost."""
+"""The border between words inside a name in code, or where marks around a name were lost."""
 _MESSAGE_FIELD = re.compile(
     r"\b(?:message|msg|detail)[\"']?\s*[:=]\s*b?[\"']([^{]{20,2000}?)(?:[\"']\s*[,}\])]|$)"
 )
@@ -77,7 +78,7 @@ _PARAMETER_FIELD = re.compile(r"\bparam[\"']?\s*:\s*[\"']([\w.\[\]/]{1,200})[\"'
 _QUOTATION = re.compile(r"`{1,3}([^`]{1,2000})`{1,3}")
 """Code in the Markdown of a report."""
 _MIN_QUOTATION = 40
-"""Characters of a quoted error: the name of a field or a program is shorter."""
+"""The minimum length of a quoted error: the name of a field or a program is shorter."""
 _ELLIPSIS = re.compile(r"\.{3,}|…")
 _LAST_WORD = re.compile(r"(?<![a-z_])(?!(?:tool|input|function|thought)$)[a-z_]{4,30}$")
 _CLIPPED_WORDS = (
@@ -87,10 +88,10 @@ _CLIPPED_WORDS = (
     " supported unexpected invalid missing arguments parameters properties assistant maximum"
     " expected alphanumeric letters input_schema"
 ).split()
-"""Words that decide what an error says; the last word of a clipped text may be half of one."""
+"""Words that decide the meaning of an error; the last word of a clipped text may be half of one."""
 _SPACES = re.compile(r"\s+")
 _QUOTES = re.compile("(?<![^\\W_])b(?=[\"'])|[\"'`´‘’“”]")
-"""Quotes, and the mark of bytes before one."""
+"""Quotes, and the prefix `b` of bytes before one."""
 _STEP = r"\.?\[[0-9]{1,9}\]|\.[0-9]{1,9}\b"
 _PATH = re.compile(
     rf"\b(messages?|input|contents|tools)((?:{_STEP})(?:{_STEP}|\.[a-z_]\w*)*)", re.IGNORECASE
@@ -116,16 +117,15 @@ _ID_LIST = re.compile(r"\b(?:following )?ids?: ([\w.:|-]+(?:, ?[\w.:|-]+)*)", re
 
 
 def unescape(text: str) -> str:
-    """The text without JSON escapes, also nested ones, if it was copied from JSON."""
+    """The text without JSON escapes, even nested ones, if it was copied from JSON."""
     text = _ESCAPED_QUOTE.sub(r"\1", unescape_html(normalize("NFKC", text[:_MAX_TEXT])))
     text = _ESCAPED_CODE.sub(lambda match: chr(int(match[1], 16)), text)
     return _ESCAPED_BREAK.sub(" ", text)
 
 
 def provider_message(text: str) -> str:
-    """The innermost message of the JSON in a text, with the parameter that it is about, or else the
-    first quotation in a report; empty if the text has neither.
-    """
+    """The innermost message of the JSON in a text, with the parameter that it is about, otherwise
+    the first quotation in a report; empty if the text has neither."""
     quotations = [
         code for code in _QUOTATION.findall(text[:_MAX_TEXT]) if len(code) >= _MIN_QUOTATION
     ]
@@ -142,7 +142,7 @@ def searchable_forms(text: str) -> tuple[str, ...]:
     """A text on one line in lower case without quotes, escapes and the frames of a traceback.
 
     Lines may be broken between words or inside words: the first form is the likeliest one, the
-    others treat all breaks alike.
+    others treat all line breaks the same way.
     """
     text = _BLANKS.sub(" ", _remove_frames(_COLOUR.sub("", text[:_MAX_TEXT])))
     lines = (_join_lines(text), _LINE_BREAK.sub(" ", text), _LINE_BREAK.sub(r"\1", text))
@@ -150,7 +150,7 @@ def searchable_forms(text: str) -> tuple[str, ...]:
 
 
 def _complete_word(form: str) -> str:
-    """A searchable form whose last word is completed if it is half of a known word."""
+    """A searchable form with its last word completed, if that is half of a known word."""
     last = _LAST_WORD.search(form)
     if last is None or last[0] in _CLIPPED_WORDS:
         return form
@@ -175,21 +175,20 @@ def _join_lines(text: str) -> str:
 
 def split_compounds(text: str) -> str:
     """A text with a space between words that are written as one, as in `MissingToolResultsError`,
-    and without URLs and paths of files, whose words say nothing about the error.
-    """
+    and without URLs and file paths, whose words are unrelated to the error."""
     text = _remove_frames(_COLOUR.sub("", text[:_MAX_TEXT]))
     return _COMPOUND.sub(" ", _ADDRESS.sub(" ", text))
 
 
 def _to_line(text: str) -> str:
-    """A text in lower case without quotes, escapes, line breaks and statements of a template."""
+    """A text in lower case without quotes, escapes, line breaks and template statements."""
     text = _CONTRACTION.sub(r"\1 not", _ELLIPSIS.sub("", unescape(text)))
     text = _SPACES.sub(" ", _QUOTES.sub("", text))
     return _TEMPLATE_STATEMENT.sub(" ", text).lower()
 
 
 def read_references(text: str) -> References:
-    """The ids, paths and maximum length in a text."""
+    """The ids, paths, maximum length and maximum number of tokens in a text."""
     text = _SPACES.sub(" ", _LINE_BREAK.sub(" ", unescape(_COLOUR.sub("", text[:_MAX_TEXT]))))
     ids = [match[1] for pattern in _ID_PATTERNS for match in pattern.finditer(text)]
     ids += [item.strip() for match in _ID_LIST.finditer(text) for item in match[1].split(",")]
@@ -206,7 +205,7 @@ def read_references(text: str) -> References:
 
 
 def _read_paths(text: str) -> list[JsonPath]:
-    """The paths in a text, up to their last index: what follows is a field or a type."""
+    """The paths in a text, up to their last index, after which only a field or type follows."""
     paths: list[JsonPath] = []
     for match in _PATH.finditer(text):
         steps = re.findall(r"[0-9]+|[a-z_]\w*", match[2], re.IGNORECASE)

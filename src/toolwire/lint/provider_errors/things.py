@@ -1,12 +1,12 @@
-"""The things that errors speak of: calls, results, ids, arguments, definitions, roles, messages.
+"""The things that errors are about: calls, results, ids, arguments, definitions, roles, messages.
 
 Each row has the tokens of a concept, and the words that mean it as a regular expression for a
-searchable form. A space in the words is a space, a `_`, a `-` or nothing. At each place of a text
-the first row that fits is taken, so longer words come first. A thing may be a part of a path or of
-a name in code.
+searchable form. A space in the words stands for a space, a `_`, a `-` or nothing. At each position
+of a text the first matching row is used, so longer words come first. A thing may be part of a path
+or of a name in code.
 
-A token in lower case is a word that only means its concept beside another one: "response" is a
-result in a sentence about a call, and nothing otherwise.
+A token in lower case is a word that has its concept only beside another one: "response" is a result
+in a sentence about a call, and nothing otherwise.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _INDEX = r"\.?(?:\[(?:\d+|[a-z*])?\]|\d+(?!\d)|[nmx](?![a-z]))"
 _STEP = r"(?:messages?|contents?|parts|input)(?:\.|\[| -> )(?:\d+|[nmx*](?![a-z])|\{\w+\})\]?"
 
 THINGS: tuple[tuple[str, str], ...] = (
-    # --- what says nothing: values, and the envelope of an error ----------------------------------
+    # --- words without meaning: values, and the envelope of an error ------------------------------
     ("", r"[\w.]{1,40}-(?:[\w.]{1,40}-){0,6}(?:thinking|reasoning)(?:-[\w.]{1,40}){0,6}"),
     ("", r"(?:rs|ws|msg|req|resp|chatcmpl|adk|run)[_-][\w-]{0,80}\d[\w-]{0,80}"),
     ("value", r"(?:call|toolu|tooluse|fc)[_-][\w-]{0,80}\d[\w-]{0,80}"),
@@ -49,7 +49,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|should )?"
         r"(?:not )?(?:be )?(?:an? )?(?:non-?)?empty(?: list| array)?",
     ),
-    # --- what is not a call of a model ------------------------------------------------------------
+    # --- things that are not a call of a model ----------------------------------------------------
     (
         "",
         r"(?:jwt|webhook|hmac|token|request|commit|package|certificate|code) signatures?"
@@ -83,7 +83,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         rf"body(?:,| ->) (?:messages|input|contents)(?:,| ->)|{_STEP}(?:(?:\.| -> ){_STEP})*"
         r"|message (?:at )?(?:index|position) \d+|at index \d+",
     ),
-    # --- what a model or a decoder did ------------------------------------------------------------
+    # --- actions of a model or a decoder ----------------------------------------------------------
     (
         "UNREADABLE",
         r"failed to call a function|failed generation|tool use failed|malformed function call"

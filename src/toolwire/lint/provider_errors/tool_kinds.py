@@ -1,4 +1,4 @@
-"""Errors about tools that are not about a history: the model, a setting, a server, or a tool."""
+"""Errors about tools but not about a history: about the model, a setting, a server, or a tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors that are not about tools at all: what they are about, and what helps."""
+"""Errors that are not about tools: their subject, and the remedy."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _groups(facts: Facts) -> list[AmbiguousGroup]:
-    """The groups with several calls, unless their results name their calls in another field."""
+    """The groups with several calls, unless their results refer to their calls in another field."""
     elsewhere = {path for path, _, _ in foreign_id_fields(facts)}
     return [
         group

@@ -36,7 +36,8 @@ from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 
 
 def _calls_without_arguments(facts: Facts, fault: ArgumentFault) -> list[Call]:
-    """Return the calls that lost their arguments to the faulty call; empty if that is uncertain."""
+    """Return the calls that lost their arguments to the faulty call; empty if they are not
+    certain."""
     message = facts.messages[facts.message_index(fault.call)]
     calls = [part for part in message.parts if isinstance(part, Call) and part.executor == "client"]
     start = next((n for n, call in enumerate(calls, 1) if call is fault.call), len(calls))
@@ -68,7 +69,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
 
 
 def _split_arguments(facts: Facts) -> FixedBody | None:
-    """Give each call its own arguments, where the calls that lost theirs are known."""
+    """Give each call its own arguments, if the calls that lost theirs are known."""
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
     for fault in faults_of_kind(facts, "merged") or accepted_merges(facts):

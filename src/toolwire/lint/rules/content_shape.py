@@ -58,13 +58,13 @@ _EMPTY_ERROR_TEXT = f"{MARK} the tool failed without a message"
 
 _NOTHING_BLANK = Observation.NO_BLANK_TEXT | Observation.NO_ERROR_RESULTS
 _NOTHING_EMPTY = Observation.NO_BLANK_TEXT | Observation.PLAIN
-"""There is no text without content, and no block of an unknown type, which may have no field."""
+"""There are no empty texts and no blocks of unknown type, which may have no field."""
 
 
 class _Fault(Struct, frozen=True):
     """A refused shape and its fix.
 
-    The fix sets `value` at `path`, removes what is there, or rewrites `text_to_trim`,
+    The fix sets `value` at `path`, removes the value there, or rewrites `text_to_trim`,
     `error_result` or `blank_message`.
     """
 
@@ -73,7 +73,7 @@ class _Fault(Struct, frozen=True):
     change: str = ""
     value: JSON = None
     removed: bool = False
-    """True if the fix removes what is at `path`."""
+    """True if the fix removes the value at `path`."""
     blank_text: Part | None = None
     """The part that is removed."""
     text_to_trim: Text | None = None
@@ -91,7 +91,8 @@ def _checks_content(profile: Profile) -> bool:
 
 
 def _ruled_out_for(profile: Profile) -> tuple[int, ...]:
-    """What a conversation shows; it does not show whether a text was a list or null in the JSON."""
+    """The observations that rule out a violation. A conversation does not show whether a text was a
+    list or null in the JSON."""
     if profile.assistant_content or profile.content_is_text:
         return ()
     if profile.empty_content == "null":
@@ -131,7 +132,7 @@ def _faults(facts: Facts) -> Iterator[_Fault]:
 
 
 def _space_at_end(facts: Facts) -> Iterator[_Fault]:
-    """Check whether a request ends with text of the assistant and white space after it."""
+    """Check whether a request ends with text of the assistant that has white space at its end."""
     last = facts.messages[-1] if facts.messages else None
     if last is None or last.role != "assistant" or refuses_assistant_at_end(facts):
         return
@@ -186,7 +187,7 @@ def _content_beside_calls(facts: Facts, message: Message) -> Iterator[_Fault]:
 
 
 def _content_as_text(message: Message) -> Iterator[_Fault]:
-    """Check the content of a message that is no result, on a wire that holds only text."""
+    """Check the content of a message that is not a result, on a wire that holds only text."""
     content = message.raw.get("content") if isinstance(message.raw, dict) else None
     if message.role == "tool" or content is None or isinstance(content, str):
         return
@@ -205,7 +206,7 @@ _CONTENT_FIELDS = ("content", "tool_calls", "function_call", "refusal", "audio")
 
 
 def _null_content(message: Message, raw: Object) -> Iterator[_Fault]:
-    """Check for a message that is no result and has neither content nor what may replace it."""
+    """Check for a message, other than a result, with neither content nor an accepted substitute."""
     if message.role == "tool" or "role" not in raw:
         return
     if all(raw.get(field) is None for field in _CONTENT_FIELDS):
@@ -218,7 +219,7 @@ def _null_content(message: Message, raw: Object) -> Iterator[_Fault]:
 
 
 def _empty_content(facts: Facts, message: Message) -> Iterator[_Fault]:
-    """Check for empty texts, or for a message without content, as the profile says."""
+    """Check for empty texts, or for a message without content, as the profile requires."""
     refused = facts.profile.empty_content
     if refused in ("part", "text"):
         is_refused = _is_empty if refused == "text" else _has_no_field
@@ -273,7 +274,8 @@ def _blank_text(
 ) -> Iterator[_Fault]:
     """Check for blank texts beside other parts, and for a message without any content.
 
-    Another wire does not get a message without content, and needs no blank reply.
+    A message that is not sent to another wire at all is skipped, and there a blank reply is removed
+    instead of replaced.
     """
     if not own_wire and is_left_out(message):
         return

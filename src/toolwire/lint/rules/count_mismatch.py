@@ -45,7 +45,7 @@ SEVERAL_RESULTS = "one of several that may belong to the same call"
 def _groups_for_one_call(facts: Facts) -> list[AmbiguousGroup]:
     """Return the groups of several results that could belong to one call.
 
-    A target that takes results without a call may still refuse the call without a result.
+    A target that accepts results without a call may still refuse the call without a result.
     """
     profile = facts.profile
     if not (profile.rejects_orphan_results or profile.rejects_missing_results):

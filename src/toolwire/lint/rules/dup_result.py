@@ -46,7 +46,7 @@ _ABORT_NOTICE = re.compile(
 )
 ANOTHER_RESULT = "whose call has another result, too"
 _LONGEST_ABORT_NOTICE = 200
-"""Characters; a longer text contains more than the notice that the call was aborted."""
+"""In characters; a longer text contains more than the notice that the call was aborted."""
 
 
 class _Duplicates(Struct, frozen=True, eq=False):
@@ -59,9 +59,9 @@ class _Duplicates(Struct, frozen=True, eq=False):
     """The other results."""
 
     def is_redundant(self, result: Result) -> bool:
-        """True if nothing is lost with a surplus result: it is a copy, or toolwire added it."""
+        """True if removing a surplus result loses nothing: it is a copy, or toolwire added it."""
         kept = self.result
-        if merged_objects(self.call):  # each result is that of another call
+        if merged_objects(self.call):  # each result belongs to another call
             return result.text.startswith(MARK)
         return result.text.startswith(MARK) or (result.text, result.error) == (
             kept.text,
@@ -99,7 +99,8 @@ def _duplicates(facts: Facts) -> list[_Duplicates]:
 def _best_result(facts: Facts, call: Call, results: list[Result]) -> Result:
     """Return the last result that is not an abort notice, preferably from the turn of the call.
 
-    If a later call with the same id is open, the later results may be its own: the first one stays.
+    If a later call with the same id is open, later results may belong to it, so the first one
+    stays.
     """
     if any(other.id == call.id and other is not call for other in facts.open_calls):
         return results[0]

@@ -31,7 +31,7 @@ _Item: TypeAlias = tuple[int, str, Object]
 """The index, the type and the JSON of an item."""
 
 _KNOWN_BY_ITEM_ID = ("mcp_approval_request", "local_shell_call")
-"""Types of calls whose results have the id of their item."""
+"""Types of calls whose results have the item id of their call."""
 
 
 class _Duplicate(Struct, frozen=True):
@@ -68,7 +68,8 @@ def _duplicates(facts: Facts) -> list[_Duplicate]:
 
 
 def _indexes_of_pairs(facts: Facts) -> set[str | int]:
-    """Return the indexes of the items that are a call with a result, or such a result."""
+    """Return the indexes of the items that are a call with a result, or the result of such a
+    call."""
     return {
         part.path[1]
         for pair in facts.result_of.items()
@@ -78,9 +79,9 @@ def _indexes_of_pairs(facts: Facts) -> set[str | int]:
 
 
 def _duplicates_in_group(group: list[_Item], paired_indexes: set[str | int]) -> list[_Duplicate]:
-    """Return all items of a group but the one that keeps the id.
+    """Return all items of a group except the one that keeps the id.
 
-    A pair comes first, and before any other one whose result knows its call by the id of the item.
+    Items of a pair come first, above all those whose result refers to its call by the item id.
     """
     full_items = [entry for entry in group if entry[1] != "item_reference"]
     paired = [entry for entry in full_items if entry[0] in paired_indexes]

@@ -41,9 +41,9 @@ from toolwire.lint.unknown_fields import unknown_fields, without_fields
 from toolwire.profiles.request_types import SCHEMAS
 
 _CONTENT_FIELDS = ("content", "parts")
-"""Fields that hold what a message says, on this wire or on another."""
+"""Fields with the content of a message, on this wire or on another."""
 _CALL_FIELDS = ("tool_calls", "tool_call_id", "function_call", "name", "tool_name")
-"""Fields from which a wire may read calls and results, also where others write them."""
+"""Fields from which a wire may read calls and results, including those of other wires."""
 
 
 def _messages(facts: Facts) -> Iterator[tuple[JsonPath, Object, list[str]]]:
@@ -67,7 +67,7 @@ def _messages(facts: Facts) -> Iterator[tuple[JsonPath, Object, list[str]]]:
 
 @once_per_history
 def _converted(facts: Facts) -> set[JsonPath]:
-    """The paths of the messages that another rule writes in the format of the wire."""
+    """The paths of the messages that another rule converts to the format of the wire."""
     paths = {path for path, _ in foreign_roles(facts)}
     return paths | {message.path for message in foreign_content(facts)}
 
@@ -102,7 +102,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
 
 
 def _with_note(content: JSON, note: str) -> JSON:
-    """The content of a message after a note."""
+    """The content of a message with a note before it."""
     if isinstance(content, list):
         return [{"type": "text", "text": note}, *content]
     return f"{note}\n\n{content}" if content else note

@@ -35,7 +35,7 @@ from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 def _calls(facts: Facts) -> list[Call]:
     """Return the calls with refused characters in an id of an accepted length.
 
-    The rules about lengths fix an id of a refused length as a whole.
+    The rules about lengths replace the whole id if its length is refused.
     """
     rule = id_rule_for(facts)
     if not facts.invalid_ids or not (rule.chars or rule.first):

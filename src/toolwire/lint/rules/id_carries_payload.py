@@ -65,8 +65,8 @@ def _signatures_in_ids(facts: Facts) -> list[_SignatureInId]:
 
 
 def _ruled_out_for(profile: Profile) -> tuple[int, ...]:
-    """A target that wants signatures in a field of their own misses them although it accepts the
-    ids."""
+    """The observations that rule out a violation. For a target with a separate signature field,
+    accepted ids do not: the signature is still missing there."""
     if profile.reasoning_to_return == "signature":
         return ()
     return (Observation.RESULTS_IN_PLACE | Observation.ACCEPTED_IDS,)

@@ -83,7 +83,7 @@ def _with_minted_ids(facts: Facts) -> Conversation:
 
 
 def _as_read_by_target(facts: Facts) -> Conversation:
-    """The conversation without ids; every result has the name of its call there."""
+    """The conversation without ids, in which every result has the name of its call."""
     if facts.own_wire:
         body = _body_without_ids(facts)
         return decode(body, facts.conversation.wire, facts.conversation.kind)
@@ -110,7 +110,7 @@ def _as_read_by_target(facts: Facts) -> Conversation:
 
 @once_per_history
 def _uncertain_results(facts: Facts) -> list[Result]:
-    """The results that belong to another call, or to none, once the ids are removed."""
+    """The results that would belong to another call, or to none, without the ids."""
     stripped = _as_read_by_target(facts)
     call_numbers = PartMap((call, n) for n, call in enumerate(stripped.calls()))
     pairs_without_ids = {
@@ -128,7 +128,7 @@ def _uncertain_results(facts: Facts) -> list[Result]:
 
 
 def _open_calls_beside(facts: Facts, results: list[Result]) -> list[tuple[CallBatch, Call]]:
-    """The calls without a result in the batches of some results, each with its batch."""
+    """The calls without a result in the batches of these results, each with its batch."""
     uncertain = PartSet(results)
     return [
         (batch, call)

@@ -56,7 +56,7 @@ def _results_to_assign(facts: Facts) -> list[tuple[Result, list[Call], int]]:
 
 
 def _calls_to_rename(facts: Facts) -> list[Call]:
-    """Return the calls that share the output of their result as id, which the target refuses."""
+    """Return the calls whose id is the output of their result, if the target refuses it."""
     return [
         call
         for call in calls_with_invalid_id(facts)
@@ -106,7 +106,8 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
 
 
 def _shares_id(facts: Facts, call: Call) -> bool:
-    """True if another call of the turn has the same id: its result could be taken for this one."""
+    """True if another call of the turn has the same id: its result could be taken for that of this
+    call."""
     turn = facts.turn_of(call)
     return turn is not None and sum(other.id == call.id for other in turn.calls) > 1
 

@@ -41,7 +41,7 @@ from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 
 def _groups(facts: Facts) -> list[list[Call]]:
-    """The calls of a turn that share the name of their tool as id, for each turn and id."""
+    """For each turn and id, the calls that share the name of their tool as id."""
     if not has_repeated_ids(facts) or not ids_must_differ(facts):
         return []
     groups = distinct_calls_sharing_an_id(facts)
@@ -49,7 +49,8 @@ def _groups(facts: Facts) -> list[list[Call]]:
 
 
 def _calls_reusing_a_name(facts: Facts) -> list[tuple[Call, int]]:
-    """The calls with an id of an earlier turn, and their number among the calls with that id."""
+    """The calls with an id of an earlier turn, and the number of each among the calls with that
+    id."""
     if not facts.profile.ids_unique_in_request or not has_repeated_ids(facts):
         return []
     return [(call, number) for call, number in calls_reusing_an_id(facts) if call.id == call.name]

@@ -52,7 +52,7 @@ RULE = Rule(
         ),
     ),
     good=(
-        chat_example(  # it is uncertain which call each belongs to: ambiguous-same-name
+        chat_example(  # it is not certain to which call each belongs: ambiguous-same-name
             USER,
             assistant(tool_call("call_1"), tool_call("call_2")),
             _RESULT_WITHOUT_ID,

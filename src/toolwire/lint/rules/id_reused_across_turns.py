@@ -37,7 +37,7 @@ def _calls_with_reused_id(facts: Facts) -> list[tuple[Call, int]]:
     """Return the calls with a reused id, and the number of each among the calls with that id."""
     if not facts.profile.ids_unique_in_request:
         return []
-    # A new id would decide to which of several open calls an uncertain result belongs.
+    # A new id would decide to which of several open calls an ambiguous result belongs.
     uncertain = uncertain_calls(facts)
     return [
         (call, number)

@@ -26,11 +26,11 @@ from toolwire.lint.items import input_items, without_id
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 
 _GENERATED_SUFFIX = re.compile(r"_[0-9a-f]{16,}")
-"""What follows the prefix in item ids that servers generate."""
+"""The text after the prefix in item ids that servers generate."""
 
 
 def _results_with_item_id(facts: Facts) -> list[tuple[Result, Call, str]]:
-    """Results that have the item id of their call as call id: result, call and item id."""
+    """Results with the item id of their call as call id: result, call and item id."""
     if not facts.profile.rejects_orphan_results or not any(call.item for call in facts.calls):
         return []
     matches: list[tuple[Result, Call, str]] = []
@@ -49,7 +49,7 @@ def _results_with_item_id(facts: Facts) -> list[tuple[Result, Call, str]]:
 
 
 def _calls_with_only_item_id(facts: Facts) -> list[tuple[int, Object]]:
-    """Calls that have an item id and no call id: index and JSON of their items."""
+    """Calls with an item id but no call id: index and JSON of their items."""
     paths = {call.path for call in facts.calls if call.origin == "item"}
     if not paths:
         return []

@@ -28,7 +28,8 @@ from toolwire.lint.items import input_items, reasoning_as_text, with_items, with
 from toolwire.lint.rule import FixedBody, Problem, Rule
 
 _VALID_SUFFIX = re.compile(r"(?!-)[A-Za-z0-9_-]*")
-"""What may follow the prefix: an id with a dash there (`msg-…`) was refused (CopilotKit#6117)."""
+"""The valid text after the prefix: an id with a dash there (`msg-…`) was refused
+(CopilotKit#6117)."""
 _MAX_LENGTH = 64
 
 
@@ -57,7 +58,7 @@ def _is_empty_without_id(kind: str, item: Object) -> bool:
 
 
 def _can_lose_id(kind: str, item: Object) -> bool:
-    """False if the id is the only id of a call: that is another rule's violation."""
+    """False if the id is the only id of a call, which another rule reports."""
     return kind in ("message", "reasoning") or bool(item.get("call_id"))
 
 

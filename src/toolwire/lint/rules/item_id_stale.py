@@ -35,7 +35,7 @@ from toolwire.lint.rule import FixedBody, Problem, Rule
 
 
 def _is_stateless(facts: Facts) -> bool:
-    """True if the request stores nothing and continues nothing that is stored."""
+    """True if the request stores nothing and does not continue a stored history."""
     body = facts.body
     return (
         isinstance(body, dict)

@@ -33,7 +33,7 @@ _TEXT_TYPES = ("text", "input_text", "output_text")
 
 
 def _corrected(kind: str, item: Object) -> tuple[Object, list[str]]:
-    """An item in the form that is accepted, and what was wrong."""
+    """An item in the accepted form, and its faults."""
     corrected, texts = item, []
     if kind in _NOT_NULL and None in item.values():
         problems = [name for name in _NOT_NULL[kind] if name in item and item[name] is None]
@@ -67,7 +67,7 @@ def _with_type(block: JSON, expected: str) -> JSON:
 
 
 def _corrections(facts: Facts) -> list[tuple[int, Object, list[str]]]:
-    """The refused items: index, accepted form, and what is wrong."""
+    """The refused items: index, accepted form, and faults."""
     found = [(index, *_corrected(kind, item)) for index, kind, item in input_items(facts)]
     return [(index, item, texts) for index, item, texts in found if texts]
 

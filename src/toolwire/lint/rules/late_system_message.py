@@ -53,7 +53,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
 
 
 def _rewrite(message: Message) -> Message:
-    """The message under another role: calls always belong to the assistant."""
+    """The message with another role; calls always belong to the assistant."""
     has_calls = any(isinstance(part, Call) for part in message.parts)
     parts = tuple(map(mark_system_text, message.parts))
     return Message("assistant" if has_calls else "user", parts)

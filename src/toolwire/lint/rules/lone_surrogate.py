@@ -51,8 +51,7 @@ def _may_hold_surrogates(facts: Facts) -> bool:
 
 def _concerns(profile: Profile) -> bool:
     """True if the target refuses lone surrogates, or gets arguments as JSON text inside JSON, which
-    the reader of the arguments would refuse.
-    """
+    the reader of the arguments would refuse."""
     return profile.rejects_lone_surrogates or profile.arguments_format != "object"
 
 
@@ -70,8 +69,8 @@ def _paths(facts: Facts) -> list[JsonPath]:
 
 
 def _paths_in_body(facts: Facts) -> list[JsonPath]:
-    """The texts in the body that was read, also those of ids, tool definitions and settings; none
-    if the conversation is not what its body holds."""
+    """The texts in the source body, including ids, tool definitions and settings; none if the
+    conversation no longer matches its body."""
     return list(find_lone_surrogates(facts.body)) if _is_body(facts) else []
 
 
@@ -82,7 +81,7 @@ def _is_body(facts: Facts) -> bool:
 def _repaired_parts(facts: Facts) -> PartMap[Part, Part]:
     """The parts with a lone surrogate that is not visible in the texts of the body.
 
-    Arguments that are text hide it behind an escape, until another wire wants an object.
+    Arguments that are text hide it in an escape until another wire requires an object.
     """
     parts = (part for message in facts.messages for part in message.parts)
     if not facts.profile.rejects_lone_surrogates:
@@ -117,7 +116,7 @@ def _repair_part(part: Part) -> Part:
 
 
 def _read_arguments(args: LazyJson) -> JSON:
-    """The value of arguments; None for a text that holds no escape, and so no surrogate."""
+    """The value of arguments; None for a text without escapes, which cannot hold a surrogate."""
     content = args.content
     if isinstance(content, str) and "\\u" not in content and not has_lone_surrogate(content):
         return None

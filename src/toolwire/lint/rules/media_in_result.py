@@ -53,7 +53,7 @@ def _results_with_media(facts: Facts) -> list[Result]:
 
 
 def _media_of_assistant(facts: Facts) -> list[Media]:
-    """The media in messages of the assistant; other wires do not get them."""
+    """The media in assistant messages; other wires do not get them."""
     if not (facts.own_wire and facts.profile.media_only_from_user):
         return []
     return [

@@ -76,7 +76,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
 
 
 def _merge_or_rename(facts: Facts) -> FixedConversation | None:
-    """The conversation without copies of definitions, and with other names for the rest."""
+    """The conversation without copies of definitions, and with new names for the others."""
     duplicates = PartMap(_duplicates(facts))
     names = {tool.name for tool in facts.conversation.tools} | {call.name for call in facts.calls}
     tools: list[Tool] = []
@@ -97,7 +97,7 @@ def _merge_or_rename(facts: Facts) -> FixedConversation | None:
 
 
 def _free_name(facts: Facts, tool: Tool, names: set[str]) -> str:
-    """A name that no tool has: the old one and a hash of the definition."""
+    """A name that no tool has: the old name and a hash of the definition."""
     definition = text_of(tool.raw if isinstance(tool.raw, dict) else None)
 
     def candidate(salt: str) -> str:

@@ -45,7 +45,7 @@ def _invalid_choices(facts: Facts) -> list[str]:
 
 def _check(facts: Facts) -> Iterable[Problem]:
     invalid = _invalid_choices(facts)
-    if not invalid:  # nearly always; a request may define many tools
+    if not invalid:  # usually enough; a request may define many tools
         return
     names = list_some(sorted({shorten(tool.name) for tool in facts.conversation.tools}))
     for name in invalid:

@@ -96,7 +96,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _paths_of_composite_ids(facts: Facts) -> set[JsonPath]:
-    """The calls and results that a rule about the parts of an id reports."""
+    """The paths of calls and results that a rule about composite ids reports."""
     return {
         composite.part.path
         for reduce in (call_half, without_payload, unit_of_repetition)

@@ -33,7 +33,7 @@ from toolwire.wires.engine.specs import Block
 
 
 def _as_text_or_items(value: JSON | UnsetType) -> JSON | UnsetType:
-    """Text, or a list of the content blocks of items."""
+    """Convert an output to text or a list of content blocks of items."""
     if isinstance(value, str):
         return value
     if value is None or isinstance(value, UnsetType):
@@ -54,7 +54,7 @@ def _as_text_or_items(value: JSON | UnsetType) -> JSON | UnsetType:
 
 
 def _as_text_or_blocks(value: JSON | UnsetType) -> JSON | UnsetType:
-    """Text, a list of blocks with a `type`, or nothing."""
+    """Convert an output to text or a list of blocks with a `type`; it may be absent."""
     if isinstance(value, str | UnsetType):
         return value
     if value is None:
@@ -73,7 +73,7 @@ def _as_block(value: JSON) -> JSON:
 
 
 def _as_text_or_content(value: JSON | UnsetType) -> JSON | UnsetType:
-    """Text, or a list of content blocks."""
+    """Convert an output to text or a list of content blocks."""
     if value is None or isinstance(value, UnsetType):
         return ""
     is_blocks = isinstance(value, list) and all(isinstance(block, dict) for block in value)
@@ -81,7 +81,7 @@ def _as_text_or_content(value: JSON | UnsetType) -> JSON | UnsetType:
 
 
 def _as_text(value: JSON | UnsetType) -> JSON | UnsetType:
-    """Text, that of the blocks of a list, a JSON value as text, or nothing."""
+    """Convert an output to text: the text of the blocks of a list, or JSON; it may be absent."""
     if value is None or isinstance(value, str | UnsetType):
         return value
     if isinstance(value, list) and value and all(map(_is_content, value)):
@@ -98,7 +98,7 @@ def _is_content(value: JSON) -> bool:
 
 
 def _as_keyed_blocks(value: JSON | UnsetType) -> JSON | UnsetType:
-    """A list of blocks whose type is the name of their only field."""
+    """Convert an output to a list of blocks with one field that names their type."""
     if value is None or isinstance(value, UnsetType):
         return []
     if isinstance(value, str):
@@ -111,7 +111,7 @@ def _as_keyed_blocks(value: JSON | UnsetType) -> JSON | UnsetType:
 
 
 def _as_keyed_block(value: JSON) -> JSON:
-    """A block whose JSON, if it is JSON, is an object."""
+    """A block whose JSON value, if it has one, is an object."""
     inner = value["json"] if isinstance(value, dict) and value.keys() == {"json"} else value
     if isinstance(inner, dict):
         return value
@@ -119,7 +119,7 @@ def _as_keyed_block(value: JSON) -> JSON:
 
 
 def _as_object(value: JSON | UnsetType) -> JSON | UnsetType:
-    """An object, or nothing."""
+    """Convert an output to an object; it may be absent."""
     return value if value is None or isinstance(value, UnsetType | dict) else {"output": value}
 
 
@@ -127,9 +127,9 @@ class _Format(Struct, frozen=True):
     """The format of the output in one type of result block."""
 
     paths: tuple[JsonPath, ...]
-    """Where the output may be."""
+    """The possible paths of the output."""
     convert: Callable[[JSON | UnsetType], JSON | UnsetType]
-    """Returns an output in this format; the same value if it is."""
+    """Returns an output in this format; the same value if it already has it."""
     text_field: str = ""
     """A field of the block that holds the output and may be any text."""
 
@@ -167,7 +167,7 @@ def _invalid_outputs(facts: Facts) -> Iterable[tuple[Result, JsonPath, JSON | Un
             continue
         expected_format = formats.get(spec.name)
         if result.path in misplaced_outputs(facts):
-            continue  # it is first moved to its field
+            continue  # it is moved to its field first
         if expected_format is None or raw.get(expected_format.text_field).__class__ is str:
             continue
         paths = expected_format.paths

@@ -33,8 +33,8 @@ from toolwire.lint.rule import Problem, Rule
 
 
 def _calls_with_a_result_in_sight(facts: Facts) -> PartSet[Call]:
-    """Open calls about which another finding says where the result is: under another id, before the
-    call, or at a copy of the call. If that is uncertain, no open call is reported as waiting."""
+    """Open calls whose result another finding locates: under another id, before the call, or at a
+    copy of the call. If that is uncertain, no open call is reported as waiting."""
     calls: PartSet[Call] = PartSet(facts.calls_after_results.values())
     for group in calls_sharing_an_id(facts):
         for copy in copies_of_calls(facts, group):

@@ -34,7 +34,8 @@ _ALIASES = ("reasoning", "reasoning_text", "thinking")
 
 
 def _messages_without_reasoning(facts: Facts) -> list[tuple[Message, Object]]:
-    """Messages with calls and without the field, each with its JSON if it is of the own wire."""
+    """Messages with calls and without the field, each with its JSON if it was read from this
+    wire."""
     if (
         facts.profile.reasoning_to_return != _FIELD
         or facts.conversation.kind != "request"

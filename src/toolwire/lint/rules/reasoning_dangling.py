@@ -64,12 +64,12 @@ def _items_for_another_model(facts: Facts) -> list[tuple[int, Object]]:
 
 
 def _is_stored(item: Object) -> bool:
-    """True if the item itself does not hold the reasoning: the server looks it up by its id."""
+    """True if an item does not hold its reasoning, so that the server looks it up by its id."""
     return not any(item.get(field) for field in ("encrypted_content", "content"))
 
 
 def _final_thinking(facts: Facts) -> list[Part]:
-    """The thinking blocks at the end of assistant messages, of which several in a row are one."""
+    """The thinking blocks at the end of assistant messages; several in a row count as one."""
     profile, messages = facts.profile, facts.messages
     if (
         profile.reasoning_to_return != "thinking"

@@ -21,7 +21,7 @@ from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 
 def _messages_of_same_side(facts: Facts) -> list[Message]:
-    """The messages that follow one of the same side."""
+    """The messages that follow a message of the same side."""
     profile = facts.profile
     if not profile.rejects_same_role_twice or facts.conversation.kind != "request":
         return []

@@ -32,7 +32,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _problems(schema: Object) -> Iterable[str]:
-    """What providers refuse in a schema, as the end of a sentence."""
+    """The parts of a schema that providers refuse, each as the end of a sentence."""
     keywords = [keyword for keyword in _COMBINATIONS if keyword in schema]
     if keywords:
         yield f"has {' and '.join(keywords)} at the top level"

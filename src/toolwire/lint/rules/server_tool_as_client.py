@@ -31,11 +31,11 @@ from toolwire.lint.fixes.transforms import parts_as_text
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 
 _SERVER_TYPES = {"tool_use": "server_tool_use"}
-"""The type of a block as a call for the client, and its type as a call that the provider runs."""
+"""The type of a block as a client call → its type as a call that the provider runs."""
 
 
 def _original_type(facts: Facts, call: Call) -> str | None:
-    """The type that the call must have had; None if its result of the provider is not there."""
+    """The original type of the call; None if its provider result is not there."""
     if not facts.own_wire or not isinstance(call.raw, dict) or call not in facts.result_of:
         return None
     kind = call.raw.get("type")

@@ -25,7 +25,8 @@ from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _incomplete_pairs(facts: Facts) -> list[tuple[Call | None, Result | None]]:
-    """Pairs of the provider with one half missing or in another message."""
+    """Pairs of a provider-executed call and its result with one half missing or in another
+    message."""
     if not facts.profile.server_results_stay_in_message or facts.conversation.kind != "request":
         return []
     incomplete: list[tuple[Call | None, Result | None]] = []

@@ -80,8 +80,8 @@ def _calls_with_signature_in_id(facts: Facts) -> PartMap[Call, str]:
 
 
 def _unsigned_thinking(facts: Facts) -> list[Part]:
-    """Thinking blocks without a signature; those with an empty one only if thinking is enabled. A
-    translation leaves them out, so this is about the body of the target's own wire."""
+    """Thinking blocks without a signature; an empty one counts only if thinking is enabled. A
+    translation leaves them out, so this concerns only the body of the target's own wire."""
     if (
         facts.profile.reasoning_to_return != "thinking"
         or facts.observations.holds(Observation.NO_REASONING)
@@ -103,7 +103,8 @@ def _unsigned_thinking(facts: Facts) -> list[Part]:
 
 
 def _lacks_field(part: Reasoning) -> bool:
-    """True for a thinking block without the field, which is required whatever it holds."""
+    """True for a thinking block without the signature field, which is required even if it is
+    empty."""
     raw = part.raw
     return isinstance(raw, dict) and "thinking" in raw and raw.get("signature") is None
 

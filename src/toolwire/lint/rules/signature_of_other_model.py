@@ -59,7 +59,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
 
 
 def _signature(model: str) -> str:
-    """A signature as the maker builds it, with the model that it is for."""
+    """A signature as the maker builds it, for a model."""
     header = b"\x08\x0f\x18\x02\x2a\x02id\x32" + bytes([len(model)]) + model.encode() + b"\x38\x00"
     container = b"\x0a" + bytes([len(header)]) + header + b"\x12\x02ok"
     return b64encode(b"\x12" + bytes([len(container)]) + container).decode()

@@ -34,7 +34,7 @@ from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, R
 
 
 def _wants_thinking(facts: Facts) -> bool:
-    """True if the models of the provider sign their thinking, or the model of the request does:
+    """True if the models of the provider sign their thinking, or if the model of the request does:
     some providers serve models of several makers."""
     if facts.profile.reasoning_to_return == "thinking":
         return True

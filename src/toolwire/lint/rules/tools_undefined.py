@@ -47,14 +47,16 @@ def _is_bare_list(facts: Facts) -> bool:
 
 
 def _defines_tools(facts: Facts) -> bool:
-    """True if the target gets tool definitions; placeholders that are only read as JSON count."""
+    """True if the target gets tool definitions; placeholders that are visible only in the JSON
+    count."""
     if not facts.own_wire:
         return bool(tool_definitions(facts))
     return bool(facts.conversation.tools or get(facts.body, ("toolConfig", "tools")))
 
 
 def _results(facts: Facts) -> list[Result]:
-    """The results that the target gets as results: what another provider ran becomes text."""
+    """The results that the target gets as results; those of another provider's tools become
+    text."""
     if facts.own_wire:
         return facts.results
     return [result for result in facts.results if result.executor == "client"]
@@ -105,7 +107,7 @@ RULE = Rule(
     order=60,
     concerns=lambda profile: profile.calls_need_tool_definitions,
     ruled_out_on_own_wire_by=(Observation.CALLS_DEFINED,),
-    handled_by="write",  # the writer adds placeholders, which its reader leaves out again
+    handled_by="write",  # the writer adds placeholders, which the reader leaves out
     bad=(Example("bedrock", "bedrock", {"messages": _MESSAGES}),),
     good=(
         Example("bedrock", "bedrock", {"messages": _MESSAGES, "toolConfig": {"tools": [_F]}}),

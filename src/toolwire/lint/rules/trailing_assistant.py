@@ -27,7 +27,7 @@ from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 
 def _trailing_message(facts: Facts) -> Message | None:
-    """The last message, if it is text of the assistant that the target refuses there."""
+    """The last message, if it is an assistant text that the target refuses at the end."""
     if (
         facts.conversation.kind != "request"
         or not refuses_assistant_at_end(facts)

@@ -51,7 +51,8 @@ def _has_parts_for_user(facts: Facts, run: list[int]) -> bool:
 
 
 def _parts_for_user(facts: Facts, message: Message) -> list[Part]:
-    """What a target on another wire gets as a user message after the results of a message."""
+    """The parts of a message that a target on another wire gets as a user message after the
+    results."""
     if facts.own_wire:
         return []
     return [part for part in message.parts if not isinstance(part, Result)]
@@ -93,7 +94,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
 
 
 def _without_parts_for_user(facts: Facts, message: Message) -> Message:
-    """The message with its results only."""
+    """The message with only its results."""
     if not _parts_for_user(facts, message):
         return message
     results = [part for part in message.parts if isinstance(part, Result)]

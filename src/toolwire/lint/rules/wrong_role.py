@@ -60,7 +60,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         return
     refuses = profile.rejects_orphan_results or profile.rejects_missing_results
     if facts.own_wire and not refuses:
-        return  # another wire may have no place for it in a message of this role
+        return  # another wire may not be able to hold it in a message of this role
     for message in facts.messages:
         for part in _misplaced(message):
             if isinstance(part, Call):
@@ -87,9 +87,8 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
 
 
 def _is_of_assistant(message: Message) -> bool:
-    """True if a message of another role holds what a model sends beside its calls, or an unknown
-    part.
-    """
+    """True if a message of another role holds content that a model sends beside its calls, or an
+    unknown part."""
     return message.role != "assistant" and any(
         isinstance(part, Reasoning | Opaque)
         or (isinstance(part, Call | Result) and part.executor != "client")
@@ -98,7 +97,7 @@ def _is_of_assistant(message: Message) -> bool:
 
 
 def _split(message: Message, misplaced: list[Call | Result], facts: Facts) -> list[Message]:
-    """The message as several of the right roles, in the order of the parts."""
+    """Split the message into several with the right roles, in the order of the parts."""
     wire = facts.conversation.wire
     if len(misplaced) == len(message.parts) or _is_of_assistant(message):
         role: Role = "user" if message.role == "assistant" else "assistant"
@@ -111,7 +110,7 @@ def _split(message: Message, misplaced: list[Call | Result], facts: Facts) -> li
 
     messages: list[Message] = []
     original: Message | None = message
-    """The message as it was read; its JSON goes to the first part of it that stays."""
+    """The original message; its JSON goes to the first remaining part of it."""
     for moved, run in groupby(message.parts, key=is_misplaced):
         parts = tuple(run)
         if not moved:
@@ -128,10 +127,11 @@ def _split(message: Message, misplaced: list[Call | Result], facts: Facts) -> li
 
 
 def _has_no_result_of(message: Message, misplaced: list[Call | Result], facts: Facts) -> bool:
-    """True if no result in a message belongs to one of the calls in it.
+    """True if no result in a message belongs to one of its calls.
 
-    Such calls are moved together to the end. Before a result under the same id, a call could take
-    it; before a text, it would stand apart from its result, and another call could take that.
+    Such calls are moved together to the end. Before a result with the same id, a call could be
+    paired with it; before a text, it would be separated from its result, which could go to another
+    call.
     """
     if message.role == "assistant":
         return False

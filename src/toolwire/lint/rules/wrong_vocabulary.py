@@ -96,7 +96,7 @@ def _items_among_messages(facts: Facts) -> list[tuple[int, Object]]:
 
 
 def _foreign_messages(facts: Facts) -> list[tuple[Message, list[Call | Result]]]:
-    """Messages with calls or results that only another wire writes in this way."""
+    """Messages with calls or results in a form that only another wire writes."""
     if not facts.own_wire or facts.conversation.kind != "request":
         return []
     if has_known_types(facts) and not (
@@ -124,10 +124,10 @@ def _foreign_messages(facts: Facts) -> list[tuple[Message, list[Call | Result]]]
 
 
 def _is_foreign(part: Call | Result, spec: Block, message: Message, facts: Facts) -> bool:
-    """True for a call or a result of a type that the catalogue of the wire does not list, and for a
-    result block in a message of a role that the wire does not have.
+    """True for a call or result of a type that the catalogue of the wire does not list, and for a
+    result block in a message with a role that the wire does not have.
 
-    Where all results of a turn share one message, that is a message of the user.
+    If all results of a turn share one message, that is a user message.
     """
     if not spec.family:
         return True
@@ -194,7 +194,7 @@ def _write_anew(facts: Facts) -> FixedConversation | None:
 
 
 def _without_json(message: Message, foreign: list[Call | Result]) -> tuple[Part, ...]:
-    """The parts of a message; those that are foreign keep their path and not their JSON."""
+    """The parts of a message; foreign ones keep their path, but not their JSON."""
     is_foreign = PartSet[Part](foreign).__contains__
     return tuple(
         replace(part, source=Source(path=part.path)) if is_foreign(part) else part
@@ -204,22 +204,21 @@ def _without_json(message: Message, foreign: list[Call | Result]) -> tuple[Part,
 
 def _with_parts(message: Message, parts: tuple[Part, ...]) -> Message:
     """The message with other parts. It is written from scratch, unless it has calls that the
-    provider ran, which no other wire could have.
-    """
+    provider ran, which no other wire could have."""
     has_provider_calls = any(isinstance(part, Call) and not part.runs_on_client for part in parts)
     wire = message.wire if has_provider_calls else ""
     return Message(message.role, parts, None, wire, source=Source(path=message.path))
 
 
 def _with_known_roles(facts: Facts) -> FixedBody | None:
-    """The body with the roles of the wire."""
+    """The body with role names of the wire."""
     roles = foreign_roles(facts)
     changes = [((*path, "role"), f"changed the role to `{role}`") for path, role in roles]
     return FixedBody(with_roles(facts.body, roles), tuple(changes)) if changes else None
 
 
 def _with_ids(facts: Facts) -> FixedBody | None:
-    """The body with the ids of results in the field of the wire."""
+    """The body with the call ids of results in the field of the wire."""
     fields = foreign_id_fields(facts)
     changes = [((*path, name), "moved to the field `tool_call_id`") for path, name, _ in fields]
     return FixedBody(with_id_fields(facts.body, fields), tuple(changes)) if changes else None
@@ -233,7 +232,7 @@ def _with_types(facts: Facts) -> FixedBody | None:
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | FixedConversation | None:
-    # What is rewritten in the conversation comes last: the body does not show it.
+    # Edits of the conversation come last, because the body does not show them.
     fixed_body = _with_ids(facts) or _with_known_roles(facts) or _with_own_items(facts)
     return fixed_body or _with_types(facts) or _write_anew(facts)
 
@@ -283,7 +282,7 @@ def _as_items(message: Object) -> list[JSON]:
 
 
 def _with_text_type(content: JSON, kind: str) -> JSON:
-    """Content in which text blocks have the type `kind`."""
+    """Content with text blocks of the type `kind`."""
     if not isinstance(content, list):
         return content
     return [
@@ -313,9 +312,8 @@ def _as_call_item(call: Object) -> JSON:
 
 
 def _as_messages(messages: JSON) -> tuple[list[JSON], list[int]]:
-    """Chat messages instead of items, and the index of what each was made from; consecutive calls
-    become one message.
-    """
+    """Chat messages instead of items, and the index of the item that each was made from;
+    consecutive calls become one message."""
     converted: list[JSON] = []
     origins: list[int] = []
     calls: list[JSON] | None = None
