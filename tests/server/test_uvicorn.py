@@ -20,6 +20,7 @@ from uvicorn.server import ServerState
 
 from toolwire.server.asgi import Receive, Scope, Send
 from toolwire.server.limited_protocol import LimitedProtocol
+from toolwire.server.response_cycle import ResponseCycle
 from toolwire.server.run import ConnectionLimits, Server, config
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,16 +33,23 @@ OVERRIDES: dict[type, tuple[type, tuple[str, ...]]] = {
             *("on_response_complete", "send_400_response", "handle_websocket_upgrade"),
         ),
     ),
+    ResponseCycle: (RequestResponseCycle, ("send",)),
     Server: (uvicorn.Server, ("startup", "shutdown", "capture_signals", "handle_exit")),
 }
 """Our classes, the classes of uvicorn that they extend, and the methods that they override."""
 ATTRIBUTES: dict[type, tuple[str, ...]] = {
     HttpToolsProtocol: (
         *("loop", "transport", "flow", "cycle", "pipeline", "connections", "server_state"),
-        *("headers", "parser"),
+        *("headers", "parser", "url", "scope", "server", "client", "scheme", "root_path", "app"),
+        *("app_state", "asgi_version", "logger", "access_logger", "expect_100_continue"),
+        *("_should_upgrade", "_start_asgi_task"),
     ),
-    RequestResponseCycle: ("response_complete", "response_started", "more_body"),
-    FlowControl: ("write_paused", "pause_reading", "resume_reading"),
+    RequestResponseCycle: (
+        *("scope", "transport", "flow", "default_headers", "message_event", "on_response"),
+        *("response_complete", "response_started", "more_body", "disconnected", "keep_alive"),
+        *("waiting_for_100_continue", "chunked_encoding", "expected_content_length"),
+    ),
+    FlowControl: ("write_paused", "pause_reading", "resume_reading", "drain"),
     ServerState: ("total_requests", "default_headers"),
     uvicorn.Server: ("should_exit", "force_exit", "started", "server_state"),
 }

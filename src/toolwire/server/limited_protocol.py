@@ -7,12 +7,13 @@ any application sees them.
 from __future__ import annotations
 
 import asyncio
+from urllib.parse import unquote
 
+from httptools import parse_url
 from msgspec import Struct
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-SMALL_WRITE = 64 * 1024
-"""Bytes up to which copying is cheaper than writing two buffers."""
+from toolwire.server.response_cycle import ResponseCycle
 
 
 class ConnectionLimits(Struct, frozen=True, kw_only=True):
@@ -50,7 +51,7 @@ class LimitedProtocol(HttpToolsProtocol):
     limits = ConnectionLimits()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(CoalescingTransport(transport, self.loop))
+        super().connection_made(transport)
         self._request_started: float | None = self.loop.time()
         self._unparsed = 0
         self._in_headers = True
@@ -88,6 +89,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Hand the connection over; its limits are those of the application from now on."""
         if self._timer is not None:
             self._timer.cancel()
+        self.transport = QuietTransport(self.transport)
         super().handle_websocket_upgrade()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -114,11 +116,49 @@ class LimitedProtocol(HttpToolsProtocol):
                 self.transport.abort()
 
     def on_headers_complete(self) -> None:
+        """Do what uvicorn does, without the options that `run.py` does not set."""
         self._in_headers = False
         self._unparsed = 0
-        super().on_headers_complete()
-        if not self.parser.should_upgrade():  # uvicorn reads them again
-            self.headers = []  # Trailers are not headers.
+        parser, version = self.parser, self.parser.get_http_version()
+        url = parse_url(self.url)
+        path: str = url.path.decode("ascii")
+        self.scope = {
+            "type": "http",
+            "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
+            "http_version": version,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme or "http",
+            "method": parser.get_method().decode("ascii"),
+            "root_path": self.root_path,
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": url.path,
+            "query_string": url.query or b"",
+            "headers": self.headers,
+            "state": self.app_state.copy(),
+        }
+        if parser.should_upgrade() and self._should_upgrade():
+            return
+        self.headers = []  # Trailers are not headers.
+        previous = self.cycle
+        self.cycle = ResponseCycle(
+            scope=self.scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=False,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        if previous is None or previous.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:  # the client did not wait for the response
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
 
     def on_body(self, body: bytes) -> None:
         self._unparsed = 0
@@ -134,7 +174,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unparsed = 0
 
     def on_message_begin(self) -> None:
-        super().on_message_begin()
+        self.url = b""
+        self.headers = []
+        self.expect_100_continue = False
         self._request_started = self.loop.time()  # Empty lines before it do not count.
         self._in_headers = True
         self._unparsed = 0
@@ -192,49 +234,27 @@ class LimitedProtocol(HttpToolsProtocol):
         self._refuse(b"400 Bad Request", msg.encode("ascii", "replace").replace(b'"', b"'"))
 
 
-class CoalescingTransport(asyncio.Transport):
-    """A transport that sends the headers of a response together with the first part of its body.
+class QuietTransport(asyncio.Transport):
+    """The transport of a WebSocket: writing to a closed connection does nothing.
 
-    uvicorn writes them one after the other, which would take two system calls and two packets.
+    uvloop raises an error then, which uvicorn does not expect.
     """
 
-    def __init__(self, inner: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, inner: asyncio.Transport) -> None:
         self._inner = inner
-        self._loop = loop
-        self._head = b""
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Send data, unless the connection is closed, in which case uvloop would raise an error."""
+        """Send data, unless the connection is closed."""
         try:
-            if self._head:
-                self._write_with_head(data)
-            elif data[:7] == b"HTTP/1." and data[-4:] == b"\r\n\r\n":
-                self._head = bytes(data)
-                self._loop.call_soon(self._flush)  # The body may come much later.
-            else:
-                self._inner.write(data)
+            self._inner.write(data)
         except RuntimeError:
             if not self._inner.is_closing():
                 raise
 
-    def _write_with_head(self, data: bytes | bytearray | memoryview) -> None:
-        head, self._head = self._head, b""
-        if len(data) < SMALL_WRITE:
-            self._inner.write(head + data)
-        else:
-            self._inner.writelines((head, data))
-
-    def _flush(self) -> None:
-        if self._head:
-            head, self._head = self._head, b""
-            if not self._inner.is_closing():
-                self._inner.write(head)
+    # Everything else is delegated.
 
     def close(self) -> None:
-        self._flush()
         self._inner.close()
-
-    # Everything else is delegated.
 
     def is_closing(self) -> bool:
         return self._inner.is_closing()
@@ -246,7 +266,7 @@ class CoalescingTransport(asyncio.Transport):
         return self._inner.get_extra_info(name, default)
 
     def get_write_buffer_size(self) -> int:
-        return len(self._head) + self._inner.get_write_buffer_size()
+        return self._inner.get_write_buffer_size()
 
     def pause_reading(self) -> None:
         self._inner.pause_reading()

@@ -1,0 +1,160 @@
+"""How a response is written: its headers together with its body, and checked."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+import pytest
+from uvicorn._types import ASGISendEvent, HTTPScope
+from uvicorn.protocols.http.flow_control import FlowControl
+
+from toolwire.server.response_cycle import SMALL_WRITE, ResponseCycle
+
+JSON = (b"content-type", b"application/json")
+
+
+class FakeTransport(asyncio.Transport):
+    """Keeps each write, and refuses to write once it is closed, as uvloop does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[bytes] = []
+        self.closed = False
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        if self.closed:
+            raise RuntimeError("the handler is closed")
+        self.writes.append(bytes(data))
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def respond(*messages: ASGISendEvent, method: str = "POST") -> FakeTransport:
+    """The connection after an application has sent these messages, one in each step of the loop."""
+    transport = FakeTransport()
+    asyncio.run(_send(transport, messages, method))
+    return transport
+
+
+async def _send(
+    transport: FakeTransport, messages: Sequence[ASGISendEvent], method: str = "POST"
+) -> None:
+    response = cycle(transport, method)
+    for message in messages:
+        await response.send(message)
+        await asyncio.sleep(0)
+
+
+def cycle(transport: FakeTransport, method: str) -> ResponseCycle:
+    scope: HTTPScope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "http_version": "1.1",
+        "server": None,
+        "client": None,
+        "scheme": "http",
+        "method": method,
+        "root_path": "",
+        "path": "/",
+        "raw_path": b"/",
+        "query_string": b"",
+        "headers": [],
+    }
+    return ResponseCycle(
+        scope=scope,
+        transport=transport,
+        flow=FlowControl(transport),
+        logger=logging.getLogger("test"),
+        access_logger=logging.getLogger("test"),
+        access_log=False,
+        default_headers=[(b"date", b"today")],
+        message_event=asyncio.Event(),
+        expect_100_continue=False,
+        keep_alive=True,
+        on_response=lambda: None,
+    )
+
+
+def start(*headers: tuple[bytes, bytes]) -> ASGISendEvent:
+    return {"type": "http.response.start", "status": 200, "headers": headers}
+
+
+def body(data: bytes, *, more: bool = False) -> ASGISendEvent:
+    return {"type": "http.response.body", "body": data, "more_body": more}
+
+
+def test_a_whole_response_is_one_write() -> None:
+    transport = respond(start(JSON, (b"Content-Length", b"2")), body(b"{}"))
+    head = b"HTTP/1.1 200 OK\r\ndate: today\r\ncontent-type: application/json\r\n"
+    assert transport.writes == [head + b"content-length: 2\r\n\r\n{}"]
+    assert not transport.closed
+
+
+def test_the_headers_of_a_stream_do_not_wait_for_its_first_part() -> None:
+    transport = respond(start(JSON), body(b"one", more=True), body(b""))
+    head, *parts = transport.writes
+    assert head.endswith(b"\r\ntransfer-encoding: chunked\r\n\r\n")
+    assert parts == [b"3\r\none\r\n", b"0\r\n\r\n"]
+
+
+def test_a_large_body_is_sent_after_its_headers() -> None:
+    data = b"x" * SMALL_WRITE
+    transport = respond(start((b"content-length", b"%d" % len(data))), body(data))
+    assert b"".join(transport.writes).partition(b"\r\n\r\n")[2] == data
+
+
+def test_a_response_to_head_has_no_body() -> None:
+    transport = respond(start((b"content-length", b"2")), body(b"{}"), method="HEAD")
+    assert b"".join(transport.writes).endswith(b"content-length: 2\r\n\r\n")
+
+
+@pytest.mark.parametrize("value", [b"close", b"Keep-Alive, Close"], ids=["close", "list"])
+def test_a_response_that_closes_the_connection_ends_it(value: bytes) -> None:
+    transport = respond(start((b"connection", value), (b"content-length", b"0")), body(b""))
+    assert transport.closed and b"".join(transport.writes).count(b"connection: ") == 1
+
+
+@pytest.mark.parametrize(
+    "header",
+    [(b"x-a", b"1\r\nx-b: 2"), (b"x\r\n", b"1"), (b"x a", b"1"), (b"content-length", b"1\r\n")],
+    ids=["value", "name", "space", "length"],
+)
+def test_a_header_that_could_be_read_as_several_is_not_sent(header: tuple[bytes, bytes]) -> None:
+    transport = FakeTransport()
+    with pytest.raises(RuntimeError, match="invalid"):
+        asyncio.run(_send(transport, [start(JSON, header)]))
+    assert not transport.writes
+
+
+@pytest.mark.parametrize("data", [b"", b"{}}"], ids=["shorter", "longer"])
+def test_a_body_of_another_length_than_declared_is_an_error(data: bytes) -> None:
+    with pytest.raises(RuntimeError, match="Content-Length"):
+        respond(start((b"content-length", b"2")), body(data))
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [[body(b"")], [start(), start()], [start(), body(b""), start()]],
+    ids=["body", "second start", "start after the end"],
+)
+def test_messages_out_of_order_are_errors(messages: list[ASGISendEvent]) -> None:
+    with pytest.raises(RuntimeError, match="wrong time"):
+        respond(*messages)
+
+
+def test_nothing_follows_the_last_part_of_a_body() -> None:
+    with pytest.raises(RuntimeError, match="after the end"):
+        respond(start(), body(b"one"), body(b"two"))
+
+
+def test_a_response_to_a_closed_connection_is_no_error() -> None:
+    transport = FakeTransport()
+    transport.close()
+    asyncio.run(_send(transport, [start((b"content-length", b"2")), body(b"{}")]))
+    assert not transport.writes
