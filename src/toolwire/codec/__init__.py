@@ -219,9 +219,11 @@ def encode_in_full(
     require_breakpoint_policy(cache_breakpoints, wire)
     reverse_map = NO_MAP if ids is None else IdMap.of(ids)
     if kind == "response":
-        plain = plain_answer(conversation, target, profile, reverse_map, request)
-        if plain is not None:
-            return write(plain[0], target, plain[1])
+        encoded = plain_answer(
+            conversation, target, profile, reverse_map=reverse_map, request=request
+        )
+        if encoded is not None:
+            return encoded
     if conversation.wire and conversation.source.messages is None:
         conversation = replace(conversation, wire="")  # made by hand: there is no body to restore
     own_wire = target.name == conversation.wire and kind == conversation.kind

@@ -6,6 +6,7 @@ passes over its parts that look for work.
 
 from __future__ import annotations
 
+from toolwire.codec.encoded import Encoded, write
 from toolwire.codec.fit import RulesOfBoth, rules_of_both
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.model import Conversation
@@ -20,10 +21,11 @@ def plain_answer(
     conversation: Conversation,
     target: Wire,
     profile: Profile,
+    *,
     reverse_map: IdMap,
     request: RequestInfo,
-) -> tuple[Conversation, EncodeContext] | None:
-    """Return an answer of text and calls with its encode context; None for any other answer."""
+) -> Encoded | None:
+    """Write an answer of text and calls; None for any other answer, which `encode` writes."""
     source_profile = PROFILES.get(conversation.wire)
     if source_profile is None or conversation.wire == target.name:
         return None
@@ -54,7 +56,7 @@ def plain_answer(
             conversation.kind,
             conversation.source,
         )
-    return conversation, context
+    return write(conversation, target, context)
 
 
 def _is_plain(message: Message, target: Wire, rules: RulesOfBoth) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from toolwire.conversation.json import dump
 from toolwire.errors import InputError
 from toolwire.gateway.errors import RequestRejected, report_headers
@@ -54,8 +52,7 @@ async def translate(request: GatewayRequest) -> None:
         raise RequestRejected(f"{place}{error.why}") from None
     upstream_request = request.upstream_request
     if request.tool_loop is None:
-        upstream_request = replace(upstream_request, describe=request.record.info)
-        request.upstream_request = upstream_request
+        upstream_request.describe = request.record.info
     _note_changes(request, upstream_request)
 
 

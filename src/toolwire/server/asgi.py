@@ -67,7 +67,7 @@ def request_of(scope: Scope, receive: Receive) -> Request:
 
 async def answer(send: Send, status: int, body: bytes, headers: RawHeaders) -> None:
     """Send a whole response."""
-    length = (b"content-length", str(len(body)).encode())
+    length = (b"content-length", b"%d" % len(body))
     await send({"type": "http.response.start", "status": status, "headers": [*headers, length]})
     await send({"type": "http.response.body", "body": body})
 

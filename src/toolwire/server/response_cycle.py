@@ -47,11 +47,15 @@ class ResponseCycle(RequestResponseCycle):
         self.waiting_for_100_continue = False
         status, closes = message["status"], False
         lines = [STATUS_LINE[status]]
-        for header in (*self.default_headers, *message.get("headers", ())):
-            name, value = header[0].lower(), header[1]
+        for name, value in self.default_headers:  # the date, and whether the server is stopping
+            if name == b"connection":
+                closes = self._read_header(name, value)
+            lines += (name, b": ", value, b"\r\n")
+        for given, value in message.get("headers", ()):
+            name = given.lower()
             if name == b"content-length":
                 self._note_length(value)
-            elif header not in _VALID_HEADERS:
+            elif (name, value) not in _VALID_HEADERS:
                 closes = self._read_header(name, value) or closes
             lines += (name, b": ", value, b"\r\n")
         if not self.keep_alive and not closes:

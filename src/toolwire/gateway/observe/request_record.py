@@ -121,7 +121,7 @@ class RequestRecord(Struct):
     def info(self, body: Object) -> RequestInfo:
         """Fields of a response that describe its request, if the provider sends none."""
         return RequestInfo(
-            {"model": self.model, **body},
+            body if "model" in body else {"model": self.model, **body},
             created=self.received_at // 1_000_000_000,
             id=f"{self.id} {self.received_at}",
             elapsed=lambda: self.clock() - self.started_at,

@@ -10,6 +10,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON
+from toolwire.conversation.observations import Observation, Observations
 from toolwire.conversation.parts import Message, Opaque, Part, Reasoning, Source, Text
 from toolwire.gateway.client_apis.ai_sdk import TOKEN_PART
 from toolwire.gateway.client_apis.openai_chat import TOKEN_FIELD
@@ -23,7 +24,7 @@ _TOKEN_AT_END = re.compile(rf"\s*({re.escape(PREFIX)}[\w=-]+)\s*\Z", re.ASCII)
 _EMPTY_SIGNATURE = re.compile(rb'"signature"\s*:\s*""')
 
 
-def may_contain_token(raw: bytes) -> bool:
+def _may_contain_token(raw: bytes) -> bool:
     """False if there is certainly no token in a request body."""
     return _PREFIX_BYTES in raw or _BASE64_PREFIX_BYTES in raw
 
@@ -33,7 +34,7 @@ def may_contain_unsigned_reasoning(raw: bytes) -> bool:
     return _EMPTY_SIGNATURE.search(raw) is not None
 
 
-def have_place_for_token(messages: Sequence[Message]) -> bool:
+def _have_place_for_token(messages: Sequence[Message]) -> bool:
     """False if no message has a part or a field that could hold a token."""
     for message in messages:
         if message.role != "assistant":
@@ -47,13 +48,34 @@ def have_place_for_token(messages: Sequence[Message]) -> bool:
     return False
 
 
-def has_reasoning(messages: Sequence[Message]) -> bool:
+def _has_reasoning(messages: Sequence[Message]) -> bool:
     """True if a message holds reasoning."""
     for message in messages:
         for part in message.parts:
             if part.__class__ is Reasoning:
                 return True
     return False
+
+
+def may_hold_token(
+    raw: bytes, messages: Sequence[Message], observations: Observations | None = None
+) -> bool:
+    """False if no message of the model has a continuation token.
+
+    Args:
+        raw: the body of the client.
+        messages: its messages.
+        observations: what one pass over messages of another wire than the model's saw.
+    """
+    if observations is not None and observations.holds(Observation.PLAIN):
+        # A signature, and a field that the wire does not know, would be a leftover.
+        return bool(observations.leftovers) and _may_contain_token(raw)
+    return _may_contain_token(raw) and _have_place_for_token(messages)
+
+
+def may_have_reasoning(messages: Sequence[Message], observations: Observations) -> bool:
+    """True if a message holds reasoning. The settings may ask for some where there is none."""
+    return not observations.holds(Observation.NO_REASONING) and _has_reasoning(messages)
 
 
 def extract_tokens(message: Message) -> tuple[Message, list[tuple[int, str]]]:

@@ -15,9 +15,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.codec import decode, decode_in_full, encode, resolve
+from toolwire.codec.plain_answer import plain_answer
 from toolwire.conversation.json import JSON, Object, dump, load, parse_body
 from toolwire.conversation.model import Conversation, Loss, Setting, Tool, Usage, real_losses
-from toolwire.conversation.observations import Observation, Observations, observe
+from toolwire.conversation.observations import Observations, observe
 from toolwire.conversation.parts import Message, Pair
 from toolwire.errors import DecodeError, UsageError
 from toolwire.gateway.client_apis.api import ClientApi
@@ -40,10 +41,9 @@ from toolwire.gateway.translation.sampling import (
 from toolwire.gateway.translation.token_extraction import (
     disown_unsigned_reasoning,
     extract_tokens,
-    has_reasoning,
-    have_place_for_token,
-    may_contain_token,
     may_contain_unsigned_reasoning,
+    may_have_reasoning,
+    may_hold_token,
 )
 from toolwire.gateway.translation.upstream_request import (
     UpstreamRequest,
@@ -96,9 +96,11 @@ class Translator:
     may use it at once."""
 
     __slots__ = (
-        "_client_capabilities",
+        "_client_profile",
+        "_client_wire",
         "_limits",
         "_model_decides",
+        "_reasoning_fields",
         "_reasoning_model",
         "api",
         "cache_breakpoints",
@@ -131,7 +133,7 @@ class Translator:
         self.cache_breakpoints: BreakpointPolicy = cache_breakpoints
         self.sampling_fields = sampling_fields
         self.same_wire = api.wire == wire.name
-        self._client_capabilities = resolve(api.wire)[0].capabilities
+        self._client_wire, self._client_profile = resolve(api.wire)
         self._limits = limited_settings(profile)
         pattern = profile.reasoning_models
         self._reasoning_model = bool(pattern) and re.search(pattern, model) is not None
@@ -141,6 +143,7 @@ class Translator:
             bool(takes_text_only) and re.search(takes_text_only, model) is not None
         )
         """True if the rules of the profile depend on the model."""
+        self._reasoning_fields = _REASONING_FIELDS.get(profile.reasoning_to_return)
 
     # --- requests ---
 
@@ -196,16 +199,18 @@ class Translator:
 
     def _is_bound(self, conversation: Conversation, observations: Observations) -> bool:
         """True if a request may hold reasoning that only the model that signed it accepts."""
-        return bool(self.profile.signing_models) and _has_reasoning(conversation, observations)
+        return bool(self.profile.signing_models) and may_have_reasoning(
+            conversation.messages, observations
+        )
 
     def _may_pass_unchanged(
         self, raw: bytes, conversation: Conversation, observations: Observations
     ) -> bool:
-        if _may_hold_token(raw, conversation.messages):
+        if may_hold_token(raw, conversation.messages):
             return False
         return not (
             self.api.signs_reasoning
-            and _has_reasoning(conversation, observations)
+            and may_have_reasoning(conversation.messages, observations)
             and may_contain_unsigned_reasoning(raw)
         )
 
@@ -235,7 +240,7 @@ class Translator:
         completed = replace(conversation, messages=messages, settings=settings)
         observations = None if self.same_wire else observe(completed, self.wire)
         paired_by_order = stripped.paired_by_order(conversation, observations)
-        if _may_hold_token(raw, messages, observations):
+        if may_hold_token(raw, messages, observations):
             messages, restored = self._restore(messages)
             completed, observations = replace(completed, messages=messages), None
         return ClientRequest(
@@ -279,9 +284,10 @@ class Translator:
             sampling = sampling_settings(conversation.settings, self.sampling_fields, body)
             if sampling:
                 losses = losses_without_settings(losses, sampling, conversation)
-            added = {**self._reasoning_fields(body), **sampling}
-            if added:
-                body = {**body, **added}
+            if self._asks_for_reasoning(body):
+                body = {**body, **(self._reasoning_fields or {})}
+            if sampling:
+                body = {**body, **sampling}
             custom_tools = frozenset(
                 [tool.name for tool in original.tools if tool.kind == "custom"]
             )
@@ -300,11 +306,11 @@ class Translator:
             custom_tools=custom_tools,
         )
 
-    def _reasoning_fields(self, body: Object) -> Object:
-        fields = _REASONING_FIELDS.get(self.profile.reasoning_to_return)
-        if fields is None:
-            return {}
-        return fields if "reasoning" in body or _REASONS_BY_DEFAULT.match(self.model) else {}
+    def _asks_for_reasoning(self, body: Object) -> bool:
+        """True if a request has to ask for reasoning in a form that can be sent back."""
+        if self._reasoning_fields is None:
+            return False
+        return "reasoning" in body or _REASONS_BY_DEFAULT.match(self.model) is not None
 
     def _restore(self, messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], int]:
         """The messages without continuation tokens, and with the turns that this model wants."""
@@ -337,20 +343,29 @@ class Translator:
             if parsed is not None:
                 body = IdentityFiller(self.api, request).fill_bytes(body, parsed)
             return TranslatedResponse(body, (), *outcome_of(parsed, self.wire))
-        response = decode(data, self.wire, "response")
+        response = decode_in_full(data, self.wire, "response")
         if not response.messages:
             raise DecodeError(NO_MESSAGE, wire=self.wire)
         turn = response.messages[0]
         for_client = self.response_for_client(response, request)
         if self.same_wire and replaces_functions(request.client_body, request.body):
             for_client = _without_source(for_client)
-        encoded = encode(
-            for_client, self.api.wire, "response", ids=request.ids, request=request.response_info()
+        info = request.response_info()
+        # A plain answer has nothing that a token would carry.
+        encoded = plain = plain_answer(
+            for_client,
+            self._client_wire,
+            self._client_profile,
+            reverse_map=request.ids,
+            request=info,
         )
-        value, losses = encoded.body, tuple(real_losses(encoded.losses))
+        if encoded is None:
+            encoded = encode(for_client, self.api.wire, "response", ids=request.ids, request=info)
+        value = encoded.body
+        losses = tuple(real_losses(encoded.losses)) if encoded.losses else ()
         if self.api.call_marks and isinstance(value, dict):
             value = CallIds(self.api, request).add(value)
-        if isinstance(value, dict) and self.needs_token((turn,)):
+        if plain is None and isinstance(value, dict) and self.needs_token((turn,)):
             copied = parse_body(dump(value))
             assert isinstance(copied, dict)
             self.api.add_token(copied, encode_token(self.wire, (turn,), self._digest(value)))
@@ -390,7 +405,8 @@ class Translator:
         if self.same_wire:
             return False
         wants_reasoning = bool(self.profile.reasoning_to_return)
-        return needs_token(turn, self._client_capabilities, unsigned_reasoning=wants_reasoning)
+        capabilities = self._client_wire.capabilities
+        return needs_token(turn, capabilities, unsigned_reasoning=wants_reasoning)
 
     def token(self, turn: Sequence[Message], request: UpstreamRequest) -> str:
         """The continuation token of a turn that was streamed. The client assembles the same
@@ -412,27 +428,6 @@ class Translator:
         """The media type of the model's streams."""
         stream = resolve(self.target)[0].stream
         return stream.media if stream is not None else ""
-
-
-def _may_hold_token(
-    raw: bytes, messages: Sequence[Message], observations: Observations | None = None
-) -> bool:
-    """False if no message of the model has a continuation token.
-
-    Args:
-        raw: the body of the client.
-        messages: its messages.
-        observations: what one pass over messages of another wire than the model's saw.
-    """
-    if observations is not None and observations.holds(Observation.PLAIN):
-        # A signature, and a field that the wire does not know, would be a leftover.
-        return bool(observations.leftovers) and may_contain_token(raw)
-    return have_place_for_token(messages) and may_contain_token(raw)
-
-
-def _has_reasoning(conversation: Conversation, observations: Observations) -> bool:
-    """True if a message holds reasoning. The settings may ask for some where there is none."""
-    return not observations.holds(Observation.NO_REASONING) and has_reasoning(conversation.messages)
 
 
 def _without_source(response: Conversation) -> Conversation:

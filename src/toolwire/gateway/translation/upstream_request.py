@@ -27,7 +27,7 @@ def replaces_functions(client_body: Object, body: Object) -> bool:
     return "functions" in client_body and "functions" not in body
 
 
-class UpstreamRequest(Struct, frozen=True, eq=False, kw_only=True):
+class UpstreamRequest(Struct, eq=False, kw_only=True):
     """A request as the model gets it, and what was changed on the way."""
 
     body: Object
@@ -48,7 +48,7 @@ class UpstreamRequest(Struct, frozen=True, eq=False, kw_only=True):
     """The client's tools that take a free text instead of JSON arguments."""
     describe: Callable[[Object], RequestInfo] | None = None
     """Returns, for the body of the client, the fields of the response that describe the request, if
-    the provider sends none."""
+    the provider sends none. Set once the request is translated; the other fields never change."""
 
     def describe_pairs_by_order(self) -> tuple[str, ...]:
         """The place of each result that only its position assigns to a call, and of the call."""

@@ -17,6 +17,7 @@ BUFFER_LIMIT = 256 * 1024
 """Bytes that wait to be read before the connection stops reading."""
 _MAX_REPEATED_FIELDS = 100
 """Header fields whose name occurred before: each is appended to the others."""
+_MAX_NAMES = 256
 LARGEST_BODY = 64 * 1024 * 1024
 """Bytes of a response that is read as a whole."""
 
@@ -44,7 +45,8 @@ class HeaderCollector:
 
     def put(self, name: bytes, value: bytes) -> None:
         """Add a field. Raises ProtocolError if one name is repeated without end."""
-        key, text = name.decode("latin-1").lower(), value.rstrip(b" \t").decode("latin-1")
+        key = _NAMES.get(name) or _read_name(name)
+        text = value.rstrip(b" \t").decode("latin-1")
         previous = self._fields.get(key)
         if previous is not None:
             self._repeated += 1
@@ -57,6 +59,17 @@ class HeaderCollector:
         """Return the collected fields and start again."""
         fields, self._fields, self._repeated = self._fields, {}, 0
         return fields
+
+
+_NAMES: dict[bytes, str] = {}
+"""Names of header fields that were read before: a server sends the same ones in every response."""
+
+
+def _read_name(name: bytes) -> str:
+    if len(_NAMES) >= _MAX_NAMES:
+        _NAMES.clear()
+    key = _NAMES[name] = name.decode("latin-1").lower()
+    return key
 
 
 class Response:
