@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 
 import pytest
-from uvicorn._types import ASGISendEvent, HTTPScope
-from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn._types import ASGISendEvent
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
 
+from toolwire.server.limited_protocol import ConnectionLimits
 from toolwire.server.response_cycle import SMALL_WRITE, ResponseCycle
+from toolwire.server.run import config
+from toolwire.tool_server import ToolServer
 
 JSON = (b"content-type", b"application/json")
 
@@ -52,33 +55,19 @@ async def _send(
 
 
 def cycle(transport: FakeTransport, method: str) -> ResponseCycle:
-    scope: HTTPScope = {
-        "type": "http",
-        "asgi": {"version": "3.0", "spec_version": "2.3"},
-        "http_version": "1.1",
-        "server": None,
-        "client": None,
-        "scheme": "http",
-        "method": method,
-        "root_path": "",
-        "path": "/",
-        "raw_path": b"/",
-        "query_string": b"",
-        "headers": [],
-    }
-    return ResponseCycle(
-        scope=scope,
-        transport=transport,
-        flow=FlowControl(transport),
-        logger=logging.getLogger("test"),
-        access_logger=logging.getLogger("test"),
-        access_log=False,
-        default_headers=[(b"date", b"today")],
-        message_event=asyncio.Event(),
-        expect_100_continue=False,
-        keep_alive=True,
-        on_response=lambda: None,
-    )
+    connection = connect(transport)
+    connection.on_message_begin()
+    connection.scope["method"] = method
+    return ResponseCycle(connection, keep_alive=True)
+
+
+def connect(transport: FakeTransport) -> HttpToolsProtocol:
+    state = ServerState()
+    state.default_headers = [(b"date", b"today")]
+    settings = config(ToolServer([]), ConnectionLimits())
+    connection = HttpToolsProtocol(config=settings, server_state=state, app_state={})
+    connection.connection_made(transport)
+    return connection
 
 
 def start(*headers: tuple[bytes, bytes]) -> ASGISendEvent:
@@ -87,6 +76,30 @@ def start(*headers: tuple[bytes, bytes]) -> ASGISendEvent:
 
 def body(data: bytes, *, more: bool = False) -> ASGISendEvent:
     return {"type": "http.response.body", "body": data, "more_body": more}
+
+
+def test_a_cycle_has_what_uvicorn_gives_to_one_except_the_access_log() -> None:
+    async def attributes() -> tuple[set[str], set[str]]:
+        connection = connect(FakeTransport())
+        connection.on_message_begin()
+        mine = ResponseCycle(connection, keep_alive=True)
+        theirs = RequestResponseCycle(
+            scope=connection.scope,
+            transport=connection.transport,
+            flow=connection.flow,
+            logger=connection.logger,
+            access_logger=connection.access_logger,
+            access_log=False,
+            default_headers=[],
+            message_event=asyncio.Event(),
+            expect_100_continue=False,
+            keep_alive=True,
+            on_response=connection.on_response_complete,
+        )
+        return set(vars(mine)), set(vars(theirs))
+
+    mine, theirs = asyncio.run(attributes())
+    assert mine == theirs - {"access_logger", "access_log"}
 
 
 def test_a_whole_response_is_one_write() -> None:

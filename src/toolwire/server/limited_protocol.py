@@ -120,8 +120,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._in_headers = False
         self._unparsed = 0
         parser, version = self.parser, self.parser.get_http_version()
-        url = parse_url(self.url)
-        path: str = url.path.decode("ascii")
+        raw_path, query = _split_url(self.url)
+        path = raw_path.decode("ascii")
         self.scope = {
             "type": "http",
             "asgi": {"version": self.asgi_version, "spec_version": "2.3"},
@@ -132,8 +132,8 @@ class LimitedProtocol(HttpToolsProtocol):
             "method": parser.get_method().decode("ascii"),
             "root_path": self.root_path,
             "path": unquote(path) if "%" in path else path,
-            "raw_path": url.path,
-            "query_string": url.query or b"",
+            "raw_path": raw_path,
+            "query_string": query,
             "headers": self.headers,
             "state": self.app_state.copy(),
         }
@@ -141,19 +141,8 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         self.headers = []  # Trailers are not headers.
         previous = self.cycle
-        self.cycle = ResponseCycle(
-            scope=self.scope,
-            transport=self.transport,
-            flow=self.flow,
-            logger=self.logger,
-            access_logger=self.access_logger,
-            access_log=False,
-            default_headers=self.server_state.default_headers,
-            message_event=asyncio.Event(),
-            expect_100_continue=self.expect_100_continue,
-            keep_alive=version != "1.0" and parser.should_keep_alive(),
-            on_response=self.on_response_complete,
-        )
+        keep_alive = version != "1.0" and parser.should_keep_alive()
+        self.cycle = ResponseCycle(self, keep_alive=keep_alive)
         if previous is None or previous.response_complete:
             self._start_asgi_task(self.cycle, self.app)
         else:  # the client did not wait for the response
@@ -232,6 +221,15 @@ class LimitedProtocol(HttpToolsProtocol):
     def send_400_response(self, msg: str) -> None:
         """Refuse a message that is not HTTP, in the format of all other errors."""
         self._refuse(b"400 Bad Request", msg.encode("ascii", "replace").replace(b'"', b"'"))
+
+
+def _split_url(url: bytes) -> tuple[bytes, bytes]:
+    """Return the path and the query of the URL in a request line, which the parser has checked."""
+    if url.startswith(b"/") and b"#" not in url:  # as all clients but those of a proxy send it
+        path, _, query = url.partition(b"?")
+        return path, query
+    parsed = parse_url(url)
+    return parsed.path, parsed.query or b""
 
 
 class QuietTransport(asyncio.Transport):

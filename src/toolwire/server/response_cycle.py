@@ -10,7 +10,11 @@ import asyncio
 import re
 
 from uvicorn._types import ASGISendEvent, HTTPResponseBodyEvent, HTTPResponseStartEvent
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 SMALL_WRITE = 64 * 1024
 """Bytes up to which copying is cheaper than writing two buffers."""
@@ -28,6 +32,25 @@ class ResponseCycle(RequestResponseCycle):
 
     _head = b""
     """The headers, until the first part of the body is sent."""
+
+    def __init__(self, connection: HttpToolsProtocol, *, keep_alive: bool) -> None:
+        """Set the attributes that uvicorn sets, without its eleven arguments."""
+        self.scope = connection.scope
+        self.transport = connection.transport
+        self.flow = connection.flow
+        self.logger = connection.logger
+        self.default_headers = connection.server_state.default_headers
+        self.message_event = asyncio.Event()
+        self.on_response = connection.on_response_complete
+        self.disconnected = False
+        self.keep_alive = keep_alive
+        self.waiting_for_100_continue = connection.expect_100_continue
+        self.body = bytearray()
+        self.more_body = True
+        self.response_started = False
+        self.response_complete = False
+        self.chunked_encoding: bool | None = None
+        self.expected_content_length = 0
 
     async def send(self, message: ASGISendEvent) -> None:
         """Send a message of the application."""
