@@ -81,38 +81,30 @@ def has_own_format(facts: Facts) -> bool:
     for spec, fields in seen.fields.items():
         if spec is None or not spec.keys.issuperset(fields):
             return False
-    is_role_checked = profile.accepted_roles or profile.results_share_one_message
-    if is_role_checked and not _has_known_roles(facts):
-        return False
-    if not _has_known_blocks(facts.messages, has_types=_vocabulary(profile.wire).has_types):
+    if not _has_known_messages(facts):
         return False
     if not profile.item_id_prefixes:
         return True
     return not any(is_chat_message(item) for _, _, item in input_items(facts))
 
 
-def _has_known_roles(facts: Facts) -> bool:
+def _has_known_messages(facts: Facts) -> bool:
     """True if all messages have the role of the user, the assistant or the system, as the target
-    names them."""
-    accepted = facts.profile.accepted_roles
+    names them, no block is a bare text, and none has a type on a wire without types."""
+    profile = facts.profile
+    accepted, has_types = profile.accepted_roles, _vocabulary(profile.wire).has_types
+    checks_roles = bool(accepted) or profile.results_share_one_message
     for message in facts.messages:
-        raw = message.source.raw
-        if message.role == "tool":
+        if checks_roles and message.role == "tool":
             return False
-        if accepted and raw.__class__ is dict and "role" in raw and raw["role"] not in accepted:
-            return False
-    return True
-
-
-def _has_known_blocks(messages: Sequence[Message], *, has_types: bool) -> bool:
-    """True if no block is a bare text, and none has a type on a wire without types."""
-    for message in messages:
         raw = message.source.raw
-        if raw.__class__ is dict and has_types:
-            content = raw.get("content")
+        if raw.__class__ is dict:
+            if accepted and "role" in raw and raw["role"] not in accepted:
+                return False
+            content = raw.get("content") if has_types else None
             if content.__class__ is list and _has_plain_text(content):
                 return False
-        elif not has_types and any(_typed_block(part) is not None for part in message.parts):
+        if not has_types and any(_typed_block(part) is not None for part in message.parts):
             return False
     return True
 
@@ -342,7 +334,8 @@ def _vocabulary(name: str) -> _Vocabulary:
 
 def _has_plain_text(content: JSON) -> bool:
     """True for a list of blocks that contains a plain string."""
-    return isinstance(content, list) and any(isinstance(block, str) for block in content)
+    # In short lists, a generator would cost more than its values.
+    return isinstance(content, list) and True in [isinstance(block, str) for block in content]
 
 
 def _is_plain_text(part: Part) -> TypeGuard[Text]:

@@ -130,14 +130,11 @@ def _known_fields(facts: Facts) -> dict[JsonPath, frozenset[str]]:
             _note_unread(outer, known)
         for part in message.parts:
             source = part.source
-            raw, spec = source.raw, source.spec
-            if (
-                raw.__class__ is dict
-                and spec is not None
-                and (spec.inner or not spec.keys.issuperset(raw))
-                and raw is not outer.raw
-            ):
-                _note_unread(source, known)
+            raw = source.raw
+            if raw.__class__ is dict and source is not outer and raw is not outer.raw:
+                spec = source.spec
+                if spec is not None and (spec.inner or not spec.keys.issuperset(raw)):
+                    _note_unread(source, known)
             if part.__class__ is Result and part.output.__class__ is tuple:
                 for inner in part.output:
                     _note_unread(inner.source, known)

@@ -26,12 +26,16 @@ def names() -> tuple[str, ...]:
 
 def wire(name: str) -> Wire:
     """The wire with this name. Raises UsageError if there is none."""
-    if not isinstance(name, str) or name not in names():
-        raise UsageError(f"no such wire; there are {', '.join(names())}", wire=str(name))
-    return _load(name)
-
-
-@cache
-def _load(name: str) -> Wire:
+    try:
+        return _LOADED[name]
+    except (KeyError, TypeError):
+        if not isinstance(name, str) or name not in names():
+            raise UsageError(
+                f"no such wire; there are {', '.join(names())}", wire=str(name)
+            ) from None
     found: Wire = import_module(f"{__name__}.{name.replace('-', '_')}").WIRE
-    return found
+    return _LOADED.setdefault(name, found)
+
+
+_LOADED: dict[str, Wire] = {}
+"""The wires that were used before."""
