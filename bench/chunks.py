@@ -13,9 +13,12 @@ WORDS = 'the quick brown fox, na\\u00efve as ever, jumps over 13 lazy dogs \\"ag
 )
 
 
-def chat(chunks: int, *, steady: bool = True, interleaved: bool = True) -> list[bytes]:
+def chat(
+    chunks: int, *, steady: bool = True, interleaved: bool = True, seed: int = 0
+) -> list[bytes]:
     """A stream of the chat wire, as a list of events. `steady=False` gives every chunk a different
-    id, as some servers do; `interleaved=False` sends one call after the other."""
+    id, as some servers do; `interleaved=False` sends one call after the other; another `seed` gives
+    other texts and ids."""
     numbers = count()
 
     def chunk(delta: object, reason: str | None = None) -> bytes:
@@ -39,13 +42,18 @@ def chat(chunks: int, *, steady: bool = True, interleaved: bool = True) -> list[
 
     def start(call: int) -> tuple[int, bytes]:
         function = {"name": "write_note", "arguments": ""}
-        entry = {"index": call, "id": f"call_{call:024}", "type": "function", "function": function}
+        entry = {
+            "index": call,
+            "id": f"call_{seed:012}{call:012}",
+            "type": "function",
+            "function": function,
+        }
         return call, chunk({"tool_calls": [entry]})
 
     first = chunk({"role": "assistant", "content": None, "refusal": None})
     pieces = [p for call in range(CALLS) for p in (start(call), piece(call, '{"text":"'))]
     for n in range(len(pieces) + 1, chunks - CALLS - 2):
-        pieces.append(piece(n % CALLS, f" {WORDS[n // CALLS % len(WORDS)]}"))
+        pieces.append(piece(n % CALLS, f" {WORDS[(n // CALLS + seed) % len(WORDS)]}"))
     pieces += [piece(call, '"}') for call in range(CALLS)]
     if not interleaved:
         pieces.sort(key=itemgetter(0))

@@ -2,9 +2,10 @@
 
 Times vary with the load of a machine; instruction counts do not, so that a few percent show. Each
 case runs under callgrind (`valgrind` has to be installed) once per checkout, after a warm-up, with
-bodies and streams that the other checkout wrote. Further words select the cases whose names contain
-one of them. The last table gives the cost of a history with one fault in this checkout, as a ratio
-to the same history without the fault.
+bodies and streams that the other checkout wrote. No two inputs of a case are the same: a repeated
+one would measure caches. Further words select the cases whose names contain one of them. The last
+table gives the cost of a history with one fault in this checkout, as a ratio to the same history
+without the fault.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -29,21 +30,25 @@ import toolwire
 
 HERE = Path(__file__).resolve()
 WIRES = ("openai-chat", "openai-responses", "anthropic", "gemini", "bedrock")
-SIZES = {6: 5, 60: 2, 1000: 1}
-"""Messages of a history, and how often a case of that size runs."""
+SIZES = {6: (30, 10), 60: (12, 6), 1000: (2, 1)}
+"""Messages of a history; how many others warm a case of that size up, and how many are measured."""
+FAULTY = 60
+"""Messages of a history with one fault."""
 EVENTS = 400
+STREAMS = (8, 4)
 CASES = "--cases"
 INPUTS = "--inputs"
 
-Case = tuple[str, Callable[[], object], int]
-"""A name, the work, and how often it is done."""
+Case = tuple[str, list[Callable[[], object]], int]
+"""A name, the work on each input, and how many of these warm up."""
+FAULTS = ("clean", "missing-result", "double-result", "no-name")
 
 
-def faults() -> dict[str, dict[str, object]]:
+def faults(seed: int) -> dict[str, dict[str, object]]:
     """Chat requests with one fault each, by the name of the fault."""
     found: dict[str, dict[str, object]] = {}
-    for name in ("clean", "missing-result", "double-result", "no-name"):
-        body = chat(60)
+    for name in FAULTS:
+        body = chat(FAULTY, seed=seed)
         messages = body["messages"]
         assert isinstance(messages, list)
         results = [n for n, message in enumerate(messages) if message["role"] == "tool"]
@@ -61,38 +66,60 @@ def faults() -> dict[str, dict[str, object]]:
 
 def make_inputs(folder: Path) -> None:
     """Write the bodies and streams of all wires."""
-    stream = chunks.chat(EVENTS)
     for wire in WIRES:
-        for size in SIZES:
-            body = json.dumps(chat(size), ensure_ascii=False).encode()
-            written = toolwire.translate(body, "openai-chat", wire).json()
-            (folder / f"{size}-{wire}").write_bytes(written)
-        for name, request in faults().items():
-            written = toolwire.encode(toolwire.decode(request, "openai-chat"), wire).json()  # type: ignore[arg-type]
-            (folder / f"{name}-{wire}").write_bytes(written)
-        events = stream if wire == "openai-chat" else toolwire.restream(stream, "openai-chat", wire)
-        lines = [event.hex() for event in events]
-        (folder / f"stream-{wire}").write_text("\n".join(lines))
+        for size, (warm_up, times) in SIZES.items():
+            for n in range(warm_up + times):
+                body = json.dumps(chat(size, seed=n), ensure_ascii=False).encode()
+                written = toolwire.translate(body, "openai-chat", wire).json()
+                (folder / f"{size}-{wire}-{n}").write_bytes(written)
+        for n in range(sum(SIZES[FAULTY])):
+            for name, request in faults(n).items():
+                written = toolwire.encode(toolwire.decode(request, "openai-chat"), wire).json()  # type: ignore[arg-type]
+                (folder / f"{name}-{wire}-{n}").write_bytes(written)
+        for n in range(sum(STREAMS)):
+            events = chunks.chat(EVENTS, seed=n)
+            if wire != "openai-chat":
+                events = list(toolwire.restream(events, "openai-chat", wire))
+            lines = [event.hex() for event in events]
+            (folder / f"stream-{wire}-{n}").write_text("\n".join(lines))
+
+
+def on_each(
+    inputs: Sequence[object], work: Callable[..., object], *names: str
+) -> list[Callable[[], object]]:
+    """The same work on several inputs."""
+    return [partial(work, given, *names) for given in inputs]
 
 
 def cases(folder: Path) -> Iterator[Case]:
     for source in WIRES:
-        for size, times in SIZES.items():
-            body = (folder / f"{size}-{source}").read_bytes()
+        for size, (warm_up, times) in SIZES.items():
+            files = [folder / f"{size}-{source}-{n}" for n in range(warm_up + times)]
+            bodies = [file.read_bytes() for file in files]
             for target in WIRES:
-                work = partial(translate, body, source, target)
-                yield f"translate-{size} {source} {target}", work, times
-            yield f"check-{size} {source}", partial(toolwire.check, body, source), times
-            yield f"repair-{size} {source}", partial(toolwire.repair, body, source), times
-        events = [bytes.fromhex(line) for line in (folder / f"stream-{source}").read_text().split()]
+                works = on_each(bodies, translate, source, target)
+                yield f"translate-{size} {source} {target}", works, warm_up
+            for verb in (toolwire.check, toolwire.repair):
+                works = on_each(bodies, verb, source)
+                yield f"{verb.__name__}-{size} {source}", works, warm_up
+        streams = [folder / f"stream-{source}-{n}" for n in range(sum(STREAMS))]
+        events = [[bytes.fromhex(line) for line in file.read_text().split()] for file in streams]
         for target in WIRES:
-            yield f"stream {source} {target}", partial(drain_stream, events, source, target), 1
-        for name in faults():
-            body = (folder / f"{name}-{source}").read_bytes()
-            yield f"fault:{name} {source}", partial(toolwire.repair, body, source), 2
-            for target in WIRES[1:] if source == "openai-chat" else ():
-                work = partial(translate, body, source, target)
-                yield f"fault:{name} {source} {target}", work, 2
+            works = on_each(events, drain_stream, source, target)
+            yield f"stream {source} {target}", works, STREAMS[0]
+        yield from fault_cases(folder, source)
+
+
+def fault_cases(folder: Path, source: str) -> Iterator[Case]:
+    warm_up, times = SIZES[FAULTY]
+    for name in FAULTS:
+        files = [folder / f"{name}-{source}-{n}" for n in range(warm_up + times)]
+        bodies = [file.read_bytes() for file in files]
+        works = on_each(bodies, toolwire.repair, source)
+        yield f"fault:{name} {source}", works, warm_up
+        for target in WIRES[1:] if source == "openai-chat" else ():
+            works = on_each(bodies, translate, source, target)
+            yield f"fault:{name} {source} {target}", works, warm_up
 
 
 def translate(body: bytes, source: str, target: str) -> bytes:
@@ -107,18 +134,18 @@ def drain_stream(events: list[bytes], source: str, target: str) -> None:
 def run_cases(folder: Path, words: list[str]) -> None:
     """Run the cases. `getpgid` marks where a measurement starts and ends: callgrind dumps its
     counters there, and nothing else calls it."""
-    for name, work, times in cases(folder):
+    for name, works, warm_up in cases(folder):
         if words and not any(word in name for word in words):
             continue
-        for _ in range(max(3, 3 * times)):
+        for work in works[:warm_up]:
             work()
         gc.collect()
         gc.freeze()
         os.getpgid(0)
-        for _ in range(times):
+        for work in works[warm_up:]:
             work()
         os.getpgid(0)
-        print(f"{times} {name}", flush=True)
+        print(f"{len(works) - warm_up} {name}", flush=True)
 
 
 def run_in(checkout: Path, *command: str) -> str:
