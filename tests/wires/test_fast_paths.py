@@ -60,3 +60,47 @@ def test_every_translation_has_an_id_map_of_its_own() -> None:
         translated = translate({"messages": [USER]}, "openai-chat", "anthropic")
         assert translated.ids.ids == {}
         translated.ids.ids["call_1"] = "other"
+
+
+_CALL: Object = {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+_RESULT: Object = {"role": "tool", "tool_call_id": "a", "content": "1"}
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "mistral", "cohere", "ollama"])
+@pytest.mark.parametrize("dropped", [None, "role", "content", "tool_calls"])
+def test_an_unknown_field_of_a_message_is_reported_whatever_else_it_has(
+    wire: str, dropped: str | None
+) -> None:
+    message: Object = {"role": "assistant", "content": "Oh.", "tool_calls": [_CALL], "other": 1}
+    message.pop(dropped or "", None)
+    losses = translate({"messages": [USER, message]}, wire, "anthropic").losses
+    assert "/messages/1/other" in [loss.pointer for loss in losses]
+
+
+@pytest.mark.parametrize("dropped", [None, "id", "type"])
+def test_an_unknown_field_of_a_call_is_reported_whatever_else_it_has(dropped: str | None) -> None:
+    call: Object = {**_CALL, "other": 1}
+    call.pop(dropped or "", None)
+    message: Object = {"role": "assistant", "content": "Oh.", "tool_calls": [call]}
+    losses = translate({"messages": [USER, message]}, "openai-chat", "anthropic").losses
+    assert "/messages/1/tool_calls/0/other" in [loss.pointer for loss in losses]
+
+
+@pytest.mark.parametrize("dropped", [None, "name", "arguments"])
+def test_an_unknown_field_of_a_function_is_reported_whatever_else_it_has(
+    dropped: str | None,
+) -> None:
+    function: Object = {"name": "f", "arguments": "{}", "other": 1}
+    function.pop(dropped or "", None)
+    message: Object = {"role": "assistant", "tool_calls": [{**_CALL, "function": function}]}
+    losses = translate({"messages": [USER, message]}, "openai-chat", "anthropic").losses
+    assert "/messages/1/tool_calls/0/function/other" in [loss.pointer for loss in losses]
+
+
+@pytest.mark.parametrize("dropped", [None, "tool_call_id", "content"])
+def test_an_unknown_field_of_a_result_is_reported_whatever_else_it_has(dropped: str | None) -> None:
+    result: Object = {**_RESULT, "other": 1}
+    result.pop(dropped or "", None)
+    message: Object = {"role": "assistant", "content": None, "tool_calls": [_CALL]}
+    losses = translate({"messages": [USER, message, result]}, "openai-chat", "anthropic").losses
+    assert "/messages/2/other" in [loss.pointer for loss in losses]

@@ -170,7 +170,8 @@ def observe(conversation: Conversation, target: str) -> Observations:
         if is_foreign:
             spec = source.spec
             if (
-                type(raw) is dict
+                not source.is_complete
+                and raw.__class__ is dict
                 and spec is not None
                 and (spec.inner or not spec.keys.issuperset(raw))
                 and not spec.clean(raw)
@@ -178,7 +179,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 leftovers.append(message)
         else:
             has_own_wire = True
-            if type(raw) is dict:
+            if raw.__class__ is dict:
                 if source.spec is not last_spec or not fields:
                     last_spec = source.spec
                     fields_of_spec = fields.setdefault(last_spec, set())
@@ -192,13 +193,13 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 missing |= Observation.STARTS_WITH_USER
         has_calls = has_results = False
         for part in parts:
-            if type(part) is Text:
+            if part.__class__ is Text:
                 texts.append(part.text)
                 if has_calls or part.refusal:
                     missing |= Observation.PLAIN
                 if pending:
                     missing |= Observation.RESULTS_IN_PLACE
-            elif type(part) is Result:
+            elif part.__class__ is Result:
                 results.append(part)
                 has_results = True
                 if role == "assistant":
@@ -208,13 +209,13 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 if part.error:
                     missing |= Observation.NO_ERROR_RESULTS
                 output = part.output
-                if type(output) is str:
+                if output.__class__ is str:
                     outputs.append(output)
-                elif type(output) is tuple:
+                elif output.__class__ is tuple:
                     missing |= Observation.PLAIN
                     if is_foreign:
                         leftovers += output
-            elif type(part) is Call:
+            elif part.__class__ is Call:
                 calls.append(part)
                 if pending and not has_calls:
                     missing |= Observation.RESULTS_IN_PLACE
@@ -229,10 +230,10 @@ def observe(conversation: Conversation, target: str) -> Observations:
                     leftovers.append(part)
                     continue
                 part_source = part.source
-                if part_source is source:
-                    continue  # the message is the part
+                if part_source is source or part_source.is_complete:
+                    continue  # the message is the part, or all of the part was read
                 block = part_source.raw
-                if type(block) is dict and block is not raw:
+                if block.__class__ is dict and block is not raw:
                     spec = part_source.spec
                     if (
                         spec is not None
@@ -308,13 +309,13 @@ def is_left_out(message: Message) -> bool:
 def _observe_calls(conversation: Conversation, target: str, observations: Observations) -> int:
     """Return the properties of calls and their executors that do not hold."""
     calls = observations.calls
-    call_ids, names = observations.call_ids, observations.names
+    call_ids = observations.call_ids = [call.id for call in calls]
+    names = observations.names = {call.name for call in calls}
     missing = _observe_arguments(calls) if calls else 0
+    if any(map(str.isdecimal, call_ids)):
+        missing |= Observation.WIRE_IDS
     for call in calls:
-        call_id = call.id
-        call_ids.append(call_id)
-        names.add(call.name)
-        if call.origin != "wire" or call.item is not None or call_id.isdecimal():
+        if call.origin != "wire" or call.item is not None:
             missing |= Observation.WIRE_IDS
         if call.executor != "client" or call.family == APPROVAL:
             missing |= _broken_by_executor(call)
@@ -350,7 +351,7 @@ def _observe_arguments(calls: list[Call]) -> int:
         arguments = call.args.content
         if arguments.__class__ is str:
             are_objects = False
-            if arguments[:1] != "{":
+            if not arguments or arguments[0] != "{":
                 are_text = False
                 missing |= Observation.OBJECT_ARGUMENTS
             if "\\u" in arguments and "\\ud" in arguments.lower():

@@ -49,12 +49,14 @@ class Source(Struct, frozen=True, eq=False, gc=False):
     """Where a part was read: its JSON, the path to it, and the spec of its block.
 
     `original` is the part that an edited part replaces: only the difference is written back.
+    `is_complete` is True if the reader knows that `raw` has no fields but those it has read.
     """
 
     raw: JSON | UnsetType = UNSET
     path: JsonPath = ()
     spec: FieldSpec | None = None
     original: Traceable | None = None
+    is_complete: bool = False
 
 
 NO_SOURCE = Source()
@@ -236,16 +238,8 @@ class Call(Part, frozen=True, eq=False, gc=False):
                 raise UsageError(problem.why, path=problem.path) from None
         # A result that is made here refers to its call by id, even where no wire sent one.
         origin: Origin = "item" if self.origin == "item" else "wire"
-        return Result(
-            self.id,
-            output,
-            error,
-            self.name,
-            origin,
-            self.family,
-            self.executor,
-            source=_MADE_FROM_CALL,
-        )
+        rest = (self.name, origin, self.family, self.executor)
+        return Result(self.id, output, error, *rest, source=_MADE_FROM_CALL)
 
 
 def _require_text(value: object, what: str) -> None:

@@ -145,14 +145,13 @@ def read_call(block: Object, path: JsonPath, spec: Block) -> Part:
     if not isinstance(inner, dict):
         inner = {}
     name, text = inner.get("name"), inner.get(TEXT_FIELDS[spec.name])
-    return Call(
-        call_id,
-        name if isinstance(name, str) else "",
-        LazyJson(text) if text.__class__ is str else read_arguments(text),
-        origin,
-        spec.family,
-        source=Source(block, path, spec),
-    )
+    if name.__class__ is not str or text.__class__ is not str:
+        source = Source(block, path, spec)
+        name = name if isinstance(name, str) else ""
+        return Call(call_id, name, read_arguments(text), origin, spec.family, source=source)
+    is_complete = len(inner) == 2 and len(block) == 3 and origin == "wire" and "type" in block
+    source = Source(block, path, spec, None, is_complete)
+    return Call(call_id, name, LazyJson(text), origin, spec.family, source=source)
 
 
 def write_function_call(call: Call, context: EncodeContext) -> Object:

@@ -72,13 +72,25 @@ class MessageReader(Struct, frozen=True, eq=False):
         if neutral is None:
             return self._read_other_role(role, message, path)
         content = message.get("content")
-        parts: tuple[Part, ...]
-        if len(message) == 2 and isinstance(content, str) and "role" in message:
-            source = Source(content, path + ("content",), PLAIN_TEXT)
-            parts = (Text(content, source=source),) if content else ()
+        parts: tuple[Part, ...] = ()
+        is_complete = False
+        if content.__class__ is str and len(message) == 2 and "role" in message:
+            is_complete = True
+            if content:
+                source = Source(content, path + ("content",), PLAIN_TEXT)
+                parts = (Text(content, source=source),)
         else:
-            parts = tuple(self.read_parts(message, content, path))
-        return Message(neutral, parts, None, self.name, source=Source(message, path, self.message))
+            calls = message.get("tool_calls")
+            has_only_calls = "content" in message and "role" in message and len(message) == 3
+            if calls is not None and has_only_calls:
+                # Most messages with calls have nothing else, so there are no other fields to read.
+                is_complete = True
+                said = [] if content is None else self._read_text_or_content(content, path)
+                parts = (*said, *self._read_calls(calls, path + ("tool_calls",)))
+            else:
+                parts = tuple(self.read_parts(message, content, path))
+        source = Source(message, path, self.message, None, is_complete)
+        return Message(neutral, parts, None, self.name, source=source)
 
     def _read_other_role(self, role: str, message: Object, path: JsonPath) -> Message:
         spec = self.results.get(role)
@@ -86,12 +98,14 @@ class MessageReader(Struct, frozen=True, eq=False):
             part: Part = opaque(role, message, path)
             source = Source(message, path, self.message)
             return Message(role_of_unread(message), (part,), None, self.name, source=source)
-        source = Source(message, path, spec)
         if spec.read is not None:
+            source = Source(message, path, spec)
             part = spec.read(message, path, spec)
         else:  # the message is the result: both have the same source
             call_id, origin = read_result_id(message.get("tool_call_id"))
             content = message.get("content")
+            is_complete = content.__class__ is str and origin == "wire" and len(message) == 3
+            source = Source(message, path, spec, None, is_complete)
             output = content if isinstance(content, str) else self.read_output(content, path)
             name = text_or_none(message["name"]) if "name" in message else None
             part = Result(call_id, output, False, name, origin, source=source)
@@ -109,12 +123,6 @@ class MessageReader(Struct, frozen=True, eq=False):
         """Read the parts of a message: reasoning, server tools, content, refusal, calls."""
         parts: list[Part] = []
         calls = message.get("tool_calls")
-        if len(message) == 3 and calls is not None and "content" in message and "role" in message:
-            # Most messages with calls have no other fields to look for.
-            if content is not None:
-                parts += self._read_text_or_content(content, path)
-            parts += self._read_calls(calls, path + ("tool_calls",))
-            return parts
         for key in self.reasoning_fields:
             text = message.get(key)
             if text and isinstance(text, str):
