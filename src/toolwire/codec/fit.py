@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from toolwire.conversation.fitting import fit_calls, fit_names
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.id_rules import IdRule, invalid_ids, lines_matcher, matcher
-from toolwire.conversation.ids import is_minted
+from toolwire.conversation.ids import MINTED, is_minted
 from toolwire.conversation.minted_ids import needs_minted_ids
 from toolwire.conversation.model import Choice, Conversation, Kind
 from toolwire.conversation.observations import Observation, Observations, native_calls
@@ -23,7 +23,7 @@ from toolwire.conversation.parts import Call, Result
 from toolwire.profiles.profile import names_model
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy, place_breakpoints
-from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.encode_context import Breakpoints, EncodeContext
 from toolwire.wires.engine.lowering import Lowering
 from toolwire.wires.engine.part_lowering import takes_signature
 from toolwire.wires.engine.specs import Wire
@@ -55,7 +55,8 @@ def fit(
     source_profile = PROFILES.get(conversation.wire)
     rules = None if source_profile is None else rules_of_both(profile, source_profile)
     ids: PartMap[Call | Result, str] | None = None
-    ids_stay = rules is not None and _ids_stay(seen, rules, reverse_map)
+    joined_ids = "\n".join(seen.call_ids)
+    ids_stay = rules is not None and _ids_stay(seen, joined_ids, rules, reverse_map)
     if not ids_stay:
         ids = _fit_ids(conversation, seen, target, profile, reverse_map)
     names: dict[str, str] = {}
@@ -71,6 +72,8 @@ def fit(
         assistant_content=profile.assistant_content,
         extra_settings=profile.takes_extra_settings,
         losses=lowering.losses,
+        has_unique_ids=seen.holds(_CALLS_HAVE_UNIQUE_IDS),
+        may_hide_ids=not ids_stay or _has_optional_ids(joined_ids, target),
     )
     if profile.has_id_field:
         context.needs_minted_ids = partial(
@@ -83,16 +86,9 @@ def fit(
     if not ids_stay and source_profile is not None and source_profile.wire != target.name:
         invalid = invalid_ids(seen.call_ids, source_profile.id_rule)
         context.sent_ids = {call_id: call_id for call_id in invalid if not is_minted(call_id)}
-    marks = target.capabilities.cache_breakpoints
-    wanted = lowering.breakpoints or cache_breakpoints == "auto"
-    if wanted and marks is not None and _may_be_of(profile.cache_breakpoint_models, conversation):
-        context.breakpoints = place_breakpoints(
-            conversation,
-            lowering.breakpoints,
-            marks,
-            wire=target.name,
-            policy=cache_breakpoints if kind == "request" else "keep",
-        )
+    if lowering.breakpoints or cache_breakpoints == "auto":
+        policy = cache_breakpoints if kind == "request" else "keep"
+        context.breakpoints = _fit_breakpoints(lowering, target, profile, policy)
     if ids is not None and reverse_map.ids:
         for call in seen.calls:
             if call.id in reverse_map.ids and ids.get(call) != reverse_map.ids[call.id]:
@@ -101,6 +97,18 @@ def fit(
         keeps_signature = takes_signature(part, target.capabilities)
         context.report_unknown_fields(part, keeps_signature=keeps_signature)
     return context
+
+
+def _fit_breakpoints(
+    lowering: Lowering, target: Wire, profile: Profile, policy: BreakpointPolicy
+) -> Breakpoints | None:
+    """The cache breakpoints that the target gets; None if it gets none."""
+    conversation, marks = lowering.conversation, target.capabilities.cache_breakpoints
+    if marks is None or not _may_be_of(profile.cache_breakpoint_models, conversation):
+        return None
+    return place_breakpoints(
+        conversation, lowering.breakpoints, marks, wire=target.name, policy=policy
+    )
 
 
 def wire_for_model(target: Wire, profile: Profile, conversation: Conversation) -> Wire:
@@ -137,15 +145,25 @@ def _is_of(pattern: str | None, model: str) -> bool:
     return pattern is not None and names_model(pattern, model)
 
 
+_CALLS_HAVE_UNIQUE_IDS = Observation.UNIQUE_CALL_IDS | Observation.NO_SERVER_TOOLS
 _IDS_ARE_PLAIN = Observation.OTHER_WIRE | Observation.UNIQUE_CALL_IDS | Observation.RESULTS_IN_PLACE
 """Every id belongs to one call, results have no other ids, and the target has sent none of them."""
 
 
-def _ids_stay(seen: Observations, rules: RulesOfBoth, reverse_map: IdMap) -> bool:
-    """True if a quick check shows that all ids are sent unchanged and return unchanged."""
+def _ids_stay(seen: Observations, joined_ids: str, rules: RulesOfBoth, reverse_map: IdMap) -> bool:
+    """True if a quick check shows that all ids are sent unchanged and return unchanged.
+
+    `joined_ids` are the ids of all calls, each on a line.
+    """
     if reverse_map.ids or not seen.holds(_IDS_ARE_PLAIN):
         return False
-    return not seen.call_ids or rules.accept_ids(seen.call_ids)
+    return not seen.call_ids or rules.accept_ids(joined_ids, len(seen.call_ids))
+
+
+def _has_optional_ids(joined_ids: str, target: Wire) -> bool:
+    """False if no id can be one that is left out on a wire where ids are optional."""
+    prefix = target.capabilities.hidden_id_prefix
+    return MINTED in joined_ids or (bool(prefix) and prefix in joined_ids)
 
 
 def _fit_ids(
@@ -216,13 +234,12 @@ class RulesOfBoth(Struct):
                 return False
         return name in self.known_names or self.accept_names({name})
 
-    def accept_ids(self, call_ids: list[str]) -> bool:
-        """True if no id needs to change."""
-        lines = "\n".join(call_ids)
+    def accept_ids(self, lines: str, count: int) -> bool:
+        """True if none of `count` ids, each on a line, needs to change."""
         for matches in self.lines_of_ids:
             if not matches(lines):
                 return False
-        return lines.count("\n") == len(call_ids) - 1
+        return lines.count("\n") == count - 1
 
     def accept_names(self, names: set[str]) -> bool:
         """True if no name needs to change."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from toolwire.conversation.json import JSON, parse_text, sorted_json, text_of
+from toolwire.conversation.json import JSON, decode_text, parse_text, sorted_json, text_of
 
 
 class LazyJson(Struct, frozen=True, eq=False, gc=False):
@@ -45,9 +45,9 @@ class LazyJson(Struct, frozen=True, eq=False, gc=False):
         if content.__class__ is not str:
             return content
         try:
-            return parse_text(content or "{}")
-        except ValueError:
-            return None
+            return decode_text(content or "{}")
+        except (ValueError, RecursionError):  # it may have a lone surrogate
+            return None if self.broken else parse_text(content)
 
     @property
     def canonical(self) -> str:

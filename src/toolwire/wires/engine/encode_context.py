@@ -120,6 +120,10 @@ class EncodeContext(Struct, eq=False):
     result_forms: dict[str, list[ResultForm]] = {}
     defaults: dict[str, bool | int] = {}
     """Setting that the source did not have → the value that is sent."""
+    has_unique_ids: bool = False
+    """True if no two calls share an id, so that the id of a result identifies its call."""
+    may_hide_ids: bool = True
+    """False if no id can be one that is left out where ids are optional."""
     called_names: dict[str, str] = {}
     """Call id → tool name, for the calls written so far."""
     names_of_id: dict[str, set[str]] = {}
@@ -179,28 +183,30 @@ class EncodeContext(Struct, eq=False):
 
     def result_name(self, result: Result) -> str:
         """Return the tool name to write on a result: the name of its call, if that is known."""
-        called = self.called_name(result)
-        # While an edit is compared, the name on the result takes precedence.
-        candidates = (result.name, called) if self.patching else (called, result.name)
-        name = candidates[0] or candidates[1] or ""
+        name = self.called_name(result)
+        if not name or (self.patching and result.name):
+            # While an edit is compared, the name on the result takes precedence.
+            name = result.name or name or ""
         return self.names.get(name, name) if self.names else name
 
     def called_name(self, result: Result) -> str | None:
         """Return the name of the call of a result, if it is known. If several calls share the id,
         it is the name on the result if one of them has it, otherwise the name of the last call."""
-        self.answered_ids.add(result.call_id)
-        if self.names_of_id and result.name in self.names_of_id.get(result.call_id, ()):
-            return result.name
+        if not self.has_unique_ids:
+            self.answered_ids.add(result.call_id)
+            if self.names_of_id and result.name in self.names_of_id.get(result.call_id, ()):
+                return result.name
         return self.called_names.get(result.call_id)
 
     def record_name(self, call: Call) -> None:
         """Record the name of a call for its result."""
-        previous = self.called_names.get(call.id)
-        if call.id in self.answered_ids:
-            self.answered_ids.discard(call.id)
-            self.names_of_id.pop(call.id, None)
-        elif previous is not None and previous != call.name:
-            self.names_of_id.setdefault(call.id, {previous}).add(call.name)
+        if not self.has_unique_ids:
+            previous = self.called_names.get(call.id)
+            if call.id in self.answered_ids:
+                self.answered_ids.discard(call.id)
+                self.names_of_id.pop(call.id, None)
+            elif previous is not None and previous != call.name:
+                self.names_of_id.setdefault(call.id, {previous}).add(call.name)
         self.called_names[call.id] = call.name
 
     def call_id(self, call: Call) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import UNSET
 
-from toolwire.conversation.ids import MINTED, is_minted, mint
+from toolwire.conversation.ids import is_minted, mint
 from toolwire.conversation.json import JSON, JsonPath, Object, snake
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import (
@@ -246,12 +246,11 @@ class ContentParts:
         hidden_prefix: The prefix of ids that a client made for its own log, as in the capabilities.
     """
 
-    __slots__ = ("_by_field", "_hidden_prefix", "_optional_ids", "blocks", "name", "writers")
+    __slots__ = ("_by_field", "_hidden_prefix", "blocks", "name", "writers")
 
     def __init__(self, name: str, *, hidden_prefix: str = "") -> None:
         self.name = name
         self._hidden_prefix = hidden_prefix
-        self._optional_ids = (MINTED, hidden_prefix) if hidden_prefix else (MINTED,)
         call, result = partial(_part, part=Call), partial(_part, part=Result, read=self.read_result)
         self.blocks = blocks(
             _part("text", Text, write=_write_text),
@@ -377,14 +376,14 @@ class ContentParts:
     def write_call(self, call: Call, context: EncodeContext) -> JSON:
         """Write a call, with its id unless the id is minted or hidden."""
         block: Object = {}
-        if not context.no_mapping or call.id.startswith(self._optional_ids):
-            call_id = self._id_to_write(call, context)
-            if call_id is not None:
-                block["id"] = call_id
-        else:
+        if context.no_mapping and not context.may_hide_ids:
             context.ordinal += 1
             context.record_name(call)
             block["id"] = call.id
+        else:
+            call_id = self._id_to_write(call, context)
+            if call_id is not None:
+                block["id"] = call_id
         block["name"] = context.name(call.name) if context.names else call.name
         block["args"] = context.arguments_object(call)
         if call.signature == PLACEHOLDER_SIGNATURE:
@@ -397,9 +396,9 @@ class ContentParts:
         name = context.result_name(result)
         if (
             context.no_mapping
-            and isinstance(output, str)
+            and output.__class__ is str
             and not result.error
-            and not call_id.startswith(self._optional_ids)
+            and not context.may_hide_ids
             and result.source.spec is not self.blocks["functionResponse"]
         ):
             return {
