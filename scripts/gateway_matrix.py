@@ -23,7 +23,7 @@ from gateway.cells import (  # noqa: E402
     pages,
     ways,
 )
-from gateway.serving import FRONTS, UPSTREAMS, Gateways, serve_gateways  # noqa: E402
+from gateway.serving import CLIENT_APIS, UPSTREAMS, Gateways, serve_gateways  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "gateway-matrix.md"
 CLIENT = {
@@ -63,20 +63,20 @@ def page(holds: Callable[[str, str, str, bool], str | None]) -> str:
     """The whole page. `holds` returns why a cell fails; None if it works."""
     lines = [["client", *(f"`{name}`" for name in UPSTREAMS)], ["---"] * (len(UPSTREAMS) + 1)]
     missing: list[str] = []
-    for front in FRONTS:
-        cells = [CLIENT[front]]
+    for api in CLIENT_APIS:
+        cells = [CLIENT[api]]
         for upstream in UPSTREAMS:
-            cell_runner = [(name, stream) for name in SCENARIOS for stream in ways(front, name)]
+            trials = [(name, stream) for name in SCENARIOS for stream in ways(api, name)]
             wrong = [
                 (name, stream, why)
-                for name, stream in cell_runner
-                if (why := holds(front, upstream, name, stream)) is not None
+                for name, stream in trials
+                if (why := holds(api, upstream, name, stream)) is not None
             ]
             missing += [
-                f"- {front} to {upstream}, {name}{' streamed' * stream}: {why}"
+                f"- {api} to {upstream}, {name}{' streamed' * stream}: {why}"
                 for name, stream, why in wrong
             ]
-            cells.append(f"{len(cell_runner) - len(wrong)}/{len(cell_runner)}")
+            cells.append(f"{len(trials) - len(wrong)}/{len(trials)}")
         lines.append(cells)
     lines.append(embeddings_row(holds, missing))
     table = "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -110,12 +110,12 @@ def cell_runner(gateways: Gateways) -> Callable[[str, str, str, bool], str | Non
     """A function that tries a cell."""
     chats = {name: pages(gateways, name) for name in SCENARIOS if name != "aborts"}
 
-    def holds(front: str, upstream: str, scenario: str, stream: bool) -> str | None:
+    def holds(api: str, upstream: str, scenario: str, stream: bool) -> str | None:
         try:
-            if front == EMBEDDINGS:
+            if api == EMBEDDINGS:
                 embeddings(upstream)
-            elif front in ALL_CLIENTS or scenario == "aborts":
-                SCENARIOS[scenario](gateways, front, upstream, stream)
+            elif api in ALL_CLIENTS or scenario == "aborts":
+                SCENARIOS[scenario](gateways, api, upstream, stream)
             else:
                 assert_page(gateways, upstream, scenario, chats[scenario][upstream])
         except Exception as error:  # whatever a client raises is what is wrong

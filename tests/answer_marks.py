@@ -1,4 +1,4 @@
-"""What differs between two answers of the same content: ids that were made, times, durations."""
+"""Values that differ between two responses of the same content: generated ids, times, durations."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _TIMES = re.compile(
 
 
 def without_marks(text: str) -> str:
-    """Answers as JSON, without what differs between two of them."""
+    """Responses as JSON, without values that differ from one to the next."""
     return _TIMES.sub(r"\g<1>0", _IDS.sub(r"\1", text))
 
 
 def comparable(data: bytes, media: str) -> str:
-    """An answer or a stream of a media type as text, without what differs between two of them.
+    """A response or a stream as text, without values that differ from one to the next.
 
     Binary frames have checksums, so such a stream is compared event by event.
     """

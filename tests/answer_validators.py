@@ -1,8 +1,8 @@
-"""Whether an answer has every field that its provider's answers have, by published schemas and types.
+"""Check that a response has every field of its provider's responses, by published schemas and types.
 
 The OpenAPI documents of four APIs are those that the conformance suite `llm-comply` brings.
-They tell a field that is null from one that is missing, which the types of most SDKs do not. A
-validator takes a body, or one event of a stream, and returns its complaints.
+They distinguish a field that is null from one that is missing, which the types of most SDKs do not. A
+validator takes a body, or one event of a stream, and returns the problems.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ _RESPONSES_EVENTS = {
     "response.reasoning_summary_text.done": "ResponseReasoningSummaryDoneStreamingEvent",
 }
 _RESPONSES_ITEMS = ("message", "function_call", "function_call_output", "reasoning")
-"""The items that the specification has; a provider's other items are its own affair."""
+"""The items of the specification; other items of a provider are not checked."""
 
 
 def _openai_responses(body: Object) -> Iterator[str]:
@@ -231,7 +231,7 @@ VALIDATORS: dict[str, AnswerValidator] = {
 
 
 def complaints(wire: str, body: JSON) -> list[str]:
-    """What is wrong with an answer, or with an event of a stream."""
+    """The problems of a response, or of an event of a stream."""
     assert isinstance(body, dict)
     if set(body) == {"error"} or body.get("type") == "error":
         return []

@@ -29,11 +29,11 @@ class Shape(Struct, frozen=True):
     """The field of a message that holds blocks; empty if a result is a message of its own."""
     assistant_role: str = "assistant"
     calls_are_items: bool = False
-    """Whether a call is an element of the list, like a message."""
+    """True if a call is an element of the list, like a message."""
     has_item_ids: bool = False
-    """Whether such a call has an item id beside its call id."""
+    """True if such a call has an item id in addition to its call id."""
     text_type: bool = False
-    """Whether a text block names its type."""
+    """True if a text block names its type."""
     text_messages: Mapping[str, JSON] = {}
     """For wires whose messages have no role: a message of each role, with a text to replace."""
 

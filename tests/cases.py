@@ -79,7 +79,7 @@ class WireFacts(Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def facts(wire: str) -> WireFacts:
-    """The facts about a wire; the defaults if its cases have no `wire.json`."""
+    """Return the facts about a wire; the defaults if its cases have no `wire.json`."""
     file = CASE_FOLDER / wire / "wire.json"
     return msgspec.json.decode(file.read_bytes(), type=WireFacts) if file.is_file() else WireFacts()
 

@@ -11,10 +11,10 @@ GROWTH_LIMIT = 8
 
 
 def growth(quarter: Callable[[], object], whole: Callable[[], object]) -> float:
-    """How many times longer the whole takes than a quarter of it: the least of some tries.
+    """How many times longer the whole takes than a quarter of it: the minimum of several attempts.
 
-    Work of half a millisecond is measured badly beside other processes; quadratic work is slow in
-    every try.
+    Half a millisecond of work cannot be measured precisely next to other processes; quadratic work
+    is slow in every attempt.
     """
     least = float("inf")
     for _ in range(10):

@@ -65,7 +65,7 @@ class DrawnHistory(Struct, frozen=True):
     turns: tuple[tuple[Round, ...], ...]
     open: bool
     ids: bool
-    """Whether calls have ids, where the wire leaves the choice."""
+    """True if calls have ids on a wire where ids are optional."""
 
     @property
     def unique_ids(self) -> bool:
@@ -389,7 +389,7 @@ BODIES: dict[str, Callable[[DrawnHistory], Object]] = {
 
 
 def body_of(history: DrawnHistory, wire: str) -> JSON:
-    """A story as a body of a wire, by translation if no function writes it."""
+    """A history as a body of a wire, by translation if no function writes it."""
     if wire in BODIES:
         return BODIES[wire](history)
     return translate(_chat(history), "openai-chat", wire).body

@@ -1,4 +1,4 @@
-"""Raw bytes against the servers, and what no answer to them may be. See `scripts/fuzz_http.py`."""
+"""Send raw bytes to the servers, and check the responses. See `scripts/fuzz_http.py`."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ class ErrorLog(logging.Handler):
 
 
 class Probe:
-    """A server that runs, and the errors it logs."""
+    """A running server, and the errors that it logs."""
 
     def __init__(self, server: RunningServer, log: ErrorLog) -> None:
         self.server = server
         self._log = log
 
     def problem(self, raw: bytes) -> str | None:
-        """What is wrong with the answers to these bytes; None if nothing is.
+        """The problem with the responses to these bytes; None if there is none.
 
         One more request follows the bytes, and ends the connection if they were complete.
         """

@@ -1,5 +1,5 @@
-"""Asking a ledger, for tests: a claim with its usual arguments, one that is abandoned, and a ledger
-that is closed in the end."""
+"""Helpers for tests of ledgers: a claim with the usual arguments, an abandoned claim, and a ledger
+that is closed at the end."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def state(record: Record | None) -> State | None:
 
 
 async def abandon_call(kind: Kind, place: Path, on_crash: OnCrash, key: CallKey = KEY) -> Claim:
-    """A call whose owner died in the middle of it."""
+    """Leave a call whose owner died in the middle of it."""
     ledger = kind.make(place)
     await ledger.open()
     mine = await claim(ledger, key, on_crash=on_crash)

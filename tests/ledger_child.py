@@ -1,10 +1,10 @@
-"""The process that the fault tests kill: it makes calls through the real `Calls`, and dies where it
-is told to.
+"""The process that the fault tests kill: it makes calls through a real `ToolExecutor`, and dies at a
+given point.
 
-Run as `python ledger_child.py '<Instructions as JSON>'`, or without orders as a nursery: it reads orders
-line by line and forks a child for each, which saves the imports. A child writes one JSON line for
-each answer to `Instructions.out`, at once. Effects are lines of a file, with an fsync each: what they say
-happened, whatever became of the process.
+Run as `python ledger_child.py '<Instructions as JSON>'`, or without an argument as a nursery: it
+reads instructions line by line and forks a child for each, which saves the imports. A child writes
+one JSON line for each result to `Instructions.out` at once. Effects are lines of a file, each with
+an fsync, so that they survive the process.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from toolwire.tools.runnable import OnCrash, Runnable, ToolContext
 
 
 class Instructions(Struct, frozen=True):
-    """What a child has to do."""
+    """The task of a child."""
 
     ledger: str
     """`sqlite:<path>`, or the DSN of a PostgreSQL database."""
@@ -53,15 +53,15 @@ class Instructions(Struct, frozen=True):
     options: dict[str, float] = {}
     seed: int = 0
     out: str = ""
-    """Where it says what it has to say; the nursery puts the exit code beside it."""
+    """The file of its reports; the nursery writes the exit code next to it."""
     disk: str = ""
-    """The folder whose files say what is wrong with the disk."""
+    """The folder whose files control the faults of the disk."""
     hooked: bool = False
-    """The commit itself obeys them, and not a faulty fsync."""
+    """True if the commit itself is made to fail, instead of fsync."""
 
 
 class Report(Struct, frozen=True, omit_defaults=True):
-    """A line of what a child prints."""
+    """A line of a child's output."""
 
     call_id: str = ""
     state: str = ""
@@ -89,7 +89,7 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-# --- the ledger, with places to die in ------------------------------------------------------------
+# --- the ledger, with points to die at ------------------------------------------------------------
 
 
 def make(orders: Instructions) -> Ledger:
@@ -102,7 +102,7 @@ def make(orders: Instructions) -> Ledger:
 
 
 def arm_sqlite(point: str) -> None:
-    """From now on the commit of a finish kills the process: before it, or after it."""
+    """Make the commit of a finish kill the process: before it, or after it."""
     commit = SqliteStore.commit
 
     def dying(self: SqliteStore) -> None:
@@ -115,8 +115,8 @@ def arm_sqlite(point: str) -> None:
 
 
 ARMS: dict[str, Callable[[str], None]] = {"SqliteLedger": arm_sqlite}
-"""By class of the ledger, how its next commit is made deadly. A kind without a row cannot be killed
-there."""
+"""By class of the ledger, the function that makes its next commit deadly. A kind without one cannot
+be killed there."""
 
 
 class Deadly:
@@ -213,7 +213,7 @@ def bell(orders: Instructions) -> Runnable:
 async def ready(
     orders: Instructions,
 ) -> AsyncIterator[tuple[ToolExecutor, Callable[[str], ToolCall]]]:
-    """The calls of a child, and how it asks for one."""
+    """The executor of a child, and a function that makes a call."""
     tool = bell(orders)
     async with ToolExecutor(Deadly(make(orders), orders.die)) as executor:
         yield executor, lambda id: ToolCall(tool=tool, input={"door": 1}, call_id=id, principal="p")
@@ -223,16 +223,14 @@ async def ready(
 
 
 async def call(orders: Instructions) -> None:
-    """Each id once, one after the other."""
+    """Call each id once, one after the other."""
     async with ready(orders) as (executor, ask):
         for id in orders.ids:
             say(report_of(await executor.execute(ask(id))))
 
 
 async def many(orders: Instructions) -> None:
-    """All ids in an order of its own, twenty at a time; each answer is told as soon as it
-    is there.
-    """
+    """Call all ids in a random order, twenty at a time; report each result at once."""
     ids = orders.ids[:]
     random.Random(orders.seed).shuffle(ids)
     async with ready(orders) as (executor, ask):
@@ -245,15 +243,15 @@ async def many(orders: Instructions) -> None:
 
 
 async def hold(orders: Instructions) -> None:
-    """Open the ledger, say so, and keep it until killed."""
+    """Open the ledger, report that, and keep it open until killed."""
     async with ready(orders):
         say(Report(note="open"))
         await asyncio.sleep(600)
 
 
 async def full(orders: Instructions) -> None:
-    """The disk is full once the first id's tool has run; then there is room again. What is asked
-    meanwhile and after."""
+    """Make calls while the disk is full, from the run of the first id's tool on, and after there is
+    room again."""
     folder = Path(orders.effects).parent
     tool = bell(orders)
 
@@ -298,7 +296,7 @@ def afterwards(tool: Runnable, work: Callable[[], None], *, padding: int = 0) ->
 
 
 async def sick(orders: Instructions) -> None:
-    """The first id well, the second with an fsync that fails, then all with a disk that seems well
+    """Call the first id, the second one with an fsync that fails, then all with a disk that works
     again."""
     async with ready(orders) as (executor, ask):
         first, second, *others = orders.ids
@@ -311,7 +309,7 @@ async def sick(orders: Instructions) -> None:
 
 
 async def sick_at_the_end(orders: Instructions) -> None:
-    """An fsync that fails when the result is to be recorded; then the process is killed."""
+    """Let fsync fail when a result is recorded; then kill the process."""
     tool = afterwards(bell(orders), Path(orders.disk, "fail").touch)
     executor = ToolExecutor(make(orders))
     await executor.open()
@@ -328,7 +326,7 @@ async def sick_at_the_end(orders: Instructions) -> None:
 
 
 async def crowd(orders: Instructions) -> None:
-    """All ids at once, on a disk that is slow or counted; how many batches it took."""
+    """Call all ids at once, on a slow disk that counts fsyncs; report the number of batches."""
     ledger = SqliteLedger(orders.ledger.removeprefix("sqlite:"))
 
     async def nothing(arguments: Mapping[str, object], context: ToolContext) -> object:
@@ -350,7 +348,7 @@ async def crowd(orders: Instructions) -> None:
 
 
 def hook_disk(folder: Path) -> None:
-    """A commit that obeys the files of a folder, for where fsync itself cannot be made to."""
+    """Make commits fail by the files of a folder, where fsync itself cannot be made to fail."""
     commit = SqliteStore.commit
 
     def faulty(self: SqliteStore) -> None:
@@ -373,7 +371,7 @@ ACTS = {one.__name__: one for one in (call, many, hold, full, sick, sick_at_the_
 
 
 def obey(orders: Instructions) -> None:
-    """Do what is ordered, with what is said going to its file."""
+    """Follow the instructions, with the output going to their file."""
     out = os.open(orders.out, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(out, 1)
     if orders.hooked:

@@ -1,4 +1,4 @@
-"""Faults for any ledger: a stage on which children are killed, and what must be true afterwards.
+"""Faults for any ledger: a stage on which children are killed, and the expected states afterwards.
 
 For another kind of ledger: make a `Stage` with its DSN (and options such as a short `lease`), put a
 row into `ledger_child.ARMS` so that its commit can be made deadly, and assert `AFTER` line by line.
@@ -57,13 +57,13 @@ AFTER: dict[tuple[OnCrash, str], tuple[str, int]] = {
     ("probe", "C"): ("done", 1),
     ("probe", "D"): ("done", 1),
 }
-"""Killed there, the same call asked again: what it is told, and how often the effect happened. (An
-effect in the ledger's own database, `transactional`, happens once at every place; that is counted
-there, not in a file.)"""
+"""By crash policy and the point of the kill: the state of the repeated call, and how often the
+effect happened. (An effect in the ledger's own database, `transactional`, happens once wherever the
+kill is; it is counted there, not in a file.)"""
 
 
 class Stage:
-    """One ledger, one file of effects, and children that come and go."""
+    """One ledger, one file of effects, and child processes."""
 
     def __init__(
         self, folder: Path, ledger: str | None = None, *, options: Mapping[str, float] | None = None
@@ -72,15 +72,14 @@ class Stage:
         self.ledger = ledger or f"sqlite:{folder / 'ledger.db'}"
         self.options = dict(options or {})
         self.disk = folder / "disk"
-        """By files in here children learn what is wrong with the disk: `fail`, `delay` (ms),
-        `count`."""
+        """The files of this folder control the faults of the disk: `fail`, `delay` (ms), `count`."""
         self.disk.mkdir()
         self._effects = folder / "effects"
         self._started = 0
 
     @property
     def effects(self) -> Counter[str]:
-        """How often the tool did what it does, by call id."""
+        """How often the effect of the tool happened, by call id."""
         return Counter(self._effects.read_text().split() if self._effects.exists() else ())
 
     def start(
@@ -93,7 +92,7 @@ class Stage:
         seed: int = 0,
         faulty: Faulty | None = None,
     ) -> Child:
-        """A child at work."""
+        """Start a child."""
         orders = Instructions(
             ledger=self.ledger,
             effects=str(self._effects),
@@ -120,7 +119,7 @@ class Stage:
         seed: int = 0,
         faulty: Faulty | None = None,
     ) -> list[Report]:
-        """Everything a child said. One that is told to die must die, any other must not."""
+        """Run a child and return its reports. It must die if and only if `die` is given."""
         child = self.start(act, ids=ids, on_crash=on_crash, die=die, seed=seed, faulty=faulty)
         code = child.wait()
         assert code == (0 if die is None else -signal.SIGKILL), (code, child.reports()[-3:])
@@ -128,8 +127,8 @@ class Stage:
 
 
 class Child:
-    """A process that makes calls, forked in the nursery. What it says goes to a file, so that it
-    never waits for a reader."""
+    """A process that makes calls, forked in the nursery. Its output goes to a file, so that it never
+    waits for a reader."""
 
     def __init__(self, orders: Instructions) -> None:
         self._out = Path(orders.out)
@@ -143,17 +142,17 @@ class Child:
         return int(home.stdout.readline())
 
     def code(self) -> int | None:
-        """How it ended; None while it lives."""
+        """The exit code; None while the process lives."""
         file = self._out.with_name(f"{self._out.name}.code")
         return int(file.read_text()) if file.exists() else None
 
     def reports(self) -> list[Report]:
-        """Its lines so far. The last one may have been cut off by its death."""
+        """The reports so far. The last line may be cut off by its death."""
         lines = self._out.read_bytes().splitlines(keepends=True) if self._out.exists() else []
         return [msgspec.json.decode(line, type=Report) for line in lines if line.endswith(b"\n")]
 
     def speaks(self) -> None:
-        """It has said something, so it is at work, or it has ended."""
+        """Wait until the child has reported something or has ended."""
         self._until(lambda: bool(self.reports()) or self.code() is not None)
 
     def wait(self) -> int:
@@ -176,7 +175,7 @@ class Child:
 
 
 class Fresh(Child):
-    """A child that is a program of its own, with the faulty fsync loaded into it."""
+    """A child that is a separate program, with the faulty fsync loaded into it."""
 
     def spawn(self, orders: Instructions) -> int:
         env = os.environ | {"LD_PRELOAD": str(shim()), "TOOLWIRE_DISK": orders.disk}
@@ -191,7 +190,7 @@ class Fresh(Child):
 
 @cache
 def nursery() -> subprocess.Popen[bytes]:
-    """The process in which children are forked: it has imported everything."""
+    """The process that forks children: it has imported everything."""
     home = subprocess.Popen(
         [sys.executable, str(CHILD)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -212,8 +211,8 @@ def chaos(
     on_crash: OnCrash = "report",
     seed: int = 0,
 ) -> list[Report]:
-    """What was acknowledged while children were killed at random, over and over, all working on the
-    same ids."""
+    """Kill children at random, again and again, while all work on the same ids; return what was
+    acknowledged."""
     dice = random.Random(seed)
     alive: list[Child] = []
     dead: list[Child] = []
@@ -276,8 +275,8 @@ int fdatasync(int fd) { return synced(SYS_fdatasync, fd); }
 
 @cache
 def shim() -> Path | None:
-    """The library that makes fsync fail, slow or countable (SHIM); None where it cannot be built or
-    loaded."""
+    """The library that makes fsync fail, delays it or counts it (SHIM); None if it cannot be built
+    or loaded."""
     compiler = which("cc") or which("gcc") or which("clang")
     if compiler is None or not sys.platform.startswith("linux"):
         return None
@@ -298,6 +297,6 @@ def shim() -> Path | None:
 
 
 def faults() -> list[Faulty]:
-    """The ways to make a disk fail here. Without a C compiler it is only the commit of the ledger
-    that fails, not the fsync."""
+    """The available ways to make a disk fail. Without a C compiler, only the commit of the ledger
+    fails, not fsync."""
     return ["hook"] if shim() is None else ["hook", "preload"]

@@ -1,7 +1,7 @@
 """The ledgers that the contract tests and the fault tests run on. A new one is a class here and a
 row in KINDS.
 
-A place is a folder of its own for each test: two ledgers made at one place share one record.
+A place is a separate folder for each test: two ledgers at one place share their records.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DAY = 24 * 3600.0
 
 
 class Kind(Protocol):
-    """A kind of ledger, and what tests have to do to one from outside."""
+    """A kind of ledger, and the operations that tests apply to it from outside."""
 
     name: ClassVar[str]
 
@@ -41,18 +41,18 @@ class Kind(Protocol):
         """A ledger at this place, not yet open."""
 
     async def die(self, ledger: Ledger) -> None:
-        """The owner is gone as if killed: calls in progress stay `running`, and the next ledger made
-        here finds it dead at once."""
+        """Let the owner disappear as if killed: calls in progress stay `running`, and the next
+        ledger at this place finds the owner dead at once."""
 
     async def later(self, ledger: Ledger, seconds: float) -> None:
-        """From now on so much more time has passed, as far as this ledger is concerned."""
+        """Let time pass, as far as this ledger is concerned."""
 
     async def jump(self, ledger: Ledger, seconds: float) -> None:
-        """The clock is set to another time; no time passes."""
+        """Set the clock to another time, without time passing."""
 
 
 class LedgerClock:
-    """The clock of a ledger, which a test may turn."""
+    """The clock of a ledger, which a test can set."""
 
     def __init__(self) -> None:
         self.ahead = 0
@@ -67,8 +67,8 @@ class LedgerClock:
 
 
 class Sqlite:
-    """SQLite: an owner is dead once it has closed its file, so closing it in mid-call is as good
-    as dying."""
+    """SQLite: an owner is dead once it has closed its file, so closing the file during a call is
+    equivalent to dying."""
 
     name: ClassVar[str] = "sqlite"
 

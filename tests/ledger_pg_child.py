@@ -1,9 +1,9 @@
 """Replicas that the fault tests of the PostgreSQL ledger kill and stop: processes that make calls
-through the real `Calls`.
+through a real `ToolExecutor`.
 
-Forked from a process that has imported everything, so that a death costs milliseconds. Effects are
-lines of a file with an fsync each, or rows of the database for a transactional tool: what they say
-happened, whatever became of the process.
+Forked from a process that has imported everything, so that a new one takes milliseconds. Effects are
+lines of a file, each with an fsync, or rows of the database for a transactional tool, so that they
+survive the process.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LEASE = 1.0
 
 
 class Instructions(Struct, frozen=True):
-    """What a replica has to do, and where it has to die."""
+    """The task of a replica, and the point at which it dies."""
 
     dsn: str
     effects: str
@@ -55,7 +55,7 @@ class Instructions(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """What a call came to."""
+    """The result of a call."""
 
     call_id: str
     state: str
@@ -112,7 +112,7 @@ def call_of(tool: Runnable, id: str) -> ToolCall:
 
 
 def arm(point: str) -> None:
-    """Make one moment of a call deadly."""
+    """Make the process die at one point of a call."""
     claim, finish, transact, run = (
         PostgresLedger.claim,
         PostgresLedger.finish,
@@ -159,7 +159,7 @@ def arm(point: str) -> None:
 
 
 async def call(orders: Instructions, say: Connection) -> None:
-    """Each id once, one after the other."""
+    """Call each id once, one after the other."""
     arm(orders.die)
     async with ToolExecutor(orders.ledger()) as executor:
         for id in orders.ids:
@@ -167,9 +167,7 @@ async def call(orders: Instructions, say: Connection) -> None:
 
 
 async def many(orders: Instructions, say: Connection) -> None:
-    """All ids in an order of its own, some at a time; each answer is told as soon as it
-    is there.
-    """
+    """Call all ids in a random order, some at a time; report each result at once."""
     ids = list(orders.ids)
     random.Random(orders.seed).shuffle(ids)
     tool = bell(orders)
@@ -183,8 +181,8 @@ async def many(orders: Instructions, say: Connection) -> None:
 
 
 async def storm(orders: Instructions, say: Connection) -> None:
-    """Every task asks for every id, past the single flight of one process: each has calls of its
-    own on one ledger."""
+    """Let every task call every id, each with its own executor on one ledger, so that duplicates are
+    not joined in this process."""
     tool = bell(orders)
     ledger = orders.ledger()
     await ledger.open()
@@ -202,7 +200,7 @@ async def storm(orders: Instructions, say: Connection) -> None:
 
 
 async def pause_after_effect(orders: Instructions, say: Connection) -> None:
-    """One call that says when its effect has happened, and stands still there until it is woken."""
+    """Make one call that reports its effect and then pauses until it is woken."""
 
     def stop(context: ToolContext) -> None:
         say.send(Report(context.call_id, "effect"))
@@ -223,7 +221,7 @@ def play(orders: Instructions, say: Connection) -> None:
 
 
 class Replica:
-    """A replica in a process of its own."""
+    """A replica in its own process."""
 
     def __init__(self, orders: Instructions) -> None:
         context = get_context("forkserver")
@@ -250,7 +248,7 @@ class Replica:
         return said
 
     def rest(self) -> list[Report]:
-        """All it says until it ends. What it was killed in saying is not said."""
+        """The remaining reports until the replica ends. One that was cut off by a kill is dropped."""
         heard = []
         try:
             while True:
@@ -270,6 +268,6 @@ class Replica:
 
 
 def count_effects(effects: str) -> Counter[str]:
-    """How often each call rang."""
+    """How often the effect of each call happened."""
     file = Path(effects)
     return Counter(file.read_text().split() if file.exists() else ())

@@ -1,4 +1,4 @@
-"""A SQLite ledger for tests, and jobs that look into it or hold it up."""
+"""A SQLite ledger for tests, and jobs that inspect or delay it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def with_ledger(
     sweep_interval: float = DAY,
     timeout: float = 60,
 ) -> None:
-    """Run a test with a ledger of its own."""
+    """Run a test with a new ledger."""
 
     async def all_of_it() -> None:
         ledger = SqliteLedger(path, sweep_interval=sweep_interval, clock=LedgerClock())
@@ -50,7 +50,7 @@ def with_ledger(
 
 
 class Ask(Job[SqliteStore, list[object]]):
-    """SQL in the writer's thread: what it gives."""
+    """Run SQL in the thread of the ledger and return its values."""
 
     def __init__(self, *statements: str) -> None:
         super().__init__()
@@ -61,14 +61,14 @@ class Ask(Job[SqliteStore, list[object]]):
 
 
 class Look(Job[SqliteStore, SqliteStore]):
-    """The book itself, for tests that count."""
+    """Return the store itself, for tests that count."""
 
     def run(self, store: SqliteStore) -> SqliteStore:
         return store
 
 
 class Hold(Job[SqliteStore, None]):
-    """Keeps the writer busy until the gate is opened."""
+    """Keep the writer busy until the gate is opened."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -34,11 +34,11 @@ pid=$(head -n 1 "$1/data/postmaster.pid" 2> /dev/null)
 if [ -n "$pid" ] && kill -QUIT "$pid" 2> /dev/null; then while kill -0 "$pid" 2> /dev/null; do sleep 0.05; done; fi
 rm -rf "$1"
 """
-"""Waits until its parent closes the pipe, also by dying, and leaves nothing behind."""
+"""A script that waits until its parent closes the pipe or dies, and then removes the server."""
 
 
 def _account() -> pwd.struct_passwd | None:
-    """Who the server runs as, if not who we are. Both exist on every system."""
+    """The account of the server if this process is root: one that exists on every system."""
     if os.getuid() != 0:
         return None
     known = {entry.pw_name: entry for entry in pwd.getpwall()}
@@ -92,11 +92,9 @@ def _binaries(home: Path, user: str | None) -> Path:
 
 
 class PostgresServer:
-    """A server of one's own, on a socket in a folder of its own; it may be stopped, killed and
-    started again.
+    """A separate server, on a socket in its own folder; it can be stopped, killed and restarted.
 
-    `largest`: bytes of a file at most, which is how a table runs out of room without filling the
-    disk.
+    `largest` limits the bytes of a file, so that a table can be full without a full disk.
     """
 
     def __init__(self, *options: str, largest: int | None = None) -> None:
@@ -159,7 +157,7 @@ class PostgresServer:
         }
 
     def start(self) -> None:
-        """Start it, and wait until it answers."""
+        """Start the server, and wait until it accepts connections."""
         settings = [
             "listen_addresses=",
             f"unix_socket_directories={self.socket}",
@@ -206,14 +204,14 @@ class PostgresServer:
             time.sleep(0.02)
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
-        """SIGINT: in good order, without waiting for clients. SIGQUIT: at once."""
+        """Stop the server: SIGINT regularly, without waiting for clients; SIGQUIT at once."""
         if self._process is not None:
             self._process.send_signal(how)
             self._process.wait(60)
             self._process = None
 
     def kill(self) -> None:
-        """kill -9 of the postmaster and all its processes."""
+        """Send SIGKILL to the postmaster and all its processes."""
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
             for child in _children(self._process.pid):
@@ -234,7 +232,7 @@ class PostgresServer:
 
 
 def _children(pid: int) -> list[int]:
-    """Processes of a postmaster; each has a session of its own."""
+    """The processes of a postmaster; each has its own session."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -258,7 +256,7 @@ def server() -> PostgresServer:
 
 
 def dsn() -> str:
-    """Where to find a PostgreSQL."""
+    """The DSN of a PostgreSQL server."""
     return os.environ.get("TOOLWIRE_TEST_PG") or server().dsn
 
 

@@ -1,5 +1,5 @@
-"""A door before PostgreSQL that can be slammed on a statement, so that its answer never comes back.
-Knows no SQL."""
+"""A proxy in front of PostgreSQL that can cut the connection at a statement, so that its result is
+lost. Knows no SQL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Literal
 
 How = Literal["never sent", "at once", "answered"]
-"""Slammed before the statement went through, right after it, or when it was surely done."""
+"""Cut before the statement is forwarded, right after it, or when it has surely been executed."""
 
 
 class Proxy:

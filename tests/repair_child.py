@@ -1,5 +1,4 @@
-"""Another process: repairs the bodies it is given, a line each, and prints a hash of what it made
-of them."""
+"""Another process: repairs the bodies on its stdin, one per line, and prints a hash of each result."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from toolwire.lint import repair
 
 
 def fingerprint(wire: str, target: str, body: JSON) -> str:
-    """A hash of the changes and findings of a repair."""
+    """A hash of the body, changes, findings and id map of a safe and an unsafe repair."""
     said = []
     for unsafe in (False, True):
         made = repair(body, wire, unsafe=unsafe, target=target)

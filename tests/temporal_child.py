@@ -1,9 +1,9 @@
 """The processes that the fault tests on Temporal kill: a replica that makes calls, or a worker that
 runs the tool.
 
-Run as `python temporal_child.py '<Instructions as JSON>'`. A replica writes one JSON line for each answer
-to `Instructions.out`. The effects of the tool are lines of a file that the arguments name, with an fsync
-each; they say which process did it.
+Run as `python temporal_child.py '<WorkerInstructions as JSON>'`. A replica writes one JSON line for
+each result to `WorkerInstructions.out`. The effects of the tool are lines of a file that the
+arguments name, each with an fsync and the id of the process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STEPS = ("before claim", "after claim", "after start", "after result", "after re
 
 
 class WorkerInstructions(Struct, frozen=True):
-    """What a child has to do."""
+    """The task of a child."""
 
     role: str
     target: str
@@ -111,7 +111,7 @@ async def work(orders: WorkerInstructions) -> None:
 
 
 async def replicate(orders: WorkerInstructions) -> None:
-    """All ids at once, each twice. The engine need not be there yet."""
+    """Call all ids at once, each twice. The engine need not be available yet."""
     client = await Client.connect(orders.target, lazy=True)
     ledger = make_ledger(LedgerInstructions(orders.ledger, "", options=orders.options))  # type: ignore[arg-type]
     runner = DeadlyRunner(

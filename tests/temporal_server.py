@@ -37,7 +37,7 @@ def _binary() -> str:
 
 
 class Server:
-    """A server that may be killed and started again; `durable`: it then knows what it knew."""
+    """A server that can be killed and restarted; with `durable`, it keeps its state."""
 
     def __init__(self, *, durable: bool = False) -> None:
         self.home = Path(tempfile.mkdtemp(prefix="twtemporal-", dir="/tmp"))

@@ -1,4 +1,4 @@
-"""Ledger, Temporal, workers and replicas for one fault test, and what must be true afterwards."""
+"""Ledger, Temporal, workers and replicas for one fault test, and checks of their outcomes."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Child:
         return [msgspec.json.decode(line, type=Report) for line in lines if line.endswith(b"\n")]
 
     def answers(self) -> list[Report]:
-        """What it was told, once it has ended as it should."""
+        """The reports of a replica that has ended normally."""
         assert self.process.wait(120) == 0, self.reports()[-3:]
         return [one for one in self.reports() if not one.note]
 
@@ -56,7 +56,7 @@ class Child:
         assert self.process.poll() is None, "it ended before it said anything"
 
     def dies(self) -> None:
-        """It kills itself, as ordered."""
+        """Wait until the child has killed itself, as instructed."""
         assert self.process.wait(120) == -signal.SIGKILL, self.reports()[-3:]
 
     def kill(self) -> None:
@@ -95,14 +95,14 @@ class Stage:
 
     @property
     def ringers(self) -> set[int]:
-        """The processes that rang it."""
+        """The ids of the processes in which the tool ran."""
         return {int(line.split()[1]) for line in self._lines()}
 
     def _lines(self) -> list[str]:
         return self.effects_file.read_text().splitlines() if self.effects_file.exists() else []
 
     def wait_for_end(self, call_id: str) -> None:
-        """Waits until Temporal knows how a call ended."""
+        """Wait until Temporal knows how a call ended."""
 
         async def end() -> None:
             client = await Client.connect(self.server.target)
@@ -111,7 +111,7 @@ class Stage:
         asyncio.run(end())
 
     def knows_call(self, call_id: str) -> bool:
-        """Whether Temporal has an activity of this call."""
+        """True if Temporal has an activity of this call."""
 
         async def look() -> bool:
             client = await Client.connect(self.server.target)
@@ -128,7 +128,7 @@ class Stage:
         return activity_id(Claim("new", key_of("p", None, call_id), b""), self.queue)
 
     def worker(self) -> Child:
-        """A worker that is ready for work."""
+        """Start a worker and wait until it is ready."""
         child = self._start("worker", {})
         child.speaks()
         return child
@@ -141,7 +141,7 @@ class Stage:
         pause: float = 0.0,
         heartbeat_timeout: float = 2.0,
     ) -> Child:
-        """A replica at work."""
+        """Start a replica."""
         return self._start(
             "replica",
             {
@@ -177,7 +177,7 @@ class Stage:
 def open_stage(
     folder: Path, book: Book, server: temporal_server.Server | None = None
 ) -> Iterator[Stage]:
-    """A stage that is cleared afterwards."""
+    """A stage whose processes are ended afterwards."""
     stage = Stage(folder, book, server)
     try:
         yield stage
@@ -186,5 +186,5 @@ def open_stage(
 
 
 def outcomes(answers: list[Report]) -> set[tuple[str, str]]:
-    """State and value of each, without repeats."""
+    """The distinct pairs of state and value."""
     return {(one.state, msgspec.json.encode(one.value, order="sorted").decode()) for one in answers}

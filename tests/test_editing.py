@@ -526,7 +526,7 @@ NOT_JSON: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("mistake", NOT_JSON)
-def test_a_value_of_the_wrong_type_is_a_local_error_that_names_it(mistake: str) -> None:
+def test_a_value_of_the_wrong_type_is_a_usage_error_that_names_it(mistake: str) -> None:
     make, message = NOT_JSON[mistake]
     with pytest.raises(UsageError) as raised:
         make()

@@ -204,7 +204,7 @@ def test_a_map_after_an_earlier_one_leads_back_through_both() -> None:
     assert (after.ids["c"], after.names["h"]) == ("a", "f")
 
 
-def test_an_id_that_repair_changed_leads_home_too() -> None:
+def test_an_id_that_repair_changed_is_mapped_back_too() -> None:
     messages: list[JSON] = [
         {"role": "user", "content": "Go."},
         {"role": "assistant", "tool_calls": [chat_call("call_1|fc_1", 1)]},

@@ -1,4 +1,4 @@
-"""Tools that do what tools must not do. Each takes nothing."""
+"""Tools that misbehave. None has a parameter."""
 
 from __future__ import annotations
 
@@ -13,57 +13,57 @@ from toolwire.tools.function import Function
 
 @tool(id="Bad.Raises@1.0.0")
 def raises() -> str:
-    """Raises."""
+    """Raise an exception."""
     raise ZeroDivisionError("by zero")
 
 
 @tool(id="Bad.Says@1.0.0")
 def says() -> str:
-    """Fails with words."""
+    """Fail with a message."""
     raise ToolError("no such city")
 
 
 @tool(id="Bad.Later@1.0.0")
 def later() -> str:
-    """Fails for now."""
+    """Fail with an error that may be retried."""
     raise RetryableToolError("too many", additional_prompt_content="ask for fewer")
 
 
 @tool(id="Bad.Hangs@1.0.0", timeout=0.1)
 async def hangs() -> str:
-    """Never ends."""
+    """Never end."""
     await asyncio.sleep(600)
     return ""
 
 
 @tool(id="Bad.Blocks@1.0.0", timeout=0.1)
 def blocks() -> str:
-    """Never ends, and cannot be stopped."""
+    """Never end, and block the thread."""
     time.sleep(1.0)
     return ""
 
 
 @tool(id="Bad.Huge@1.0.0")
 def huge() -> str:
-    """Gives 50 MB."""
+    """Return 50 MB."""
     return "x" * 50_000_000
 
 
 @tool(id="Bad.Many@1.0.0")
 def many() -> list[int]:
-    """Gives many numbers."""
+    """Return many numbers."""
     return list(range(200_000))
 
 
 @tool(id="Bad.Number@1.0.0")
 def number() -> float:
-    """Gives what is no number."""
+    """Return NaN."""
     return math.nan
 
 
 @tool(id="Bad.Deep@1.0.0")
 def deep() -> float:
-    """Gives what is too large."""
+    """Return a number that is too large."""
     return math.inf
 
 
@@ -75,24 +75,24 @@ def half() -> str:
 
 @tool(id="Bad.Wrong@1.0.0")
 def wrong() -> int:
-    """Gives a text where it promised a number."""
+    """Return a text instead of a number."""
     return "three"  # type: ignore[return-value]
 
 
 @tool(id="Bad.Nothing@1.0.0")
 def nothing() -> None:
-    """Gives nothing."""
+    """Return nothing."""
 
 
 @tool(id="Bad.Cancels@1.0.0")
 async def cancels() -> str:
-    """Cancels itself."""
+    """Raise CancelledError."""
     raise asyncio.CancelledError
 
 
 @tool(id="Bad.Exits@1.0.0")
 def exits() -> str:
-    """Wants to end the process."""
+    """Raise SystemExit."""
     raise SystemExit(3)
 
 

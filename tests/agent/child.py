@@ -1,8 +1,8 @@
-"""The process that the tests of interruption kill: an agent with a doorbell, which dies where it is
-told to.
+"""The process that the tests of interruption kill: an agent with a doorbell, which dies at a given
+point.
 
-It reads orders line by line and forks a child for each, which saves the imports; the exit code
-comes back as a line. A ring is a line of a file, with an fsync: it happened, whatever became of the
+It reads orders line by line and forks a child for each, which saves the imports; it prints the exit
+code of each child. A ring is a line in a file, written with an fsync, so that it survives the
 process.
 """
 
@@ -32,7 +32,7 @@ from toolwire.tools.runnable import Runnable
 
 
 class Orders(Struct, frozen=True):
-    """What a child has to do."""
+    """The task of a child."""
 
     model: str
     url: str
@@ -40,14 +40,14 @@ class Orders(Struct, frozen=True):
     question: str | None = None
     store: str = "file"
     die: str = ""
-    """Where: `save`, `saved`, `event`, `ring`, `rung`, `asked`, or `interrupt`."""
+    """Where to die: `save`, `saved`, `event`, `ring`, `rung`, `asked`, or `interrupt`."""
     n: int = 0
-    """The number of the occurrence."""
+    """At which occurrence of that point to die."""
     ledger: bool = True
 
 
 class AgentReport(Struct):
-    """What came of it."""
+    """The outcome of a run."""
 
     phase: str = ""
     why: str | None = None
@@ -62,14 +62,14 @@ class _Fate:
         self.counts: dict[str, int] = {}
 
     def passes(self, place: str) -> None:
-        """Die, if it is here and now."""
+        """Die if this is the point and the occurrence of the orders."""
         self.counts[place] = self.counts.get(place, 0) + 1
         if self.orders.die == place and self.counts[place] == self.orders.n:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
 class _Deadly:
-    """A store that may be the last that a process does."""
+    """A store that may kill the process before or after a save."""
 
     def __init__(self, inner: Store, fate: _Fate) -> None:
         self.inner, self.fate = inner, fate

@@ -10,6 +10,6 @@ from agent.mock_server import MockServer
 
 @pytest.fixture(scope="session")
 def mock_server() -> Iterator[MockServer]:
-    """Where mocks are made."""
+    """The server of all mocks."""
     with MockServer.serve() as mock_server:
         yield mock_server

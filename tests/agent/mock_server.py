@@ -1,10 +1,10 @@
-"""Mocks of every provider behind one real socket, agents that talk to them, and what there was to
-see.
+"""Mocks of every provider behind one real socket, agents that use them, and their events.
 
-    said = talk(Agent(mock_server.model("anthropic"), [add]), "add 1 and 2") assert over(said).text
+    events = talk(Agent(mock_server.model("anthropic"), [add]), "add 1 and 2")
+    assert over(events).text
 
-Each mock has a path of its own, so that tests can count requests. Knows no wire but by how its
-server is named.
+Each mock has its own path, so that tests can count requests. This module knows only the provider
+names of wires.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ NAMES = {
     "ollama": ("ollama", ""),
     "kimi": ("kimi", "/v1"),
 }
-"""Every wire of a model, and one profile: the name of its endpoint, and the path under which its
-server is."""
+"""Every wire of a model, and one profile: the name of the provider, and the path of its server."""
 WIRES = list(NAMES)
 KEY = "sk-secret-0123456789abcdef"
 QUICK = RetryPolicy(attempts=3, backoff=0.01, max_backoff=0.02)
@@ -67,22 +66,22 @@ def add(a: float, b: float) -> float:
 
 
 class PlacedMock(Struct, frozen=True):
-    """A mock, and where it is."""
+    """A mock and its address."""
 
     url: str
     mock: MockProvider
 
     def bodies(self) -> list[Object]:
-        """The requests that came, in order."""
+        """The bodies of the requests, in order."""
         return [seen.body for seen in self.mock.requests if isinstance(seen.body, dict)]
 
     def statuses(self) -> list[int]:
-        """What they got."""
+        """The statuses of the responses, in order."""
         return [seen.status for seen in self.mock.requests]
 
 
 class MockServer:
-    """A server with many apps, each below a path of its own."""
+    """A server with many apps, each below its own path."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -91,7 +90,7 @@ class MockServer:
     @classmethod
     @contextmanager
     def serve(cls) -> Iterator[Self]:
-        """Served as long as the block runs."""
+        """Serve for as long as the block runs."""
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
@@ -128,7 +127,7 @@ class MockServer:
         await self._apps[name](inner, receive, send)
 
     def place(self, app: App) -> str:
-        """Where an app is from now on."""
+        """Serve an app, and return its address."""
         name = f"{len(self._apps)}"
         self._apps[name] = app
         return f"{self.url}/{name}"
@@ -163,7 +162,7 @@ def model_at(
 
 
 def talk(agent: Agent, question: str | Message | None = None) -> list[AgentEvent]:
-    """Everything that happens."""
+    """Run an agent and return all events."""
 
     async def go() -> list[AgentEvent]:
         try:
@@ -175,12 +174,12 @@ def talk(agent: Agent, question: str | Message | None = None) -> list[AgentEvent
 
 
 def only(seen: list[AgentEvent], kind: type[T]) -> list[T]:
-    """What is of a kind."""
+    """The events of one class."""
     return [one for one in seen if isinstance(one, kind)]
 
 
 def over(seen: list[AgentEvent]) -> RunResult:
-    """How it ended."""
+    """The result of the run, which is the last event."""
     assert isinstance(seen[-1], RunResult)
     return seen[-1]
 
@@ -191,11 +190,11 @@ def outputs(seen: list[AgentEvent]) -> dict[int, JSON]:
 
 
 def sound(agent: Agent) -> None:
-    """The history of an agent is one that its model takes, with another question at its end."""
+    """Assert that the model accepts the history of an agent with another question at its end."""
     body = agent.request(agent.thread.add_user("and now?")).body
     assert [str(one) for one in check(body, agent.model.target) if one.severity == "error"] == []
 
 
 def turns(seen: list[AgentEvent]) -> int:
-    """How often the model was asked."""
+    """The number of requests to the model."""
     return len(only(seen, ModelRequest))

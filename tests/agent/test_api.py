@@ -1,4 +1,4 @@
-"""The agent as users write it: names of models, single tools, results, and errors that say what to
+"""The agent as users use it: names of models, single tools, results, and errors that say what to
 do."""
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def test_a_run_that_reaches_its_limit_says_how_to_continue() -> None:
     assert len(caught.value.result.conversation.pairs()) == 2
 
 
-def test_nothing_that_listens_is_named_with_the_command_that_starts_it() -> None:
+def test_a_server_that_does_not_listen_is_named_with_the_command_that_starts_it() -> None:
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(AgentError) as caught:
         Agent(HttpModel("ollama:llama4", base_url=url, retry=ONCE)).run_sync("hello")

@@ -1,4 +1,4 @@
-"""The machine: which move is possible when, and what each event makes it do."""
+"""The machine: the moves that are possible in each phase, and the commands of each event."""
 
 from __future__ import annotations
 
@@ -80,8 +80,7 @@ NAMES: tuple[Move, ...] = (
 
 
 def machine_in(phase: Phase, *, calls: bool = False, last: bool = False) -> AgentMachine:
-    """A machine in a phase; while it is asking, perhaps with a call that runs; perhaps in the last
-    turn it has."""
+    """A machine in a phase: with `calls`, a call is running; with `last`, this is the last turn."""
     made = REACHED[phase]()
     if calls and phase is Phase.ASKING:
         made.handle(CallComplete(ONE))
@@ -91,7 +90,7 @@ def machine_in(phase: Phase, *, calls: bool = False, last: bool = False) -> Agen
 
 
 def results(made: AgentMachine) -> list[Command]:
-    """The move that all results make, whichever event brings the last one."""
+    """Make the move `results`, whichever event brings the last result."""
     if made.phase is Phase.RUNNING:
         made.handle(ToolReturned(0, ONE.result("x")))
         return made.handle(ToolReturned(1, TWO.result("y")))
@@ -125,7 +124,7 @@ EVENTS: dict[Move, tuple[Callable[[AgentMachine], list[Command]], bool, bool]] =
     "fail": (lambda made: made.handle(ModelFailed("no")), False, False),
     "stop": (lambda made: made.handle(StopRequested()), False, False),
 }
-"""How each move is made, whether it takes a call that runs, and whether it is the last turn."""
+"""How to make each move, whether it needs a running call, and whether it needs the last turn."""
 
 
 @rows("phase, move", product(Phase, NAMES))
@@ -141,7 +140,7 @@ def test_every_move_leads_where_the_table_says_or_is_refused(phase: Phase, move:
 
 
 @rows("phase, event", product(Phase, SINGLE))
-def test_an_event_that_cannot_be_changes_nothing(phase: Phase, event: MachineEvent) -> None:
+def test_an_invalid_event_changes_nothing(phase: Phase, event: MachineEvent) -> None:
     made = REACHED[phase]()
     before = dump_thread(made.current)
     try:

@@ -1,5 +1,5 @@
-"""Models over HTTP: keys, tries, refusals, streams that break, cancellation, and what is never
-told."""
+"""Models over HTTP: keys, retries, refusals, streams that break off, cancellation, and secrets that
+are never shown."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ ANSWER: Object = {
 
 
 class AnsweringServer:
-    """A server that gives its answers one after the other, the last one for ever."""
+    """A server that sends its responses one after the other, and repeats the last one."""
 
     def __init__(self, *answers: tuple[int, dict[str, str], bytes]) -> None:
         self.answers = list(answers)
@@ -193,7 +193,7 @@ def test_every_endpoint_has_a_profile_and_every_model_with_a_base_of_its_own_is_
         assert found.url(stream=False).startswith("http://127.0.0.1:1/")
 
 
-# --- tries ----------------------------------------------------------------------------------------
+# --- retries --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_other_errors_are_not_tried_again(mock_server: MockServer, status: int) 
         ({"retry-after": "inf"}, 0.0),
     ],
 )
-def test_a_server_is_left_alone_for_as_long_as_it_wants(
+def test_a_retry_waits_for_as_long_as_the_server_asks(
     mock_server: MockServer, headers: dict[str, str], least: float
 ) -> None:
     agent, server = agent_with_answers(mock_server, (429, headers, b"{}"), GOOD)
@@ -259,9 +259,7 @@ def test_a_server_is_left_alone_for_as_long_as_it_wants(
         assert only(seen, Retry)[0].wait == pytest.approx(least)
 
 
-def test_a_server_that_wants_to_be_left_alone_for_too_long_is_not_waited_for(
-    mock_server: MockServer,
-) -> None:
+def test_a_server_that_asks_for_too_long_a_pause_gets_no_retry(mock_server: MockServer) -> None:
     agent, server = agent_with_answers(mock_server, (429, {"retry-after": "3600"}, b"{}"), GOOD)
     assert over(talk(agent, "hi")).phase is Phase.FAILED
     assert len(server.scopes) == 1
@@ -295,11 +293,11 @@ ODD = {
         Thread("t").add_user("hi").add_reply(Message("assistant", (LONG,)), [LONG.result("3")])
     ),
 }
-"""Histories that some servers take, and others of the same wire do not."""
+"""Histories that some servers accept and others of the same wire refuse."""
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_a_history_that_is_refused_is_mended_once_and_sent_again(
+def test_a_history_that_is_refused_is_repaired_once_and_sent_again(
     mock_server: MockServer, name: str
 ) -> None:
     placed = mock_server.mock(
@@ -335,7 +333,7 @@ def test_a_history_that_is_still_refused_is_reported_with_what_it_means(
     assert len(str(end.stop).splitlines()) > 1, "what it means is told too"
 
 
-def test_a_refusal_is_mended_at_most_once(mock_server: MockServer) -> None:
+def test_a_refused_history_is_repaired_at_most_once(mock_server: MockServer) -> None:
     refusal = encode_body(
         {
             "error": {
@@ -381,7 +379,7 @@ def test_refused_reasoning_is_removed_and_the_request_is_repeated(mock_server: M
     assert [b"secret" in body for body in server.bodies] == [True, False]
 
 
-# --- answers that break ---------------------------------------------------------------------------
+# --- responses that break off ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -496,7 +494,7 @@ def test_an_error_in_the_middle_of_a_stream_is_tried_again_only_if_it_may_pass(
         ((401, {}, encode_body({"error": f"bad key {KEY}"})), "OPENAI_API_KEY"),
     ],
 )
-def test_what_is_no_answer_is_an_error_that_says_so(
+def test_a_response_that_cannot_be_read_is_an_error_that_says_so(
     mock_server: MockServer, answer: tuple[int, dict[str, str], bytes], words: str
 ) -> None:
     agent, _ = agent_with_answers(mock_server, answer)
@@ -506,11 +504,11 @@ def test_what_is_no_answer_is_an_error_that_says_so(
     sound(agent)
 
 
-# --- going away -----------------------------------------------------------------------------------
+# --- disconnecting --------------------------------------------------------------------------------
 
 
 class Slow:
-    """A server whose answer never ends, and that notes when its client has gone."""
+    """A server whose response never ends, and which notes when its client disconnects."""
 
     def __init__(self, opening: bytes) -> None:
         self.opening = opening

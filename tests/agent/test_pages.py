@@ -1,4 +1,4 @@
-"""The page and the example say what is so."""
+"""The page about the agent and its example match the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interrupted and taken up again: what is on the disk, what is run, and what is unknown."""
+"""Interrupted and resumed runs: what is stored, what runs, and what is unknown."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ TESTS = Path(__file__).parents[1]
 
 
 class Nursery:
-    """Forks children that run an agent."""
+    """A process that forks children, which run an agent."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
 
     def run(self, orders: Orders) -> int:
-        """The exit code of a child."""
+        """Run a child and return its exit code."""
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.write(msgspec.json.encode(orders).decode() + "\n")
         self.process.stdin.flush()
@@ -357,7 +357,7 @@ def test_a_run_that_was_left_goes_on_in_the_same_process_with_what_is_known_ther
     sound(agent)
 
 
-# --- what is kept ---------------------------------------------------------------------------------
+# --- what is stored -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wire", [*WIRES, TEXT])

@@ -1,6 +1,4 @@
-"""Signatures, compared with those of the library that AWS itself publishes, and what really goes over
-the wire.
-"""
+"""Signatures, compared with those of the library that AWS publishes, and requests as they are sent."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ MODELS = [
 def theirs(
     url: str, headers: dict[str, str], body: bytes, token: str | None, region: str
 ) -> dict[str, str]:
-    """What the official library signs."""
+    """The header fields that the official library signs."""
     request = AWSRequest("POST", url, headers=dict(headers), data=body)
     keys = Credentials(ENV["AWS_ACCESS_KEY_ID"], ENV["AWS_SECRET_ACCESS_KEY"], token)
     with patch("botocore.auth.get_current_datetime", return_value=NOW.replace(tzinfo=None)):

@@ -1,5 +1,4 @@
-"""A thread goes from provider to provider, and results of every kind go with it, each under its
-call.
+"""A thread moves from provider to provider, with results of every kind, each paired with its call.
 
 The five situations at the end are those of a bug report against a framework that sent results where
 ids belong: results of various lengths, JSON from MCP tools, several turns, calls without ids, and
@@ -102,7 +101,7 @@ def test_a_call_of_any_wire_is_answered_under_its_id_on_any_other(
 
 
 def giving(values: dict[str, JSON]) -> Tools:
-    """A tool that gives one of several values."""
+    """A tool that returns one of several values."""
 
     @tool(id="Docs.Search@1.0.0")
     def search(query: str) -> JSON:
@@ -119,8 +118,8 @@ def giving(values: dict[str, JSON]) -> Tools:
 def run_with_values(
     mock_server: MockServer, wire: str, values: dict[str, JSON]
 ) -> tuple[list[JSON], str]:
-    """What the thread holds after a tool was called for all values at once, and what the model saw
-    of them."""
+    """Call a tool for all values at once; return the outputs in the thread, and the text of the
+    model."""
     placed = mock_server.mock(wire)
     agent = Agent(model_at(wire, placed.url), [giving(values)])
     seen = talk(agent, " ".join(f'[[call Docs_Search {{"query": "{name}"}}]]' for name in values))

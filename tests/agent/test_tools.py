@@ -1,5 +1,5 @@
-"""Tools in the loop: wherever they run, whether or not they are approved, and whatever they do, every call gets a
-result under its id."""
+"""Tools in the loop: every call gets a result under its id, wherever the tool runs, whether or not
+the call is approved, and whatever the tool does."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ QUESTION = "add 1 and 2, and add 3 and 4"
 
 
 def assert_every_call_has_its_result(agent: Agent) -> None:
-    """Every call of the thread has one result, under its id."""
+    """Assert that every call of the thread has one result, under its id."""
     for message, after in zip(agent.thread.messages, agent.thread.messages[1:], strict=False):
         calls = calls_of(message)
         if calls:
@@ -228,7 +228,7 @@ def test_an_agent_without_tools_only_talks_also_over_a_thread_with_calls(
     assert over(talk(bare, "[[text hello]]")).text == "hello"
 
 
-# --- who may run what -----------------------------------------------------------------------------
+# --- approvals ------------------------------------------------------------------------------------
 
 
 def rule(call: Call, tool: Runnable) -> Decision:
@@ -282,7 +282,7 @@ def unsure(call: Call, tool: Runnable) -> Decision:
 
 
 @pytest.mark.parametrize("ask", [failing, raise_cancelled, unsure])
-def test_without_a_clear_yes_nothing_runs(
+def test_a_call_without_an_explicit_approval_does_not_run(
     mock_server: MockServer, ask: Callable[[Call, Runnable], Decision]
 ) -> None:
     agent = Agent(model_at("anthropic", mock_server.mock("anthropic").url), [add], approve=ask)
@@ -384,7 +384,7 @@ def test_a_tool_gets_what_it_needs_and_without_it_the_model_gets_an_error(
     assert "sent with a key of 10" in over(seen).text
 
 
-def test_a_tool_that_the_record_cannot_serve_is_refused_when_the_agent_is_made(
+def test_a_tool_that_the_ledger_cannot_serve_is_refused_when_the_agent_is_made(
     mock_server: MockServer,
 ) -> None:
     @tool(id="Bank.Pay@1.0.0", on_crash="transactional")
@@ -395,9 +395,7 @@ def test_a_tool_that_the_record_cannot_serve_is_refused_when_the_agent_is_made(
         Agent(model_at("anthropic", "http://127.0.0.1:9"), [pay])
 
 
-def test_the_record_knows_a_call_by_an_id_that_names_its_thread(
-    mock_server: MockServer, tmp_path: Path
-) -> None:
+def test_the_ledger_key_of_a_call_names_its_thread(mock_server: MockServer, tmp_path: Path) -> None:
     keys: list[str] = []
 
     @tool(id="Door.Ring@1.0.0")

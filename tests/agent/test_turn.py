@@ -1,5 +1,5 @@
-"""One turn: calls in parallel and early, results in the native form or in text, and histories from
-elsewhere."""
+"""One turn: parallel and early calls, native results and results in text, and histories of other
+programs."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def test_a_wire_with_tools_gets_one_message_with_the_calls_and_then_one_result_f
 
 
 def in_text(body: Object) -> None:
-    """A request in which the calls are words: an answer that is content only, and one user message
-    with all results."""
+    """Assert that a request has its calls as text: an assistant message of content only, and one
+    user message with all results."""
     messages = body["messages"]
     assert isinstance(messages, list)
     plain = [one for one in messages if isinstance(one, dict) and one["role"] != "system"]
@@ -164,7 +164,7 @@ class Watch:
             if self._now == together:
                 all_here.set()
             await asyncio.wait_for(all_here.wait(), 30)
-            await asyncio.sleep(0.02 if together > 1 else 0)  # one more may come, which is wrong
+            await asyncio.sleep(0.02 if together > 1 else 0)  # a call too many would arrive now
             self._now -= 1
             return n
 
@@ -254,7 +254,7 @@ def test_an_agent_can_be_asked_without_asyncio_again_and_again(mock_server: Mock
     assert len(agent.thread.messages) == 8
 
 
-# --- histories from elsewhere ---------------------------------------------------------------------
+# --- histories of other programs ------------------------------------------------------------------
 
 CALL: Object = {
     "id": "call_1",

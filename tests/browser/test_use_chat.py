@@ -89,7 +89,7 @@ def test_a_page_of_another_origin_gets_nothing(page: str, tmp_path: Path, server
 
 
 def test_the_chat_page_of_the_guide_is_complete() -> None:
-    """It is compiled with everything that it imports."""
+    """The page is compiled with everything that it imports."""
     guide = blocks(ROOT / "docs" / "how-to" / "usechat.md")
     (code,) = (block.text for block in guide if block.title == "Chat.tsx")
     command = [str(MODULES / ".bin" / "esbuild"), "--bundle", "--loader=tsx", "--jsx=automatic"]

@@ -1,4 +1,4 @@
-"""After a crash, and when the ledger fails: what is run again, what is asked, what is told."""
+"""After a crash, and when the ledger fails: what runs again, what is probed, what is reported."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from toolwire.tools.runnable import OnCrash, Runnable, ToolContext, Transaction
 
 
 async def crash(path: Path, tool: Runnable) -> None:
-    """Leave behind a call that was claimed by a process that is no more."""
+    """Leave a call that a dead process had claimed."""
     ledger = SqliteLedger(path)
     await ledger.open()
     fp = fingerprint(ledger.key, tool.id, {})
@@ -102,7 +102,7 @@ def test_after_a_crash_the_tool_decides(
 
 
 class Failing(MemoryLedger):
-    """A ledger that cannot do one thing."""
+    """A ledger one of whose methods fails."""
 
     def __init__(self, what: str, error: Exception, times: int = 100) -> None:
         super().__init__()
@@ -218,7 +218,7 @@ def test_a_sweep_that_fails_is_counted_and_repeated() -> None:
 
 
 class Overtaken(MemoryLedger):
-    """While the body runs, another process finishes the call."""
+    """A ledger in which another process finishes the call while the tool runs."""
 
     def __init__(self, other: Outcome | None) -> None:
         super().__init__()
@@ -255,7 +255,7 @@ class Connection:
 
 
 class Scope:
-    """Effects are kept together with the record, or not at all."""
+    """A transaction: effects are kept together with the record, or not at all."""
 
     def __init__(self, ledger: Transactional, claim: Claim) -> None:
         self.ledger, self.claim = ledger, claim
@@ -372,7 +372,7 @@ def test_tools_that_cannot_be_run_as_they_want_are_refused_at_the_start() -> Non
 
 
 class RemoteRunner:
-    """A runner elsewhere: it gets the input as it came."""
+    """A runner in another process, which gets the input before it is decoded."""
 
     def __init__(self, end: Outcome | Exception) -> None:
         self.end = end

@@ -1,5 +1,5 @@
-"""Calls on an engine whose runs outlive the server: what becomes of them when it stops, comes back,
-or is told nothing."""
+"""Calls on an engine whose runs outlive the server: what happens to them when the server stops,
+returns, or does not know the outcome."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from toolwire.tools.runnable import OnCrash, Runnable, ToolContext
 
 
 class Elsewhere:
-    """An engine that is not in this process, as far as it matters: what it has begun goes on until
-    the test lets it end."""
+    """An engine that behaves like one outside of this process: a run continues until the test ends
+    it."""
 
     def __init__(self) -> None:
         self.begun: list[tuple[CallKey, int]] = []
@@ -76,7 +76,7 @@ async def wait_until_running(engine: Elsewhere) -> None:
 
 
 async def leave_call_running(place: Path, engine: Elsewhere, what: ToolCall) -> None:
-    """A call that is in progress on the engine, of a server that has stopped."""
+    """Leave a call in progress on the engine, of a server that has stopped."""
     async with executor_in(place, engine) as server:
         call = asyncio.create_task(server.execute(what))
         await wait_until_running(engine)

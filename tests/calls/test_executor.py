@@ -1,4 +1,5 @@
-"""What a call id means: every rule about repeats, with the record in memory and in a file."""
+"""The meaning of a call id: every rule about repeated calls, with the ledger in memory and in a
+file."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ Made = Callable[[], Ledger]
 
 @pytest.fixture(params=["memory", "sqlite"])
 def make_ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Made:
-    """Makes a ledger."""
+    """A function that makes a ledger."""
     return (
         MemoryLedger if request.param == "memory" else lambda: SqliteLedger(tmp_path / "calls.db")
     )

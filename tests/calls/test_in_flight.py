@@ -1,4 +1,4 @@
-"""Calls that meet: storms of duplicates, callers that go away, and a server that stops."""
+"""Concurrent calls: many duplicates, callers that disconnect, and a server that stops."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from toolwire.tools.runnable import OnCrash, ToolContext
 
 
 class BlockingTool:
-    """An async body that goes on until it is let go."""
+    """An async tool that runs until the test releases it."""
 
     def __init__(self) -> None:
         self.begun = asyncio.Event()
@@ -42,7 +42,7 @@ class BlockingTool:
 
 
 class CountingLedger(MemoryLedger):
-    """Counts claims."""
+    """A ledger that counts claims."""
 
     claims = 0
 

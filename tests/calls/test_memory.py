@@ -1,4 +1,4 @@
-"""The record in memory: bounded by time, count and bytes."""
+"""The ledger in memory: bounded by time, count and bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is counted, in a format that Prometheus reads."""
+"""The metrics of calls, in the format of Prometheus."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The path of a call on a real PostgreSQL: two replicas, and tools that write into the ledger's own
-database."""
+"""Calls on a real PostgreSQL: two replicas, and tools that write into the ledger's own database."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Mute(Exception):
 
 
 class Odd:
-    """Not JSON."""
+    """A value that is not JSON."""
 
 
 def stop() -> None:

@@ -45,7 +45,7 @@ def is_redacted(text: str) -> bool:
 
 @pytest.fixture
 def redact_process_logs() -> Iterator[None]:
-    """Every log record of the process is redacted, as the command line does it."""
+    """Redact every log record of the process, as the command line does."""
     factory = logging.getLogRecordFactory()
     redact_all_logs()
     yield

@@ -1,5 +1,5 @@
-"""Functions that block: in threads, with the context of their call, and never in each
-other's way.
+"""Functions that block: they run in threads, with the context of their call, and do not block each
+other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def kind_of(answer: ToolCallResult) -> str | None:
 
 
 class Blocking:
-    """A function that blocks until it is let go, and knows how many did so at once."""
+    """A function that blocks until it is released, and counts how many calls block at once."""
 
     def __init__(self) -> None:
         self.free = threading.Event()

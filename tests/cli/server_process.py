@@ -78,21 +78,21 @@ class ToolServerAddress(Struct, frozen=True):
 
 
 def door(folder: Path) -> ToolServerAddress:
-    """A door with a bell."""
+    """Write a file with a doorbell tool."""
     file = folder / "door.py"
     file.write_text(DOOR)
     return ToolServerAddress(str(file), folder / "rings")
 
 
 class ServerProcess(Struct):
-    """A server that runs, what it said when it was ready, and the address in it."""
+    """A running server, its output until it was ready, and its address."""
 
     process: subprocess.Popen[str]
     said: str
     url: str
 
     def end(self, number: int = signal.SIGTERM) -> tuple[int, str, str]:
-        """Its exit code, and what else it wrote."""
+        """Stop the server; return its exit code and the rest of its output."""
         if self.process.poll() is None:
             self.process.send_signal(number)
         out, err = self.process.communicate(timeout=600)
@@ -101,7 +101,7 @@ class ServerProcess(Struct):
 
 @contextmanager
 def serve_command(*arguments: str, lines: int = 4, **more: str) -> Iterator[ServerProcess]:
-    """A verb that serves, once it listens."""
+    """Start a command that serves, and wait until it listens."""
     process = subprocess.Popen(
         [*PROGRAM, *arguments],
         stdout=subprocess.PIPE,

@@ -18,7 +18,7 @@ PROGRAM = (sys.executable, "-m", "toolwire")
 
 
 def environment(**more: str) -> dict[str, str]:
-    """This environment without what changes the looks of output."""
+    """This environment without variables that change the format of output."""
     kept = {
         key: value
         for key, value in os.environ.items()
@@ -30,7 +30,7 @@ def environment(**more: str) -> dict[str, str]:
 def run_with_pipes(
     *arguments: str, stdin: bytes = b"", **more: str
 ) -> subprocess.CompletedProcess[bytes]:
-    """The program with every stream a pipe."""
+    """Run the program with pipes for all standard streams."""
     return subprocess.run(
         [*PROGRAM, *arguments],
         input=stdin,
@@ -43,8 +43,8 @@ def run_with_pipes(
 
 
 def at_terminal(*arguments: str, columns: int = 100) -> tuple[int, str]:
-    """The exit code, and what a person sees: without colours, lines without the blanks at their
-    ends."""
+    """Run the program at a terminal; return the exit code and the output without colours and
+    trailing blanks."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""`toolwire call`: one tool, from a file, from a server, from a program; once for each call id."""
+"""`toolwire call`: a tool of a file, a server or a program; it runs once for each call id."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def test_a_clean_history_exits_with_zero_and_is_reported_on_stderr() -> None:
     assert (result.exit_code, result.stdout, result.stderr) == (0, "", "1 body; clean\n")
 
 
-def test_an_info_is_shown_and_is_clean_unless_strict() -> None:
+def test_a_finding_of_level_info_is_shown_and_counts_only_if_strict() -> None:
     result = check("--from", "openai-chat", stdin=OPEN)
     assert (result.exit_code, names(result)) == (0, ["pending-tail"])
     assert ": info: " in result.stdout
@@ -129,7 +129,9 @@ def test_quiet_leaves_the_exit_code_and_nothing_else() -> None:
         ),
     ],
 )
-def test_misuse_is_one_line_and_two(arguments: list[str], line: str | re.Pattern[str]) -> None:
+def test_misuse_is_one_line_and_exit_code_two(
+    arguments: list[str], line: str | re.Pattern[str]
+) -> None:
     result = check(*arguments, stdin=BAD)
     assert (result.exit_code, result.stdout) == (2, "")
     assert re.fullmatch(line if isinstance(line, re.Pattern) else re.escape(line), result.stderr)
@@ -459,7 +461,7 @@ TEXTS = [
 
 
 def paths(value: JSON, here: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
-    """Every place in a value."""
+    """Every path in a value."""
     items: list[tuple[str | int, JSON]] = []
     if isinstance(value, dict):
         items = list(value.items())

@@ -84,6 +84,6 @@ def test_a_file_is_read_where_one_is_named(tmp_path: Path) -> None:
         (["--messages", "1", "none.json"], "toolwire: none.json: no such file or directory\n"),
     ],
 )
-def test_misuse_is_one_line_and_two(arguments: list[str], line: str) -> None:
+def test_misuse_is_one_line_and_exit_code_two(arguments: list[str], line: str) -> None:
     result = cut(*arguments)
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", line)

@@ -1,4 +1,4 @@
-"""`toolwire explain`: a refusal in plain words."""
+"""`toolwire explain`: the explanation of a refusal."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_with_the_body_it_says_where(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["-"]])
-def test_the_words_come_from_stdin_too(arguments: list[str]) -> None:
+def test_the_error_text_may_come_from_stdin(arguments: list[str]) -> None:
     assert explain(*arguments, stdin=REFUSED).stdout == explain(REFUSED).stdout
 
 
@@ -178,7 +178,7 @@ def test_what_makes_no_sense_is_misuse() -> None:
 
 @pytest.mark.parametrize("columns", [1, 24, 40])
 def test_lines_fit_a_narrow_terminal(tmp_path: Path, columns: int) -> None:
-    """Also the rule and its place. A command stays on one line, so that it can be pasted."""
+    """So do the rule and its path. A command stays on one line, so that it can be pasted."""
     (tmp_path / "a.json").write_text(BAD)
     code, seen = at_terminal(
         "explain", REFUSED, "--body", str(tmp_path / "a.json"), columns=columns

@@ -1,4 +1,4 @@
-"""`toolwire --help`, `help` and `--version`: nothing is cut off, and every example is possible."""
+"""`toolwire --help`, `help` and `--version`: nothing is cut off, and every example is valid."""
 
 from __future__ import annotations
 

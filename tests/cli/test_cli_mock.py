@@ -1,5 +1,5 @@
-"""`toolwire mock`: the official client of a provider talks to it, and is refused as by the
-provider."""
+"""`toolwire mock`: the official client of a provider works with it, and gets the provider's
+refusals."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ main()
 
 
 def interrupt_import_of(module: str, handling: str) -> subprocess.CompletedProcess[bytes]:
-    """The tour, with a Ctrl-C when a module is about to be imported."""
+    """Run the tour, with a Ctrl-C when a module is about to be imported."""
     code = INTERRUPTED.format(module=module, handling=handling)
     return subprocess.run(
         [sys.executable, "-c", code],

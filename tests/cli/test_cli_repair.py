@@ -40,7 +40,7 @@ def repair_body(text: str) -> object:
     return repaired(text, "openai-chat").body
 
 
-def test_the_mended_body_goes_to_stdout_and_each_change_to_a_line_of_stderr() -> None:
+def test_the_repaired_body_goes_to_stdout_and_each_change_to_a_line_of_stderr() -> None:
     result = repair(stdin=BAD)
     assert (result.exit_code, json.loads(result.stdout)) == (0, repair_body(BAD))
     assert json.loads(result.stdout) != BROKEN
@@ -109,7 +109,7 @@ def test_the_diff_of_a_clean_body_is_empty() -> None:
 # --- in place -------------------------------------------------------------------------------------
 
 
-def test_in_place_keeps_the_original_beside_the_mended_file(tmp_path: Path) -> None:
+def test_in_place_keeps_the_original_beside_the_repaired_file(tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     file.write_text(BAD)
     file.chmod(0o640)
@@ -220,6 +220,6 @@ def test_a_file_that_another_program_changed_meanwhile_is_left_alone(tmp_path: P
         ),
     ],
 )
-def test_misuse_is_one_line_and_two(arguments: list[str], stdin: str, line: str) -> None:
+def test_misuse_is_one_line_and_exit_code_two(arguments: list[str], stdin: str, line: str) -> None:
     result = repair(*arguments, stdin=stdin)
     assert (result.exit_code, result.stdout, result.stderr) == (2, "", line)

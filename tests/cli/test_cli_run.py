@@ -1,4 +1,4 @@
-"""`toolwire run`: what people see of an agent, and what survives when it is stopped."""
+"""`toolwire run`: the output of an agent, and what survives when it is stopped."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def run(*arguments: str, model: str = "demo:", stdin: str = "") -> Result:
 
 
 def transcript_lines(result: Result) -> list[str]:
-    """The lines of a transcript, without what a tool file prints and without times."""
+    """The lines of a transcript, without the output of tool files and without times."""
     return [
         TIMES.sub("(T", line) for line in result.stdout.splitlines() if line != "loading the door"
     ]
@@ -176,7 +176,7 @@ def test_a_question_is_read_from_stdin(there: ToolServerAddress) -> None:
 
 
 class Refusing(BaseHTTPRequestHandler):
-    """A provider that does not know the key."""
+    """A provider that rejects the key."""
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
@@ -189,7 +189,7 @@ class Refusing(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 def test_a_provider_that_refuses_exits_with_1_and_its_words_and_no_key() -> None:
@@ -204,7 +204,7 @@ def test_a_provider_that_refuses_exits_with_1_and_its_words_and_no_key() -> None
     assert "Incorrect API key provided" in done.stderr and "hunter2" not in done.stderr
 
 
-# --- who may run what -----------------------------------------------------------------------------
+# --- approvals ------------------------------------------------------------------------------------
 
 
 def run_with_approval(
@@ -242,7 +242,7 @@ def test_each_call_is_asked_about_and_may_be_denied_with_a_reason_or_edited(
     assert there.rings == ["9"]
 
 
-def test_all_is_not_asked_again(there: ToolServerAddress) -> None:
+def test_no_call_is_asked_about_after_the_answer_all(there: ToolServerAddress) -> None:
     lines, asked = run_with_approval(there, "all\n", THREE)
     assert lines[-1] == "Door_Ring(n=3) gave: rung 3"
     assert asked.count("run Door.Ring") == 1
@@ -277,7 +277,7 @@ def test_control_c_at_a_question_ends_it_at_once(there: ToolServerAddress) -> No
     assert there.rings == []
 
 
-# --- stopped and taken up again -------------------------------------------------------------------
+# --- stopped and resumed --------------------------------------------------------------------------
 
 
 def test_after_kill_9_in_the_middle_of_a_tool_nothing_rings_twice(there: ToolServerAddress) -> None:

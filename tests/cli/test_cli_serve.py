@@ -1,5 +1,5 @@
-"""`toolwire serve`: the official clients of both protocols, who may call, what survives, and what
-is refused at once."""
+"""`toolwire serve`: the official clients of both protocols, authentication, what survives a crash,
+and what is refused at the start."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def serve(*arguments: str, env: dict[str, str] | None = None) -> Result:
 
 
 def send_request(url: str, body: JSON = None, **headers: str) -> tuple[int, JSON]:
-    """The status and the body of an answer."""
+    """Send a request; return the status and the body of the response."""
     sent = None if body is None else json.dumps(body).encode()
     kept = {
         "Content-Type": "application/json",
@@ -138,7 +138,7 @@ def test_a_call_id_over_both_protocols_is_one_call(
 
 
 def meta_with_call_id(call_id: str) -> RequestParamsMeta:
-    """What says the id of a call over MCP."""
+    """The `_meta` of an MCP request with a call id."""
     return {"toolwire/call_id": call_id}  # type: ignore[typeddict-unknown-key]
 
 
@@ -344,7 +344,7 @@ def test_sigterm_lets_a_call_under_way_finish(tmp_path: Path) -> None:
 
 
 def refusal(result: Result) -> str:
-    """The one line that misuse is."""
+    """The only line of output of a refused command."""
     assert (result.exit_code, result.stdout) == (2, ""), result.output
     assert result.stderr.startswith("toolwire: ") and result.stderr.count("\n") == 1, result.stderr
     return result.stderr.removeprefix("toolwire: ").rstrip()

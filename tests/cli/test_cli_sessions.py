@@ -1,4 +1,4 @@
-"""Commands on session files: positions are lines, and what is written is the file."""
+"""Commands on session files: positions are lines of the file, and the output is a session file."""
 
 from __future__ import annotations
 

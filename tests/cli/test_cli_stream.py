@@ -129,7 +129,7 @@ def test_losses_are_reported_when_the_stream_is_over() -> None:
     assert (quiet.returncode, quiet.stderr) == (1, b"")
 
 
-def test_the_id_map_of_a_stream_leads_home(tmp_path: Path) -> None:
+def test_the_id_map_of_a_stream_restores_its_ids(tmp_path: Path) -> None:
     file = tmp_path / "ids.json"
     done = run_with_pipes(
         "stream", "--from", "anthropic", "--to", "mistral", "--save-ids", str(file), stdin=WHOLE

@@ -1,4 +1,4 @@
-"""`toolwire tools`: what there is in files and on servers, as a table and as JSON."""
+"""`toolwire tools`: the tools of files and servers, as a table and as JSON."""
 
 from __future__ import annotations
 

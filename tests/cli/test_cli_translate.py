@@ -1,4 +1,4 @@
-"""`toolwire translate`, as people see it in a pipe."""
+"""`toolwire translate` in a pipe."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_byte_order_mark_is_no_obstacle() -> None:
 
 
 @pytest.mark.parametrize("dash", [[], ["-"]])
-def test_a_dash_or_nothing_is_stdin(dash: list[str]) -> None:
+def test_a_dash_or_no_file_means_stdin(dash: list[str]) -> None:
     assert (
         translate(*dash, "--from", "openai-chat", "--to", "anthropic", stdin=HISTORY).stdout
         == TRANSLATED
@@ -267,7 +267,7 @@ def test_the_name_of_a_provider_names_its_wire(provider: str, wire: str) -> None
     assert output_of(result) == (0, body.decode() + "\n", "")
 
 
-def test_a_wire_nothing_is_near_to_is_answered_with_the_list() -> None:
+def test_a_wire_name_like_no_other_is_answered_with_the_list() -> None:
     result = translate("--to", "morse", stdin="{}")
     assert output_of(result) == (
         2,
@@ -361,7 +361,7 @@ def test_a_verb_like_no_other_is_answered_without_a_guess() -> None:
 
 
 @pytest.mark.parametrize("text", ['{"ids": {}}', '{"names": {"a": "b"}}', '{"calls": {}}'])
-def test_an_id_map_may_lack_what_it_has_nothing_to_say_about(text: str, tmp_path: Path) -> None:
+def test_an_id_map_may_lack_empty_fields(text: str, tmp_path: Path) -> None:
     ids = tmp_path / "ids.json"
     ids.write_text(text)
     assert (

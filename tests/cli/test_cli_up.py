@@ -105,7 +105,7 @@ def test_a_port_in_use_gets_a_hint(
 
 @contextmanager
 def gateway_with_calls(calls: list[JSON], port: int = 0) -> Iterator[str]:
-    """A gateway that makes these calls over OpenAI's API, and says "ok" over Anthropic's."""
+    """A gateway that returns these calls over OpenAI's API, and the text "ok" over Anthropic's."""
     message: Object = {"role": "assistant", "content": None, "tool_calls": calls}
     answers: dict[str, Object] = {
         "/v1/chat/completions": {"choices": [{"index": 0, "message": message}]},

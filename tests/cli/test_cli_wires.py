@@ -1,4 +1,4 @@
-"""`toolwire wires`, as programs see it."""
+"""`toolwire wires` in a pipe."""
 
 from __future__ import annotations
 

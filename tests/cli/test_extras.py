@@ -14,7 +14,7 @@ from cli.shell import ROOT, environment
 from toolwire.extras import INDIRECT, MODULES, Extra
 
 EVERYTHING = [*(module for modules in MODULES.values() for module in modules), *INDIRECT]
-"""What a plain `pip install toolwire` lacks."""
+"""The modules that a plain `pip install toolwire` lacks."""
 WITHOUT = """
 import sys
 

@@ -1,4 +1,4 @@
-"""What a client sends cannot disguise itself as a line of the log, nor command the terminal."""
+"""Text of a client can neither forge a line of the log nor control the terminal."""
 
 from __future__ import annotations
 

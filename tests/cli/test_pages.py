@@ -1,4 +1,4 @@
-"""The pages a stranger reads: what they show is run, and what they say about the code is compared
+"""The pages: the programs that they show are run, and their statements about the code are compared
 with it."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAGES = [
 
 
 def run(*command: str, cwd: Path = ROOT) -> str:
-    """What a command prints, on both streams."""
+    """The output of a command, on both streams."""
     programs = str(Path(sys.executable).parent)
     env = environment(PATH=f"{programs}:{environment()['PATH']}")
     done = subprocess.run(

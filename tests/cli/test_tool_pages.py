@@ -1,5 +1,5 @@
-"""The pages about tools: their diagram is the table, and what they say of answers is what is
-answered."""
+"""The pages about tools: their diagram matches the table of moves, and their tables match the
+responses."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_page_lists_and_draws_every_move_of_a_record() -> None:
 
 
 def rows() -> dict[str, list[str]]:
-    """The table of states: the cells of each."""
+    """The cells of each state in the table of the page."""
     table = GUARANTEES.split("<!-- states -->\n")[1].split("\n\n")[0].splitlines()[2:]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
     return {first.strip("`"): rest for first, *rest in cells}

@@ -1,4 +1,4 @@
-"""Servers that answer as they are told, for clients that must get along with them."""
+"""Servers with scripted responses, for tests of clients."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RecordedRequest(Struct, frozen=True):
 
     @property
     def request(self) -> Object:
-        """The call in it, whatever it is wrapped in."""
+        """The call in the body, with or without an envelope."""
         assert isinstance(self.body, dict)
         inner = self.body.get("request", self.body)
         assert isinstance(inner, dict)
@@ -32,12 +32,12 @@ class RecordedRequest(Struct, frozen=True):
 
     @property
     def call_id(self) -> JSON:
-        """The id of the call in it."""
+        """The id of the call."""
         return self.request.get("call_id")
 
 
 class ScriptedResponse(Struct, frozen=True):
-    """An answer. Without a body it is cut off."""
+    """A response; with `cut`, the connection closes before the body."""
 
     status: int = 200
     body: JSON | bytes = None
@@ -49,7 +49,7 @@ Answers = Callable[[RecordedRequest], ScriptedResponse]
 
 
 class Dialect:
-    """An app that asks a function what to say, and remembers what it was asked."""
+    """An app that gets its responses from a function, and records requests."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
@@ -58,7 +58,7 @@ class Dialect:
 
     @property
     def calls(self) -> list[RecordedRequest]:
-        """What was posted."""
+        """The POST requests."""
         return [one for one in self.asked if one.method == "POST"]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,7 +98,7 @@ async def _nothing() -> None:
 
 @contextmanager
 def speaking(answers: Answers) -> Iterator[Dialect]:
-    """A server that runs until the end of the block."""
+    """Run a server until the end of the block."""
     app = Dialect(answers)
     with running(app) as where:
         app.url = where.url
@@ -106,20 +106,20 @@ def speaking(answers: Answers) -> Iterator[Dialect]:
 
 
 def in_turn(*says: ScriptedResponse) -> Answers:
-    """One answer after the other; the last one for ever."""
+    """One response after the other; the last one is repeated."""
     left = list(says)
     return lambda asked: left.pop(0) if len(left) > 1 else left[0]
 
 
 def success_response(asked: RecordedRequest, value: JSON = None) -> ScriptedResponse:
-    """A call that succeeded, wrapped as it was asked."""
+    """The response to a call that succeeded, in the envelope of the request."""
     result: Object = {"call_id": asked.call_id, "success": True, "value": value}
     assert isinstance(asked.body, dict)
     return ScriptedResponse(200, {"result": result} if "request" in asked.body else result)
 
 
 def failure_response(asked: RecordedRequest, error: Object) -> ScriptedResponse:
-    """A call that failed."""
+    """The response to a call that failed."""
     return ScriptedResponse(
         200, {"result": {"call_id": asked.call_id, "success": False, "error": error}}
     )

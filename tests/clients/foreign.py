@@ -1,4 +1,4 @@
-"""An MCP server that the official SDK made and that knows nothing of us; a program on stdio."""
+"""An MCP server of the official SDK alone, without toolwire; a program on stdio."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mcp_types import ToolAnnotations
 
 
 def foreign(folder: Path) -> MCPServer:
-    """A server that knows nothing of us."""
+    """A server of the official SDK alone."""
     server = MCPServer("weather station/7")
 
     def record_run(name: str) -> None:
@@ -24,22 +24,22 @@ def foreign(folder: Path) -> MCPServer:
         structured_output=False,
     )
     def current(city: str) -> str:
-        """The weather."""
+        """Return the weather."""
         return f"rain in {city}"
 
     @server.tool(name="get_current_v2", structured_output=False)
     def picture() -> list[str | Image]:
-        """A picture."""
+        """Return a picture."""
         return ["look", Image(data=b"png", format="png")]
 
     @server.tool()
     def fail() -> str:
-        """Fails."""
+        """Fail."""
         raise ValueError("no weather today")
 
     @server.tool()
     def vanish() -> str:
-        """Ends its process in the middle of the call."""
+        """End the process in the middle of the call."""
         record_run("vanish")
         os._exit(1)
 

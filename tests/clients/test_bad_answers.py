@@ -1,5 +1,5 @@
-"""Whatever a server sends, a client gets a value or an error that it knows: valid answers with one
-thing changed."""
+"""Whatever a server sends, a client gets a value or a documented error: valid responses with one
+change."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ RESULT: Object = {
 
 
 def places(value: JSON, at: JsonPath = ()) -> list[JsonPath]:
-    """Every place in a value."""
+    """Every path in a value."""
     inner = (
         value.items()
         if isinstance(value, dict)
@@ -98,7 +98,7 @@ def places(value: JSON, at: JsonPath = ()) -> list[JsonPath]:
 
 @st.composite
 def bodies_with_a_change(draw: st.DrawFn) -> JSON:
-    """A body with one thing changed."""
+    """A body with one change."""
     body = draw(st.sampled_from([LISTED, ANSWERED, REFUSED, RESULT]))
     return put(body, draw(st.sampled_from(places(body))), draw(ODD))
 

@@ -1,4 +1,4 @@
-"""Tools of MCP servers as local ones: of our own server, and of one that the official SDK made."""
+"""Tools of MCP servers as local tools: of toolwire's server, and of a server of the official SDK."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TESTS = Path(__file__).parents[1]
 
 @asynccontextmanager
 async def ours(folder: Path, over: str) -> AsyncIterator[McpClient]:
-    """A client of our own server."""
+    """A client of toolwire's server."""
     if over == "stdio":
         command = [sys.executable, str(TESTS / "mcp_server" / "served_tools.py"), str(folder), "30"]
         async with McpClient(

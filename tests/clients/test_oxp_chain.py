@@ -1,4 +1,4 @@
-"""The OXP client on our own server, and its tools as local ones: a chain of records in which an
+"""The OXP client on toolwire's server, and its tools as local tools: a chain of ledgers in which an
 effect happens once."""
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ QUICK = RetryPolicy(attempts=3, backoff=0.01, max_retry_after=30.0)
 def serving(
     folder: Path, auth: Auth = NO_AUTH, wrap: Callable[[App], App] = lambda app: app
 ) -> Iterator[RunningServer]:
-    """Our server with a record of its own."""
+    """Toolwire's server with its own ledger."""
     server = ToolServer(
         tools(folder), executor=ToolExecutor(SqliteLedger(folder / "server.db")), auth=auth
     )
@@ -91,7 +91,7 @@ def test_every_case_of_a_call_on_our_own_server(tmp_path: Path) -> None:
 
 
 class Swallows:
-    """An app in front of another one that loses the first answers to executor, after they ran."""
+    """An app in front of another one that loses the first responses to calls, after they ran."""
 
     def __init__(self, app: App, lost: int) -> None:
         self._app, self._left = app, lost

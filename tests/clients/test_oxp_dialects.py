@@ -202,7 +202,7 @@ FLAKY: list[ScriptedResponse] = [
 
 
 @pytest.mark.parametrize("first", FLAKY, ids=lambda says: "cut" if says.cut else str(says.status))
-def test_the_network_is_tried_again_with_the_same_bytes(first: ScriptedResponse) -> None:
+def test_a_network_error_is_retried_with_the_same_bytes(first: ScriptedResponse) -> None:
     left = [first]
 
     async def act() -> None:
@@ -261,7 +261,7 @@ def test_a_server_that_stays_down_is_given_up_after_all_tries() -> None:
         ),
     ],
 )
-def test_what_cannot_get_better_is_not_tried_again(
+def test_a_permanent_error_is_not_retried(
     says: ScriptedResponse, error: type[OxpError], calls: int
 ) -> None:
     async def act() -> None:

@@ -1,7 +1,7 @@
 """Coding agents: how each is started without a terminal, and which of its own tools read a file.
 
-An agent runs in a scratch folder that is also its home. Its model is the offline model of the mock,
-which is told by directives which tools of the agent to call.
+An agent runs in a temporary folder that is also its home. Its model is the offline model of the
+mock; directives in the question name the tools of the agent to call.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Start(Struct, frozen=True):
     env: Mapping[str, str] = {}
     files: Mapping[str, str] = {}
     given: str = ""
-    """What it reads from its standard input."""
+    """The text on its standard input."""
 
 
 ToolCall = Callable[[Path], tuple[str, dict[str, str]]]
@@ -39,7 +39,7 @@ class Question(Struct, frozen=True):
     url: str
     prompt: str
     resume: bool
-    """Whether it belongs to the conversation that the agent had last."""
+    """True if it continues the last conversation of the agent."""
     tools: Sequence[str] = ()
     """The command of an MCP server that has tools for the agent."""
 
@@ -56,7 +56,7 @@ class Agent(Struct, frozen=True):
     read: ToolCall | None = None
     """The call that reads a file; None if the model of the agent has no tools."""
     missing: str = ""
-    """What the agent says of a file that is not there."""
+    """The agent's text about a missing file."""
     view: ToolCall | None = None
     """The call that shows an image to the model."""
     lost_images: Mapping[str, str] = {}

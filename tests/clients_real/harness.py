@@ -1,8 +1,8 @@
-"""What every real client goes through: its own environment, a gateway over strict mocks, and the proof.
+"""The test of every real client: its own environment, a gateway over strict mocks, and the checks.
 
-A client is installed by its package name into a folder of `.clients`, once. It talks to the gateway
-as its users do; nothing of it is changed but the address. What counts is what the upstream got in
-the end: each call with the result that belongs to it.
+A client is installed by its package name into a folder of `.clients`, once. It uses the gateway as
+its users do; only the address is changed. The checks look at the requests that reached the upstream:
+each call with the result that belongs to it.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class Client(Struct, frozen=True):
     registry: str
     """`pypi` or `npm`."""
     packages: tuple[str, ...]
-    """What is installed; the version of the first one is shown."""
+    """The packages to install; the version of the first one is shown."""
     apis: tuple[str, ...]
     streams: tuple[bool, ...] = (False, True)
-    """Whether it can be told to ask for whole answers, and for streamed ones."""
+    """Whether it can request whole responses (False) and streamed ones (True)."""
 
     @property
     def folder(self) -> Path:
-        """Its environment."""
+        """The folder of its environment."""
         return CLIENTS / self.name
 
     def program(self, name: str) -> str:
@@ -86,7 +86,7 @@ class Cell(Struct, frozen=True):
 
     @property
     def form(self) -> str:
-        """How it gets its answers, or where its tools come from."""
+        """How it gets its responses, or where its tools come from."""
         return self.tools or ("streamed" if self.stream else "whole")
 
     @property
@@ -194,7 +194,7 @@ def package_version(client: Client, package: str) -> str:
 
 
 class ClientRun(Struct, frozen=True):
-    """What a program printed, and the requests that the upstream got from it."""
+    """The output of a program, and the requests that it sent to the upstream."""
 
     output: str
     errors: str
@@ -246,7 +246,7 @@ def join(first: ClientRun, second: ClientRun) -> ClientRun:
 
 
 class ExpectedCall(Struct, frozen=True):
-    """A call that is made, and what its result must hold."""
+    """A call, and a text that its result must contain."""
 
     tool: str
     arguments: Object
@@ -259,12 +259,12 @@ Turn: TypeAlias = Sequence[Sequence[ExpectedCall]]
 
 
 def closing(number: int) -> str:
-    """What the model says at the end of a turn."""
+    """The text of the model at the end of a turn."""
     return f"Answer {number} is complete."
 
 
 def scripts(turns: Sequence[Turn]) -> list[list[str]]:
-    """What makes the model call the tools of each turn: directives for each step and the answer."""
+    """The directives that make the model call the tools of each turn, and answer."""
     return [
         [*map(_directives, turn), f"[[text {closing(number)}]]"]
         for number, turn in enumerate(turns)
@@ -281,7 +281,7 @@ def prompts(turns: Sequence[Turn]) -> list[str]:
 
 
 def check(cell: Cell, finished: ClientRun, turns: Sequence[Turn]) -> None:
-    """Each call of the turns reached the upstream again, with the result that belongs to it."""
+    """Assert that each call of the turns returned to the upstream with its own result."""
     check_answers(finished, turns)
     history = finished.conversation(cell.upstream)
     pairs = history.pairs()
@@ -297,7 +297,7 @@ def check(cell: Cell, finished: ClientRun, turns: Sequence[Turn]) -> None:
 
 
 def check_texts(cell: Cell, finished: ClientRun, turns: Sequence[Turn]) -> None:
-    """The upstream got the results in the words of a client that sends none of them as a result."""
+    """Assert that the upstream got the results as text, from a client that sends them as text."""
     check_answers(finished, turns)
     texts = [
         part.text
@@ -313,7 +313,7 @@ def check_texts(cell: Cell, finished: ClientRun, turns: Sequence[Turn]) -> None:
 
 
 def check_answers(finished: ClientRun, turns: Sequence[Turn]) -> None:
-    """No request was refused, and the client shows the last answer."""
+    """Assert that no request was refused, and that the client shows the last answer."""
     refused = [(one.path, one.status, one.rule) for one in finished.refusals()]
     assert not refused, refused
     output = finished.output[-2000:]
@@ -322,7 +322,7 @@ def check_answers(finished: ClientRun, turns: Sequence[Turn]) -> None:
 
 
 def _is_call(expected: ExpectedCall, name: str, arguments: JSON) -> bool:
-    """Clients may add arguments of their own, and prefixes to names."""
+    """True if a call is the expected one. Clients may add arguments, and prefixes to names."""
     return (
         name.endswith(expected.tool)
         and isinstance(arguments, dict)

@@ -1,4 +1,4 @@
-"""The names of the clients on the page of real clients, in its order, and what they leave out."""
+"""The names of the clients on the page of real clients, in its order, and their omissions."""
 
 from __future__ import annotations
 

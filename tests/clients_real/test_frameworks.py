@@ -32,21 +32,21 @@ OPENAI = ("openai-chat", "openai-responses")
 THREE = ("openai-chat", "anthropic", "gemini")
 FOUR = (*OPENAI, "anthropic", "gemini")
 COMPATIBLE = "openai-compatible"
-"""The chat API by a package for servers that are compatible with it."""
+"""The chat API, with a package for servers that are compatible with it."""
 
 
 class Framework(Struct, frozen=True):
-    """A framework, and what its tools are called."""
+    """A framework, and the names of its tools."""
 
     client: Client
     prefix: str = ""
     images: tuple[str, ...] = ()
     """The client APIs on which it puts the image of a tool into the result."""
     failure: str = "station 7 is closed"
-    """What the model is told of the error."""
+    """The text of the error that the model gets."""
 
     results_as_text: bool = False
-    """Whether it sends calls and results as text, without ids."""
+    """True if it sends calls and results as text, without ids."""
 
     def turns(self, api: str) -> list[Turn]:
         """Two calls of one tool, a call that fails, and an image; then two other calls."""

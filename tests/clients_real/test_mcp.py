@@ -46,7 +46,7 @@ def _cell(name: str) -> Cell:
 
 
 def _names(finished: ClientRun, upstream: str) -> list[str]:
-    """What the agent calls the tools of its server: each has a prefix of its own."""
+    """The names that the agent gives the tools of its server: every agent adds its own prefix."""
     bodies = [request.body for request in finished.requests if isinstance(request.body, dict)]
     offered = [tool.name for body in bodies for tool in decode(body, upstream).tools]
     names = [next((name for name in offered if tool in name), "") for tool in TOOLS]

@@ -93,7 +93,7 @@ def event(value: JSON, name: str = "") -> bytes:
 
 
 def chat_chunk(delta: Object, reason: str | None = None) -> bytes:
-    """A piece of a chat."""
+    """A chunk of a chat stream."""
     choice: Object = {"index": 0, "delta": delta, "finish_reason": reason}
     return event(
         {
@@ -124,7 +124,7 @@ def block(index: int, kind: Object, *deltas: Object) -> list[bytes]:
 
 
 def message_stream(*blocks: bytes, stop: str = "end_turn") -> tuple[bytes, ...]:
-    """A message in events."""
+    """The events of a message."""
     start: Object = {
         **MESSAGE,
         "content": [],
@@ -170,4 +170,4 @@ ASKED: dict[str, tuple[str, Object]] = {
         {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": False},
     ),
 }
-"""A question on each wire that has whole answers."""
+"""A request on each wire that has whole responses: its path and body."""

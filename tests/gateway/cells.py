@@ -1,8 +1,7 @@
-"""What every client API owes every upstream: one function per scenario, which fails with what is
-wrong.
+"""The scenarios of the matrix: one function for each, which fails with the reason.
 
-A cell of the matrix is a client API, an upstream, a scenario, and whether it is streamed. They are
-printed as a page by `scripts/gateway_matrix.py`.
+A cell of the matrix is a client API, an upstream, a scenario, and whether it is streamed.
+`scripts/gateway_matrix.py` writes the page.
 """
 
 from __future__ import annotations
@@ -30,21 +29,21 @@ from toolwire.conversation.json import JSON, Object
 ALL_CLIENTS: dict[str, Client] = {**CLIENTS, WEBSOCKET: ResponsesOverWebSocket()}
 """The official clients in Python, over HTTP and over WebSocket."""
 MODELS = {"gemini": "gemini-3-pro", "anthropic": "claude-opus-5", "openai-responses": "gpt-5"}
-"""Models of which it is known that they think; others are told to."""
+"""Models that reason by default; requests to others ask for reasoning."""
 WORDS = "a deep thought"
 THINKS = (
     f'[[think {WORDS}]] [[call Calculator_Add {{"a": 1, "b": 2}}]] [[call Calculator_Add {{"a": 3,'
     ' "b": 4}]]'
 )
 ADDED = ["Calculator_Add(a=1, b=2) gave: 3", "Calculator_Add(a=3, b=4) gave: 7"]
-SEALS = {
+SIGNATURE_FIELDS = {
     "anthropic": "signature",
     "gemini": "thoughtSignature",
     "openai-responses": "encrypted_content",
 }
-"""Upstreams that sign their thoughts, and the field in which they want that back."""
-HIDES_THOUGHTS = "openai-chat"
-"""The upstream whose API has no field for thoughts."""
+"""Upstreams that sign reasoning, and the field in which they want the signature back."""
+HIDES_REASONING = "openai-chat"
+"""The upstream whose API has no field for reasoning."""
 
 
 def model(upstream: str) -> str:
@@ -77,15 +76,15 @@ def reasoning(gateways: Gateways, api: str, upstream: str, stream: bool) -> None
     )
     assert len(turns) == 2 and len(turns[0].calls) == 2, turns
     assert turns[1].text.splitlines() == ADDED, turns[1]
-    assert (WORDS in turns[0].thoughts) is (upstream != HIDES_THOUGHTS), turns[0].thoughts
-    if upstream in SEALS:
+    assert (WORDS in turns[0].thoughts) is (upstream != HIDES_REASONING), turns[0].thoughts
+    if upstream in SIGNATURE_FIELDS:
         _assert_signature_returned(upstream, gateways.mocks[upstream].requests[-1].body)
 
 
 def _assert_signature_returned(upstream: str, body: JSON) -> None:
-    """The model got back what it had signed, and nothing that the gateway added."""
+    """Assert that the model got its signature back, and nothing that the gateway added."""
     back = json.dumps(body)
-    assert f'"{SEALS[upstream]}": "' in back, back
+    assert f'"{SIGNATURE_FIELDS[upstream]}": "' in back, back
     assert "toolwire" not in back and "tw1." not in back and "skip_thought" not in back, back
 
 
@@ -159,7 +158,7 @@ PATHS: dict[str, tuple[str, Callable[[str], Object]]] = {
 
 
 def asks(api: str, name: str, text: str) -> tuple[str, Object]:
-    """The path and the body of a question to be streamed."""
+    """The path and the body of a request for a stream."""
     path, body = PATHS[api]
     named: Object = {} if "{model}" in path else {"model": name}
     return path.replace("{model}", name), {**body(text), **named}
@@ -261,7 +260,7 @@ def embeddings(upstream: str) -> None:
 
 
 def _page(upstream: str, scenario: str, gateways: Gateways) -> Object:
-    """What a page is told to do."""
+    """The instructions for a page."""
     image = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
     texts: dict[str, Object] = {
         "plain": {"text": "hello there"},
@@ -306,7 +305,7 @@ PAGES: dict[str, Callable[[Object], None]] = {
 
 
 def assert_page(gateways: Gateways, upstream: str, scenario: str, chat: Object) -> None:
-    """Whether a page got what it should."""
+    """Assert that a page got the expected messages."""
     assert chat["invalid"] is None, chat["invalid"]
     if scenario == "errors":
         assert chat["status"] == "error" and chat["error"] and "{" not in str(chat["error"]), chat
@@ -315,8 +314,8 @@ def assert_page(gateways: Gateways, upstream: str, scenario: str, chat: Object) 
     PAGES[scenario](chat)
     if scenario == "reasoning":
         assert isinstance(messages := chat["messages"], list)
-        assert (WORDS in json.dumps(messages[1:])) is (upstream != HIDES_THOUGHTS)
-    if scenario == "reasoning" and upstream in SEALS:
+        assert (WORDS in json.dumps(messages[1:])) is (upstream != HIDES_REASONING)
+    if scenario == "reasoning" and upstream in SIGNATURE_FIELDS:
         _assert_signature_returned(
             upstream,
             [

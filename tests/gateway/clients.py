@@ -1,8 +1,8 @@
-"""The official client of each client API, and how a program with it goes on after an answer: with
-what the client gave it.
+"""The official client of each client API, and how a program continues after a response: with the
+objects of the client.
 
-Every client asks, reads and appends in its own types; a `Turn` says what came. Knows nothing of
-what this library does.
+Every client sends, reads and appends its own types; a `Turn` has the content of a response. This
+module does not use toolwire.
 """
 
 from __future__ import annotations
@@ -238,8 +238,8 @@ class AnthropicMessages:
 
 
 class GoogleGenai:
-    """`google-genai`, generate_content. A stream is kept as it came, chunk by chunk, which is what
-    its own chats do."""
+    """`google-genai`, generate_content. A stream is kept chunk by chunk, as the chats of the client
+    do."""
 
     def begin(self, text: str, image: bytes | None = None) -> History:
         seen = [types.Part.from_bytes(data=image, mime_type="image/png")] if image else []

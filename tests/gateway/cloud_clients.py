@@ -40,7 +40,7 @@ Block = dict[str, object]
 
 
 class BedrockRuntime(Protocol):
-    """The two operations of the client of boto3, which is made at run time."""
+    """The two operations of boto3's client, whose class is created at run time."""
 
     def converse(self, **fields: object) -> object: ...
     def converse_stream(self, **fields: object) -> Mapping[str, Iterable[object]]: ...

@@ -1,7 +1,7 @@
 """Pages with `useChat`, as the npm package `ai` makes them: many conversations in one process of
 Node.
 
-`chat.mjs` says what goes in and what comes out. Knows nothing of what this library does.
+`chat.mjs` documents input and output. This module does not use toolwire.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from toolwire.gateway.config.parser import read_config
 from toolwire.mock.server import MockProvider
 from toolwire.server.asgi import App, Receive, Scope, Send
 
-FRONTS = (
+CLIENT_APIS = (
     "openai-chat",
     "openai-responses",
     "anthropic",
@@ -54,9 +54,9 @@ UPSTREAMS = (
     "ollama",
 )
 _ROWS = {"openai-chat": "openai"}
-"""What an upstream is called in a configuration, where it is not its wire."""
+"""The name of an upstream in a configuration, if it differs from its wire."""
 _BELOW = {"openai-chat": "/v1", "openai-responses": "/v1", "mistral": "/v1"}
-"""What belongs to the address of an upstream."""
+"""The path in the address of an upstream."""
 DEFAULT_TIMEOUT_CONFIG.__dict__.update(connect=600.0, read=600.0, write=600.0, pool=600.0)
 """The five seconds of httpx are too short on a busy machine."""
 
@@ -139,13 +139,13 @@ def gateway(toml: str, *, strict: bool | None = None) -> Gateway:
 
 
 class Gateways(Struct, frozen=True):
-    """Where each upstream is asked through a gateway, and its mock."""
+    """The address of the gateway of each upstream, and the mocks."""
 
     url: Callable[[str], str]
     apps: dict[str, Gateway]
     mocks: dict[str, MockProvider]
     up: str
-    """Where the mocks listen."""
+    """The address of the mocks."""
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""Bedrock's Converse behind clients of other wires, over sockets: what the model signed comes back
-in the next turn.
+"""Bedrock's Converse behind clients of other wires, over sockets: signatures of the model return in
+the next turn.
 
-The upstream is scripted, so that a signature comes in pieces and beside a thought that is hidden
-altogether.
+The upstream is scripted, so that a signature arrives in pieces and next to reasoning that is
+redacted.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ TURNS: dict[str, list[JSON]] = {
     "only calls": [THOUGHT, _call("tooluse_1", 1, 2), _call("tooluse_2", 3, 4)],
     "words": [HIDDEN, THOUGHT, FINISH_REASON_TO_WIRE],
 }
-"""What the model says first."""
+"""The first response of the model."""
 
 
 def whole(content: list[JSON]) -> Answer:
@@ -117,7 +117,7 @@ def gw() -> Iterator[ScriptedGateway]:
 
 
 def set_answers(gw: ScriptedGateway, *script: Answer) -> None:
-    """Let the model say this."""
+    """Set the responses of the model."""
     gw.up.answers[:] = script
     gw.up.got.clear()
 
@@ -125,7 +125,7 @@ def set_answers(gw: ScriptedGateway, *script: Answer) -> None:
 def two_turns(
     gw: ScriptedGateway, api: str, content: list[JSON], stream: bool
 ) -> tuple[Turn, Object]:
-    """The first answer as the client has it, and what the model gets next."""
+    """The first response as the client has it, and the next request to the model."""
     client, answer = CLIENTS[api], converse_stream if stream else whole
     set_answers(gw, answer(content), answer([{"text": "Hi"}]))
     history = client.begin("go")

@@ -1,5 +1,5 @@
-"""Responses of upstreams that cannot be used: the client gets an error of its own API that says what
-came, from where, and what to do."""
+"""Responses of upstreams that cannot be used: the client gets an error of its own API that names the
+content, the upstream and the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a public conformance suite says about the answers of the gateway.
+"""The results of a public conformance suite for the responses of the gateway.
 
 `llm-comply` checks answers against the published schemas, with required fields enforced. It runs
 once for each client API and each wire that the model behind the gateway may speak.

@@ -1,5 +1,5 @@
-"""What a client's wire cannot carry comes back all the same: signatures and encrypted thoughts,
-without any memory here."""
+"""Content that a client's wire cannot carry returns to the model: signatures and encrypted
+reasoning, without any state in the gateway."""
 
 from __future__ import annotations
 
@@ -59,9 +59,7 @@ def blocks(body: Object, at: int) -> list[Object]:
 
 
 def next_turn(api: str, change: Callable[[Turn], Turn] = lambda turn: turn) -> Object:
-    """What the model gets in the next turn of a client that does something with the first
-    answer.
-    """
+    """The next request to the model, of a client that changes the first response."""
     client = CLIENTS[api]
     with scripted_gateway("anthropic", answers(SIGNED), answers(MESSAGE)) as gw:
         history = client.begin("go")
@@ -254,12 +252,11 @@ def test_a_signature_is_restored_even_if_no_rule_requires_it() -> None:
         assert sent.restored_turns == (api == "openai-chat"), "the other client holds it itself"
 
 
-# --- what must not work ---
+# --- tokens that must not work ---
 
 
 def holding(api: str, token: str) -> Object:
-    """A history of a client API whose assistant's message holds a token, as the gateway had put it
-    there."""
+    """A history of a client API whose assistant message holds a token, where the gateway puts it."""
     whole: dict[str, Object] = {
         "openai-chat": {"choices": [{"message": {"role": "assistant", "content": "Hi"}}]},
         "openai-responses": {
@@ -314,7 +311,7 @@ def holding(api: str, token: str) -> Object:
 
 
 def bomb(size: int) -> str:
-    """A token that unfolds to many bytes."""
+    """A token that decompresses to many bytes."""
     held = (
         b'{"wire":"anthropic","digest":"","body":{"messages":[{"role":"assistant","content":"'
         + b"a" * size
@@ -502,7 +499,7 @@ CALLS: dict[str, JSON] = {
         ],
     },
 }
-"""An answer with one call, as each model gives it."""
+"""A response with one call, on the wire of each model."""
 MODELS_OF = {
     "anthropic": "claude-sonnet-4-5",
     "bedrock": "anthropic.claude-sonnet-4-5",
@@ -522,7 +519,7 @@ def call_and_result(client: str, model: str) -> tuple[Message, ...]:
 
 
 def request_of(client: str, messages: tuple[Message, ...], model: str) -> bytes:
-    """What a model gets of a client's history."""
+    """The request to a model for a client's history."""
     settings: dict[str, Setting] = {"model": "m"}
     body = encode(Conversation(messages, (), settings, "", "request"), client).json()
     translator = Translator(BY_WIRE[client], model, model=MODELS_OF[model])
@@ -540,7 +537,7 @@ def test_a_signature_that_the_client_can_hold_needs_no_token(client: str, model:
 
 @pytest.mark.parametrize("client", ["anthropic", "bedrock"])
 def test_signatures_of_two_makers_coexist(client: str) -> None:
-    """Each model gets its own, whichever answered in between."""
+    """Each model gets its own signatures, whichever model answered in between."""
     other = "bedrock" if client == "anthropic" else "anthropic"
     messages = (*call_and_result(client, "gemini"), *call_and_result(client, other))
     for model in ("gemini", "anthropic", "bedrock"):

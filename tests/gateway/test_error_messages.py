@@ -1,4 +1,4 @@
-"""The words of a server's refusal, whatever it is made of."""
+"""The message of a server's error, in any format."""
 
 from __future__ import annotations
 

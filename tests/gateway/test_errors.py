@@ -1,4 +1,4 @@
-"""What goes wrong behind the gateway: refusals, silence, garbage, cuts, and clients that leave."""
+"""Failures behind the gateway: refusals, silence, garbage, truncation, and clients that disconnect."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LATE = 3.0
 
 
 def until(seen: object, *, late: float = LATE) -> None:
-    """Wait until something is so."""
+    """Wait until a condition is true."""
     assert callable(seen)
     end = time.monotonic() + late
     while not seen():
@@ -66,7 +66,7 @@ def test_an_error_has_the_format_of_the_api_with_status_and_retry_after(api: str
         assert SHAPES[api](response.json()) == ("too many", WORDS[api])
 
 
-def test_a_api_that_got_no_time_from_its_upstream_makes_none_up() -> None:
+def test_retry_after_is_not_invented_if_the_upstream_sends_none() -> None:
     with scripted_gateway("anthropic", answers(BUSY, 429)) as gw:
         assert "retry-after" not in httpx.post(gw.url + CHAT_PATH, json=CHAT_BODY).headers
 
@@ -201,7 +201,7 @@ def test_a_silent_upstream_is_a_504(stream: bool) -> None:
 
 
 def events(text: str) -> list[dict[str, object]]:
-    """The data of server-sent events, without the mark of the end."""
+    """The data of server-sent events, without the end mark."""
     return [
         json.loads(line[6:])
         for line in text.splitlines()
@@ -292,7 +292,7 @@ def test_an_endless_response_is_aborted(stream: bool) -> None:
         until(lambda: gw.up.left == 1)
 
 
-# --- clients that leave ---
+# --- clients that disconnect ---
 
 
 @pytest.mark.parametrize("wire", ["anthropic", "openai-chat"])
@@ -346,7 +346,7 @@ def test_a_queued_request_of_a_disconnected_client_is_never_sent() -> None:
         assert len(gw.up.got) == 1
 
 
-# --- others are tried ---
+# --- fallbacks ---
 
 
 FAILS = {

@@ -21,7 +21,7 @@ TOOL_DEFINITIONS = [
 
 
 def create(url: str, *, stream: bool, **fields: object) -> tuple[str, Turn]:
-    """The id of an interaction, and what the model said."""
+    """Create an interaction; return its id and the turn of the model."""
     interactions = interactions_of(url).interactions
     if stream:
         events = list(interactions.create(**fields, stream=True))  # type: ignore[call-overload]

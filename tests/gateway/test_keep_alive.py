@@ -60,7 +60,7 @@ def scripted_gateway(wire: str, *given: Answer) -> Iterator[ScriptedGateway]:
 
 
 def read_stream(url: str, body: Object, received: bytearray) -> None:
-    """Add what comes to the bytes received, as it comes."""
+    """Append bytes to `received` as they arrive."""
     with httpx.stream("POST", url, json={**body, "stream": True}, timeout=600) as answer:
         for data in answer.iter_raw():
             received += data

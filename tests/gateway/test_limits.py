@@ -1,4 +1,4 @@
-"""What a request may not do: choose a host, be endless, deep or slow, or come from a page of
+"""Limits of requests: none chooses a host, is endless, too deep or too slow, or comes from a page of
 another site."""
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def test_a_name_that_is_not_this_servers_is_refused() -> None:
         assert response.status_code == 421 and not gw.up.got
 
 
-def test_a_page_of_another_site_cannot_ask_without_asking_first() -> None:
+def test_a_page_of_another_site_cannot_send_a_request_without_a_preflight() -> None:
     with scripted_gateway("anthropic", answers(MESSAGE)) as gw:
         raw = json.dumps(BODY)
         simple = {"content-type": "text/plain", "origin": "https://evil.example"}

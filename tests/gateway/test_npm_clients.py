@@ -19,7 +19,7 @@ import httpx
 import pytest
 from cases import DEEP
 from gateway.bodies import MESSAGE
-from gateway.cells import ADDED, SEALS, THINKS, WORDS, model
+from gateway.cells import ADDED, SIGNATURE_FIELDS, THINKS, WORDS, model
 from gateway.serving import UPSTREAMS, Gateways
 from mock.tools import FINAL, QUESTION
 from streams.clients import NODE, install_clients
@@ -29,10 +29,10 @@ from toolwire.gateway.client_apis.routes import BY_WIRE
 from toolwire.gateway.translation.translator import Translator
 
 SCRIPT = Path(__file__).parent / "npm_clients.mjs"
-FRONTS = ("openai-chat", "openai-responses", "anthropic", "gemini")
+CLIENT_APIS = ("openai-chat", "openai-responses", "anthropic", "gemini")
 PACKAGES = ("openai", "anthropic", "google")
 LONG = f"[[slow 0.05]] [[text {'word ' * 1000}]]"
-"""An answer that is not over when a client leaves, however slow the client is."""
+"""A response that does not end before a client disconnects, however slow the client is."""
 TEXTS = {
     "tools": QUESTION,
     "thinks": THINKS,
@@ -45,12 +45,11 @@ DROPS = {
     ("openai-chat", True): "the package reads no `reasoning_details`, and no thoughts",
     ("gemini", True): "the package drops a signature after calls in a stream (3.x; 4.x keeps it)",
 }
-"""Packages, streamed or not, that do not return what a model signed, as they would not without a
-gateway between."""
+"""Packages, streamed or not, that do not return signatures of a model, with or without a gateway."""
 
 
 class Talk(NamedTuple):
-    """A conversation that is to be held."""
+    """A conversation to run."""
 
     scenario: str
     api: str
@@ -59,13 +58,13 @@ class Talk(NamedTuple):
 
 
 def others(api: str, scenario: str) -> list[str]:
-    """Upstreams of other wires: all of them when there is time; else some, others for
-    each api.
+    """Upstreams of other wires: all of them in a deep run; otherwise some, different ones for each
+    API.
     """
     names = [name for name in UPSTREAMS if name != api]
     if scenario == "thinks":
-        return [name for name in names if name in SEALS]
-    first = 2 * FRONTS.index(api)
+        return [name for name in names if name in SIGNATURE_FIELDS]
+    first = 2 * CLIENT_APIS.index(api)
     return (
         names
         if DEEP
@@ -76,7 +75,7 @@ def others(api: str, scenario: str) -> list[str]:
 TALKS = [
     Talk(scenario, api, upstream, stream)
     for scenario in TEXTS
-    for api in FRONTS
+    for api in CLIENT_APIS
     for upstream in others(api, scenario)
     for stream in ((True,) if scenario == "leaves" else (False, True))
 ]
@@ -118,8 +117,8 @@ def _rows(value: JSON) -> list[list[JSON]]:
 
 
 def answer_lines(output: Object) -> list[str]:
-    """The lines of the answer; `@ai-sdk/google` wraps a result in an object of its own, which is
-    what the model then sees."""
+    """The lines of the answer; `@ai-sdk/google` wraps a result in an object, which the model then
+    sees."""
     lines = []
     for line in str(output["text"]).splitlines():
         call, _, out = line.partition(" gave: ")
@@ -128,7 +127,7 @@ def answer_lines(output: Object) -> list[str]:
 
 
 def tools(gateways: Gateways, talk: Talk, output: Object) -> None:
-    """Two calls of one tool, and then another: each finds its result, and usage is told."""
+    """Two calls of one tool, and then another: each finds its result, and usage is reported."""
     assert output["error"] is None, output["error"]
     calls = _rows(output["calls"])
     called = [(step, name) for step, _, name, _ in calls]
@@ -149,7 +148,7 @@ def tools(gateways: Gateways, talk: Talk, output: Object) -> None:
 
 
 def thinks(gateways: Gateways, talk: Talk, output: Object) -> None:
-    """A thought before calls: shown, and what the model signed comes back to it if the package
+    """Reasoning before calls: it is shown, and the model gets its signature back if the package
     keeps it."""
     assert output["error"] is None and answer_lines(output) == ADDED, output
     assert talk.api == "openai-chat" or WORDS in str(output["thoughts"]), output["thoughts"]
@@ -161,27 +160,28 @@ def thinks(gateways: Gateways, talk: Talk, output: Object) -> None:
         if THINKS[:20] in body and (talk.upstream == "gemini" or all(one in body for one in made))
     ]
     sealed = any(
-        f'"{SEALS[talk.upstream]}": "' in body and "skip_thought" not in body for body in after
+        f'"{SIGNATURE_FIELDS[talk.upstream]}": "' in body and "skip_thought" not in body
+        for body in after
     )
     assert sealed or (talk.api, talk.stream) in DROPS, after[-1:]
     assert not any("tw1." in body for body in after)
 
 
 def an_object(gateways: Gateways, talk: Talk, output: Object) -> None:
-    """An answer that has to be JSON of a schema."""
+    """A response that has to be JSON of a schema."""
     assert output["error"] is None and output["object"] == {"a": 1, "b": 2}, output
 
 
 def assert_refusal(gateways: Gateways, talk: Talk, output: Object) -> None:
-    """A refusal has its status and its words, and says that it may be tried again."""
+    """A refusal has its status and message, and is marked as retryable."""
     error = output["error"]
     assert isinstance(error, dict) and error["status"] == 429 and error["retry"] is True, output
     assert error["message"] and "{" not in str(error["message"]), error
 
 
 def leaves(gateways: Gateways, talk: Talk, output: Object) -> None:
-    """A program that leaves in mid-answer is told nothing more, and the gateway asks for nothing
-    more."""
+    """A program that disconnects during a response gets nothing more, and the gateway stops the
+    upstream."""
     assert output["error"] is None, output
     late = time.monotonic() + 60
     while f'client_disconnects_total{{api="{talk.api}"}}' not in (

@@ -1,7 +1,6 @@
-"""What agents on a terminal really send: shapes seen in the requests of Claude Code and Codex, told
-in bodies of our own.
+"""Real requests of coding agents: shapes seen in those of Claude Code and Codex, rebuilt by hand.
 
-Each was refused by a provider, or lost on the way, before there was a test here.
+Each was refused by a provider, or lost in translation, before its test was written.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ OTHERS = ("openai-chat", "openai-responses", "gemini", "bedrock", "mistral", "co
 
 
 def upstream_request(body: Object, api: str, target: str) -> UpstreamRequest:
-    """What a model gets of a client's request."""
+    """The request to a model for a client's request."""
     return Translator(BY_WIRE[api], target, model="m").request(dump(body))
 
 
@@ -112,7 +111,7 @@ def test_a_user_id_that_is_too_long_for_the_provider_is_dropped_and_reported(tar
 
 
 EXTRA = Tool("lookup", "Looks something up.", {"type": "object", "properties": {}})
-"""A tool that the gateway offers beside those of the client."""
+"""A tool of the gateway, in addition to those of the client."""
 
 
 @pytest.mark.parametrize(
@@ -228,7 +227,7 @@ ALIAS: Object = {**TURN, "model": "my-model", "stream": True}
 
 
 def _stream_answer(message: Object, target: str = "deepseek") -> tuple[list[Object], list[str]]:
-    """The events that a client gets of a streamed answer, and what it is told of losses."""
+    """The events that a client gets for a streamed response, and the reported losses."""
     translator = Translator(BY_WIRE["anthropic"], target, model="deepseek-reasoner")
     pipe = ResponseStream(translator, translator.request(dump(ALIAS)))
     calls = message.get("tool_calls")
@@ -260,7 +259,7 @@ def _stream_answer(message: Object, target: str = "deepseek") -> tuple[list[Obje
 
 
 def test_an_answer_names_the_model_as_the_client_does() -> None:
-    """A client that sees another name there never sends the signed thoughts back."""
+    """A client that sees another name never returns the signed reasoning."""
     events, _ = _stream_answer(CALL)
     begun = events[0]["message"]
     assert isinstance(begun, dict) and begun["model"] == "my-model"

@@ -1,7 +1,5 @@
-"""Streams that were recorded, or stand among the cases, through the gateway: the client gets what
-`restream` gives.
-
-But for what a gateway adds: the token of a turn, and the last event as the request asked for it.
+"""Recorded streams and those of the cases, through the gateway: the client gets the output of
+`restream`, and what a gateway adds: the token of a turn, and the last event as requested.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ import pytest
 from answer_marks import comparable
 from cases import DEEP, StreamCase, load_recorded_streams, load_streams
 from gateway.cells import asks
-from gateway.serving import FRONTS, gateway, row, serving
+from gateway.serving import CLIENT_APIS, gateway, row, serving
 from gateway.upstreams import Answer, ScriptedUpstream
 from msgspec.structs import replace
 
@@ -48,13 +46,13 @@ def raw(case: StreamCase, wire: str) -> bytes:
 
 
 def some(wire: str) -> list[StreamCase]:
-    """A few streams; all of them if there is time."""
+    """A few streams; all of them in a deep run."""
     found = [*load_streams(wire), *load_recorded_streams(wire)]
     return found if DEEP else found[:: max(1, len(found) // 5)]
 
 
 def expect_stream(data: bytes, source: str, api: str, asked: Object) -> bytes:
-    """What `restream` gives, and the translator adds at the end."""
+    """The output of `restream`, and the end that the translator adds."""
     sent = Translator(BY_WIRE[api], source, model="m").request(dump(asked))
     info = RequestInfo({"model": "m", **asked}, created=1, id="any")
     sent = replace(sent, describe=lambda body: info)
@@ -63,12 +61,12 @@ def expect_stream(data: bytes, source: str, api: str, asked: Object) -> bytes:
 
 
 def readable(stream: bytes, wire: str) -> str:
-    """A stream of a wire as text, without what differs between two of them."""
+    """A stream of a wire as text, without values that differ from one to the next."""
     return comparable(stream, resolve_stream(wire)[1].media)
 
 
 def without_identity(stream: bytes, wire: str) -> str:
-    """A stream without what the gateway made, and without model names.
+    """A stream without ids that the gateway made, and without model names.
 
     It makes ids for calls of a model that sends none, where the API of the client has optional ids.
     """
@@ -95,7 +93,7 @@ def test_a_stream_through_the_gateway_equals_restream(source: str) -> None:
                     await asyncio.sleep(0)
 
             up.answers = [Answer(headers=media, pieces=pieces)]
-            for api in filter(BY_WIRE.__contains__, FRONTS):
+            for api in filter(BY_WIRE.__contains__, CLIENT_APIS):
                 if api == source:
                     continue
                 path, body = asks(api, "m", "hi")

@@ -1,5 +1,5 @@
 """Reasoning of another account, region or deployment: the upstream cannot read it, and the gateway
-asks again without it, once, and says so."""
+repeats the request without it, once, and reports that."""
 
 from __future__ import annotations
 

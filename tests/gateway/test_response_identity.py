@@ -22,7 +22,7 @@ USER: Object = {"role": "user", "content": "hi"}
 
 
 class Wire(Struct, frozen=True):
-    """A request, a response of a server that gives no identity, and where that would be."""
+    """A request, a response of a server that sends no identity, and the fields of the identity."""
 
     path: str
     request: Object

@@ -1,4 +1,4 @@
-"""What a gateway answers beside its APIs."""
+"""The responses of a gateway outside of its APIs."""
 
 from __future__ import annotations
 

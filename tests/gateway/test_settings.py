@@ -1,4 +1,4 @@
-"""Settings on their way through the gateway, and what it reports about the others."""
+"""Settings through the gateway, and the report about those that are left out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHAT: Object = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
 
 
 def translate_settings(settings: Object, model: str) -> tuple[Object, list[str]]:
-    """What Anthropic gets of the settings of a chat request, and what is reported as lost."""
+    """The settings of a chat request as Anthropic gets them, and the reported losses."""
     translator = Translator(
         BY_WIRE["openai-chat"], "anthropic", model=model, sampling_fields=SAMPLING
     )

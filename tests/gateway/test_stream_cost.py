@@ -1,4 +1,4 @@
-"""What a stream costs: how much of it is read before its first byte is sent, and who frees it."""
+"""The cost of a stream: how much is read before its first byte is sent, and when it is freed."""
 
 from __future__ import annotations
 

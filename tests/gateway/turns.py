@@ -1,4 +1,4 @@
-"""What a client of any API gives a program: a turn of the model, or an error."""
+"""The result of a request with a client of any API: a turn of the model, or an error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ History = list[object]
 
 
 class Turn(Struct):
-    """What a model said, and the client's own objects for it."""
+    """The response of a model, and the client's own objects for it."""
 
     text: str
     thoughts: str
@@ -23,7 +23,7 @@ class Turn(Struct):
 
 
 class RequestRefused(Exception):
-    """What a client raised: the status, and the words of the error as it shows them."""
+    """The exception of a client: the status, and the message as the client shows it."""
 
     def __init__(self, status: int | None, words: str) -> None:
         super().__init__(f"{status}: {words}")

@@ -1,5 +1,5 @@
-"""Upstreams that do as they are told: what they were sent, what they answer, and when their caller
-went away. Know no wire."""
+"""Scripted upstreams: their requests, their responses, and the callers that disconnected. They know
+no wire."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Got(Struct):
     headers: dict[str, str]
     body: bytes
     peer: object = None
-    """Who asked: the connection."""
+    """The connection of the request."""
 
     @property
     def json(self) -> Object:
@@ -33,7 +33,7 @@ class Got(Struct):
 
 
 class Answer(Struct, frozen=True):
-    """What is answered; `pieces` may take its time, and may raise to cut the connection."""
+    """A response; `pieces` may be slow, and may raise Cut to close the connection."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=lambda: {"content-type": "application/json"})
@@ -42,17 +42,17 @@ class Answer(Struct, frozen=True):
 
 
 class Cut(Exception):
-    """The connection is closed in the middle."""
+    """Closes the connection in the middle of a response."""
 
 
 class ScriptedUpstream:
-    """An upstream that gives one answer after the other; the last one again and again."""
+    """An upstream that sends one response after the other, and repeats the last one."""
 
     def __init__(self, *answers: Answer) -> None:
         self.answers = list(answers)
         self.got: list[Got] = []
         self.left = 0
-        """Callers that went away before the end."""
+        """The number of callers that disconnected before the end."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -106,7 +106,7 @@ class ScriptedUpstream:
 
 
 def answers(body: object, status: int = 200, **headers: str) -> Answer:
-    """An answer in JSON."""
+    """A response in JSON."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Answer(status, {"content-type": "application/json", **named}, json.dumps(body).encode())
 

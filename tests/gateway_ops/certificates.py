@@ -1,4 +1,4 @@
-"""Certificates of an authority that only a test knows."""
+"""Certificates of an authority that only tests trust."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 
 class Authority:
-    """Vouches for servers."""
+    """A certificate authority."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -36,7 +36,7 @@ class Authority:
         )
 
     def server(self, name: str) -> ssl.SSLContext:
-        """For a server of this name, or at this address."""
+        """The TLS context of a server with this name or address."""
         key = ec.generate_private_key(ec.SECP256R1())
         known = x509.IPAddress(ip_address(name)) if name[0].isdigit() else x509.DNSName(name)
         begin = self._begin(x509.Name([]), key).add_extension(
@@ -50,5 +50,5 @@ class Authority:
         return context
 
     def client(self) -> ssl.SSLContext:
-        """For a client that believes this authority."""
+        """The TLS context of a client that trusts this authority."""
         return ssl.create_default_context(cafile=str(self.root))

@@ -1,5 +1,5 @@
-"""How a client of each client API asks, and goes on after an answer: one row each, in
-plain JSON.
+"""The requests of a client of each client API, and those after a response: one row each, in plain
+JSON.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from toolwire import fold
 from toolwire.conversation.json import JSON, Object, parse
 
 Result: TypeAlias = "tuple[str, str, str]"
-"""The id and the name of a call, and what it came to."""
+"""The id and the name of a call, and its output."""
 ADD: Object = {
     "type": "object",
     "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
@@ -28,11 +28,11 @@ class Row(Struct, frozen=True):
     wire: str
     path: Callable[[str, bool], str]
     begin: Callable[[str, str, bool], Object]
-    """A request with a question, a model and the tool `add`; whether it wants a stream."""
+    """Makes a request from a question, a model, and True for a stream; it defines the tool `add`."""
     go_on: Callable[[Object, Object, list[Result]], Object]
-    """The request after it: the answer and the results of its calls are put behind."""
+    """Makes the next request: with the response and the results of its calls at the end."""
     whole: bool = True
-    """Whether there is an answer that is no stream."""
+    """True if the API has whole responses."""
 
 
 def _list(value: JSON) -> list[JSON]:

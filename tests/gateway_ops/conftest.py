@@ -1,5 +1,5 @@
-"""What several tests of connections use; what needs a program that may not be here is collected
-only where it is."""
+"""Fixtures of the tests of connections; tests that need a program are collected only if it is
+installed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A server on bare sockets that does whatever a script says, and a pool that is looked after when a
-test is over."""
+"""A server on bare sockets that follows a script, and a connection pool that is checked when a test
+ends."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "uvloop": uvloop.new_event_loop,
     **({"asyncio": asyncio.new_event_loop} if DEEP else {}),
 }
-"""The one that servers run on; both when there is time."""
+"""The event loop that servers use; in a deep run, both loops."""
 OK = b"HTTP/1.1 200 OK\r\n"
 LONG = 60.0
-"""Seconds that nothing takes, however busy the machine is."""
+"""A timeout in seconds that is never reached, however busy the machine is."""
 
 
 class ReceivedRequest(NamedTuple):
@@ -64,33 +64,33 @@ class Talk:
         return asked
 
     async def say(self, *pieces: bytes, pause: float = 0.0) -> None:
-        """Send, one packet after the other."""
+        """Send pieces, each as a separate packet."""
         for piece in pieces:
             self.writer.write(piece)
             await self.writer.drain()
             await asyncio.sleep(pause)
 
     async def stay(self) -> None:
-        """Until the other side goes."""
+        """Wait until the client disconnects."""
         while await self.reader.read(1 << 16):
             pass
 
     def at_once(self, data: bytes) -> None:
-        """Send before the loop does anything else."""
+        """Send data before the event loop does anything else."""
         with socket.fromfd(
             self.writer.get_extra_info("socket").fileno(), socket.AF_INET, socket.SOCK_STREAM
         ) as line:
             line.send(data)
 
     def tear(self) -> None:
-        """Go without a word: what is behind TLS does not say that it ends."""
+        """Close the socket without the closing message of TLS."""
         with socket.fromfd(
             self.writer.get_extra_info("socket").fileno(), socket.AF_INET, socket.SOCK_STREAM
         ) as line:
             line.shutdown(socket.SHUT_RDWR)
 
     def reset(self) -> None:
-        """Go, and say so rudely."""
+        """Reset the connection."""
         with socket.fromfd(
             self.writer.get_extra_info("socket").fileno(), socket.AF_INET, socket.SOCK_STREAM
         ) as line:
@@ -102,8 +102,8 @@ Script: TypeAlias = "Callable[[Talk], Awaitable[None]]"
 
 
 def gives(*answers: bytes, stay: bool = True) -> Script:
-    """A server that gives these answers on each connection, one for each request, and then stays or
-    goes."""
+    """A script that sends these responses on each connection, one for each request, and then waits
+    or closes."""
 
     async def script(talk: Talk) -> None:
         for answer in answers:
@@ -116,7 +116,7 @@ def gives(*answers: bytes, stay: bool = True) -> Script:
 
 
 def each(*scripts: Script) -> Script:
-    """A script for each connection; the last one for all that follow."""
+    """One script for each connection; the last one serves all further connections."""
 
     async def script(talk: Talk) -> None:
         await scripts[min(talk.number, len(scripts)) - 1](talk)
@@ -125,13 +125,13 @@ def each(*scripts: Script) -> Script:
 
 
 def response_with_length(body: bytes, *fields: str, status: bytes = OK) -> bytes:
-    """An answer that says how long it is."""
+    """A response with a Content-Length field."""
     lines = "".join(f"{field}\r\n" for field in fields).encode()
     return status + lines + b"content-length: %d\r\n\r\n" % len(body) + body
 
 
 class HostileServer:
-    """What was asked of a server, and by which connection."""
+    """A scripted server, its requests, and their connections."""
 
     def __init__(self) -> None:
         self.asked: list[ReceivedRequest] = []
@@ -155,7 +155,7 @@ class HostileServer:
 
 
 class Net:
-    """A pool, and the servers it talks to."""
+    """A connection pool and its servers."""
 
     def __init__(self) -> None:
         self.pool = ConnectionPool()
@@ -203,7 +203,7 @@ class Net:
         connect: float = LONG,
         silence: float = LONG,
     ) -> tuple[int, bytes]:
-        """Status and body of an answer."""
+        """Send a request; return the status and the body of the response."""
         reply = await self.post(server, body, connect=connect, silence=silence)
         try:
             return reply.status, await read(reply)
@@ -215,7 +215,7 @@ class Net:
         return sum(map(len, self.pool._idle.values()))
 
     async def settle(self) -> None:
-        """Let what was given up be gone."""
+        """Wait until abandoned connections are closed."""
         async with asyncio.timeout(LONG):  # else a connection is neither used nor resting
             while len(self.pool._all) != self.resting:
                 await asyncio.sleep(0.005)
@@ -240,7 +240,7 @@ class Net:
 
 
 async def read(reply: Response) -> bytes:
-    """All of a body."""
+    """The whole body of a response."""
     pieces = []
     while data := await reply.read():
         pieces.append(data)
@@ -248,7 +248,7 @@ async def read(reply: Response) -> bytes:
 
 
 def into(got: list[bytes], *, more: bool = True) -> Callable[[bytes], bool]:
-    """Who takes what flows, and wants more or has enough."""
+    """A consumer that collects pieces, and asks for more or stops."""
 
     def take(data: bytes) -> bool:
         got.append(data)
@@ -278,7 +278,7 @@ def repeat_if_too_late(main: Main, times: int = 5) -> Main:
 
 
 def runs(factory: Callable[[], asyncio.AbstractEventLoop]) -> Run:
-    """Run a test on a loop of this kind: nothing may be left over, and no error may pass unseen."""
+    """Run a test on an event loop of this kind; no task may be left over and no error be hidden."""
 
     def run(main: Main) -> None:
         unseen: list[str] = []

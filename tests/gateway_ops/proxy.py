@@ -31,7 +31,7 @@ access_log off;
 {page}
 }}
 """
-"""What stands around the configuration of the page; nothing here changes what a request sees."""
+"""The configuration around that of the page; it does not affect requests."""
 
 
 def read_page_config() -> str:
@@ -42,7 +42,7 @@ def read_page_config() -> str:
 
 
 def with_addresses(page: str, port: int, gateways: Sequence[str]) -> str:
-    """The configuration, listening elsewhere, in api of other gateways."""
+    """The configuration with another port, in front of other gateways."""
     servers = re.findall(r"^ +server (127\.0\.0\.1:\d+)", page, re.MULTILINE)
     assert len(servers) == len(gateways) and page.count("listen 8080;") == 1
     out = page.replace("listen 8080;", f"listen 127.0.0.1:{port};")
@@ -53,7 +53,7 @@ def with_addresses(page: str, port: int, gateways: Sequence[str]) -> str:
 
 @contextmanager
 def nginx(folder: Path, gateways: Sequence[str]) -> Iterator[str]:
-    """The address of an nginx in api of gateways."""
+    """Run nginx in front of gateways; yields its address."""
     assert NGINX is not None
     port = free_port()
     paths = "\n".join(f"{name}_temp_path {folder}/{name};" for name in _TEMPORARY)

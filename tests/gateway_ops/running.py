@@ -1,6 +1,4 @@
-"""A gateway on a real socket, run by uvicorn in a thread, in api of strict mocks. Knows
-no wire.
-"""
+"""A gateway on a real socket, run by uvicorn in a thread, in front of strict mocks. Knows no wire."""
 
 from __future__ import annotations
 
@@ -36,12 +34,12 @@ UPSTREAMS = {
     "cohere": ("cohere", ""),
     "ollama": ("ollama", ""),
 }
-"""Wires of models: the row of a provider, and what its address ends with."""
+"""Wires of models: the name of a provider, and the end of its address."""
 
 
 @contextmanager
 def serve_gateway(app: Gateway) -> Iterator[str]:
-    """The address of a gateway that is served as long as the block runs."""
+    """Serve a gateway for as long as the block runs; yields its address."""
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
     server = uvicorn.Server(
         uvicorn.Config(app, log_config=None, lifespan="on", timeout_graceful_shutdown=1, ws="none")
@@ -78,7 +76,7 @@ def model(upstream: str, base: str) -> str:
 
 
 class HttpAnswer(Struct):
-    """An answer over HTTP."""
+    """An HTTP response."""
 
     status: int
     headers: Mapping[str, str]
@@ -95,7 +93,7 @@ class HttpAnswer(Struct):
 def post(
     url: str, body: object, headers: Mapping[str, str] | None = None, *, method: str = "POST"
 ) -> HttpAnswer:
-    """Ask with JSON; any status is an answer."""
+    """Send JSON and return the response, whatever its status."""
     data = None if body is None else json.dumps(body).encode()
     asked = urllib.request.Request(
         url, data, {"content-type": "application/json", **(headers or {})}, method=method
@@ -117,7 +115,7 @@ def post(
 def open_stream(
     url: str, *, text: str = "", model: str = "demo", headers: Mapping[str, str] | None = None
 ) -> Iterator[HTTPResponse]:
-    """A stream that has begun. A client that leaves the block ends it."""
+    """Open a stream; leaving the block disconnects the client."""
     body = {"model": model, "stream": True, "messages": [{"role": "user", "content": text}]}
     request = urllib.request.Request(
         url, json.dumps(body).encode(), {"content-type": "application/json", **(headers or {})}
@@ -135,7 +133,7 @@ FIRST_PIECE = (
 
 @contextmanager
 def endless_server() -> Iterator[str]:
-    """A model server whose streams begin and do not end before the block does."""
+    """A model server whose streams start and do not end before the block does."""
     over = Event()
 
     class EndlessStream(BaseHTTPRequestHandler):
@@ -164,5 +162,5 @@ def endless_server() -> Iterator[str]:
 
 
 def get(url: str, headers: Mapping[str, str] | None = None) -> HttpAnswer:
-    """Ask for a page."""
+    """Send a GET request."""
     return post(url, None, headers, method="GET")

@@ -1,4 +1,4 @@
-"""The configuration of a gateway: what it may say, and what is said about what it may not."""
+"""The configuration of a gateway: what is valid, and the report of mistakes."""
 
 from __future__ import annotations
 

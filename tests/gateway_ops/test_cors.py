@@ -24,7 +24,7 @@ def config(folder: Path, origins: str) -> Path:
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a gateway for the pages of one origin."""
+    """The address of a gateway that allows the pages of one origin."""
     file = config(tmp_path_factory.mktemp("cors"), f'"{APP}"')
     with serve_gateway(Gateway.from_config(file)) as address:
         yield address

@@ -52,7 +52,7 @@ def test_a_gateway_runs_python_tools_that_it_is_given(tmp_path: Path) -> None:
 
 
 class RecordedService:
-    """A service that says what was done with it."""
+    """A service that records when it is opened and closed."""
 
     def __init__(self, log: list[str], name: str, error: Exception | None = None) -> None:
         self._log, self._name, self._error = log, name, error

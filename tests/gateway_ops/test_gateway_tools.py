@@ -1,4 +1,4 @@
-"""Tools that the gateway runs itself: offered to every model, mixed with those of the client, run
+"""Tools that the gateway runs: every model can call them, beside those of the client, and they run
 once."""
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class GatewayAnswer(NamedTuple):
 def ask_gateway(
     served: ServedGateway, api: Row, body: Object, upstream: str, *, stream: bool, key: str = ""
 ) -> GatewayAnswer:
-    """One answer as its client reads it."""
+    """Send a request; return the response as its client reads it."""
     got = post(
         served.url + api.path(upstream, stream),
         body,
@@ -249,7 +249,7 @@ def test_a_model_that_never_stops_calling_is_stopped() -> None:
     assert RINGS["stop"] == 3, "two turns, and one that was told not to call"
 
 
-# --- while it happens -----------------------------------------------------------------------------
+# --- during a response ----------------------------------------------------------------------------
 
 GATE = Event()
 WAITED: Counter[str] = Counter()
@@ -272,7 +272,7 @@ WAITS = '[[text QQ]] [[call Door_Wait {"door": "%s"}]] [[then]] [[text ZZ]]'
 
 @contextmanager
 def waiting(api: Row, body: Object) -> Iterator[tuple[ServedGateway, HTTPConnection]]:
-    """A gateway whose tool waits, and a connection on which it was asked."""
+    """A gateway whose tool waits, and the connection with the request."""
     GATE.clear()
     with serve_mock("anthropic") as mock:
         gateway = Gateway(
@@ -365,7 +365,7 @@ def test_a_failure_in_a_later_turn_is_an_error_event_in_the_stream(api: Row) -> 
 
 
 def _breaks(mock: MockProvider, after: int) -> None:
-    """Let a server fail after a number of requests."""
+    """Make a server fail after a number of requests."""
     answers = mock._reply
     count = [0]
 

@@ -1,5 +1,4 @@
-"""What the gateway's own HTTP client makes of the answers of servers that cut, lie, mix things up
-or go away."""
+"""Toolwire's HTTP client with servers that truncate, lie, mix up responses or disconnect."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ HELLO = (
 
 
 class Wire(asyncio.Transport):
-    """A transport that a test feeds by hand: so the cuts are where they are said to be."""
+    """A transport that a test feeds by hand, so that the pieces are exactly the given ones."""
 
     def __init__(self, line: Connection, end: socket.socket) -> None:
         super().__init__({"socket": end})
@@ -532,7 +531,7 @@ def test_a_request_on_a_new_connection_is_not_sent_again(run: Run) -> None:
 
 
 async def assert_second_request_fails(script: Script, net: Net) -> None:
-    """The second request fails, and is sent once."""
+    """Assert that the second request fails, and is sent once."""
     server = await net.serve(script)
     await net.get(server)
     with pytest.raises(ProtocolError):
@@ -596,7 +595,7 @@ CODED = {
 
 
 @pytest.mark.parametrize("coding", CODED)
-def test_a_packed_answer_is_unpacked(coding: str, run: Run) -> None:
+def test_a_compressed_response_is_decompressed(coding: str, run: Run) -> None:
     data = CODED[coding]
 
     async def script(talk: Talk) -> None:
@@ -619,7 +618,7 @@ def test_a_packed_answer_is_unpacked(coding: str, run: Run) -> None:
     run(main)
 
 
-def test_a_packed_answer_of_nothing_is_nothing(run: Run) -> None:
+def test_an_empty_compressed_response_is_empty(run: Run) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(
             gives(
@@ -644,7 +643,7 @@ UNPACKED = {
 
 
 @pytest.mark.parametrize("name", UNPACKED)
-def test_a_packed_answer_that_is_not_whole_is_an_error(name: str, run: Run) -> None:
+def test_a_truncated_compressed_response_is_an_error(name: str, run: Run) -> None:
     async def main(net: Net) -> None:
         server = await net.serve(
             gives(
@@ -660,7 +659,7 @@ def test_a_packed_answer_that_is_not_whole_is_an_error(name: str, run: Run) -> N
     run(main)
 
 
-def test_a_small_answer_that_unpacks_to_a_large_one_is_given_in_pieces(run: Run) -> None:
+def test_a_small_response_that_decompresses_to_a_large_one_is_read_in_pieces(run: Run) -> None:
     packer = zlib.compressobj(9, wbits=31)
     size = 20 * 1024 * 1024
     bomb = packer.compress(b"\0" * size) + packer.flush()
@@ -800,7 +799,7 @@ def test_the_error_about_an_invalid_address_does_not_quote_it(url: str) -> None:
         )
 
 
-def test_neither_a_place_nor_the_way_to_it_shows_a_login_or_a_key() -> None:
+def test_neither_a_url_nor_a_route_shows_a_login_or_a_key() -> None:
     url = "https://me:hunter2@h.example:81/v1?key=sk-1"
     way = Upstream()._prepare(find_endpoint(f"{KNOWN}#openai:m", {}, api_key="sk-2"), False, url)
     for shown in (repr(parse_url(url)), repr(way), f"{way}"):

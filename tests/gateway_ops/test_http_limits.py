@@ -1,5 +1,4 @@
-"""How the gateway's own HTTP client bears slow servers, large bodies, and being cut short itself;
-and whom it trusts."""
+"""Toolwire's HTTP client with slow servers, large bodies, cancellation, and TLS."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ from toolwire.providers.http.response import BUFFER_LIMIT
 from toolwire.providers.http.url import parse_url, request_head
 
 SOON = 0.06
-"""Seconds of silence that are too long."""
+"""A timeout in seconds that expires soon."""
 
 
 @pytest.fixture
@@ -62,7 +61,7 @@ def deaf() -> Iterator[int]:
 
 @contextmanager
 def took(least: float) -> Iterator[None]:
-    """The block takes at least this many seconds, and less than the longer timeouts."""
+    """Assert that the block takes at least this many seconds, and less than the longer timeouts."""
     begin = time.monotonic()
     yield
     assert 0.8 * least <= time.monotonic() - begin < LONG  # clocks are not that exact
@@ -146,9 +145,7 @@ def test_a_slow_server_does_not_time_out(run: Run) -> None:
     run(repeat_if_too_late(main))
 
 
-def test_a_short_patience_after_a_long_one_on_the_same_connection_is_short_and_a_long_one_after_it_long(
-    run: Run,
-) -> None:
+def test_each_request_on_a_connection_has_its_own_timeout(run: Run) -> None:
     async def script(talk: Talk) -> None:
         for pause in (0.0, 0.0, 0.6, 2 * LONG):
             await talk.request()
@@ -181,7 +178,7 @@ def test_a_server_does_not_time_out_while_the_reader_pauses(run: Run) -> None:
     run(repeat_if_too_late(main))
 
 
-# --- room ---
+# --- buffers ---
 
 
 def _large(size: int) -> tuple[Script, int]:
@@ -346,9 +343,7 @@ def test_an_early_response_of_a_server_that_does_not_read_is_returned(run: Run) 
 
 
 @pytest.mark.parametrize("coding", ("identity", "gzip"))
-def test_every_piece_flows_to_its_taker_in_order_also_if_it_stops_in_between(
-    coding: str, run: Run
-) -> None:
+def test_every_piece_reaches_its_consumer_in_order_also_if_it_pauses(coding: str, run: Run) -> None:
     words = [b"word %d " % number for number in range(200)]
     packer = zlib.compressobj(wbits=31)
     packed = [packer.compress(word) + packer.flush(zlib.Z_SYNC_FLUSH) for word in words] + [
@@ -388,7 +383,7 @@ def test_every_piece_flows_to_its_taker_in_order_also_if_it_stops_in_between(
     run(main)
 
 
-def test_a_flow_of_megabytes_to_a_taker_that_stops_often_is_whole_and_bounded(run: Run) -> None:
+def test_megabytes_to_a_consumer_that_pauses_often_arrive_whole_and_are_bounded(run: Run) -> None:
     script, checksum = _large(80)
 
     async def main(net: Net) -> None:
@@ -492,7 +487,7 @@ def test_a_cancelled_stream_receives_nothing_more(run: Run) -> None:
     run(main)
 
 
-# --- being cut short ---
+# --- cancellation ---
 
 
 @pytest.mark.parametrize("tls", (False, True))
@@ -583,7 +578,7 @@ def test_requests_in_progress_fail_at_once_when_the_client_closes(
     run(main)
 
 
-# --- whom it trusts ---
+# --- TLS ---
 
 
 def test_a_verified_tls_server_gets_requests_and_its_connection_is_reused(

@@ -1,4 +1,4 @@
-"""Requests that go through a proxy, and answers that look the same as those that do not."""
+"""Requests through a proxy, and responses that are the same as without one."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def _all(asks: Asks) -> bytes:
 
 
 async def _tunnel(talk: Talk) -> None:
-    """What a proxy does for a server behind TLS."""
+    """Act as a proxy for a TLS server: open a tunnel."""
     asked = await talk.request()
     host, _, port = asked.head.split(" ")[1].rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
@@ -234,7 +234,7 @@ def test_every_proxy_failure_is_a_connection_error_without_secrets(name: str, ru
     through(run, gives(LOST[name], stay=False), main, login="us:secret@")
 
 
-def test_a_packed_answer_through_a_proxy_is_unpacked(run: Run) -> None:
+def test_a_compressed_response_through_a_proxy_is_decompressed(run: Run) -> None:
     async def main(asks: Asks, server: HostileServer) -> None:
         assert await _all(asks) == b"hello" * 500_000
         assert await _all(asks) == b""
@@ -462,7 +462,7 @@ def test_the_environment_decides_which_requests_use_a_proxy(
     run(main)
 
 
-def test_an_answer_through_a_proxy_flows_as_any_other_does(run: Run) -> None:
+def test_a_response_through_a_proxy_is_pumped_like_any_other(run: Run) -> None:
     first_is_taken = asyncio.Event()
 
     async def script(talk: Talk) -> None:

@@ -1,4 +1,4 @@
-"""Virtual keys: who may ask for what, and how often."""
+"""Virtual keys: which clients may use which models, and how often."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The configuration for nginx on the page `docs/reference/gateway.md`, run: two gateways behind it, one of
 them with two processes.
 
-Collected only where there is an nginx. The model is scripted, so that it is seen what reaches it,
-and when its caller has left.
+Collected only if nginx is installed. The model is scripted, so that tests see the requests that
+reach it, and when its caller disconnects.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ MIB = 1024 * 1024
 
 
 class NginxStack(NamedTuple):
-    """An nginx, what it leads to, and the model at the end."""
+    """An nginx, the gateways behind it, and the model behind those."""
 
     http: httpx.Client
     gateways: list[Running]
     model: ScriptedUpstream
 
     def set_answers(self, *script: Answer) -> None:
-        """Let the model give these answers."""
+        """Set the responses of the model."""
         self.model.answers[:] = script
         self.model.got.clear()
 
@@ -72,7 +72,7 @@ def gw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NginxStack]:
 
 
 def piece(text: str, why: str | None = None) -> bytes:
-    """A piece of a stream."""
+    """A chunk of a stream."""
     choice: Object = {
         "index": 0,
         "delta": {"role": "assistant", "content": text},

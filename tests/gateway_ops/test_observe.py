@@ -1,4 +1,4 @@
-"""What is seen of a gateway from outside: logs, numbers, traces, records."""
+"""The observability of a gateway: logs, metrics, traces, records."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CHAT: dict[str, object] = {"model": "anthropic", "messages": [{"role": "user", "
 def ask_gateway(
     observer: Observer, *bodies: dict[str, object], headers: dict[str, str] | None = None
 ) -> tuple[list[HttpAnswer], str]:
-    """What a gateway before a strict mock answers, and its numbers."""
+    """The responses of a gateway in front of a strict mock, and its metrics."""
     with serve_mock("anthropic") as mock:
         models = ModelTable(read_config(model("anthropic", mock.url)), {"K": SECRET})
         observer.hide_secrets(models.secrets())
@@ -174,7 +174,7 @@ def _trace(span: ReadableSpan) -> str:
 
 
 class Raises(Sampler, SpanProcessor, TextMapPropagator):
-    """What an operator may plug in, and what may go wrong there."""
+    """A sampler, propagator and span processor that raise exceptions."""
 
     @property
     def fields(self) -> set[str]:

@@ -1,4 +1,4 @@
-"""The program itself: started, asked, told to read its file again, killed in part, and stopped."""
+"""The gateway as a program: start, requests, reload, workers that are killed, and stop."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ PROGRAM = (sys.executable, "-m", "toolwire", "gateway")
 DEMO = '[server]\ndefault = "demo"\n[models.demo]\nupstream = "demo"\n'
 ASK: dict[str, object] = {"model": "demo", "messages": [{"role": "user", "content": "hello"}]}
 SLOW = "[[slow 0.3]] [[text one two three four]]"
-"""Makes the offline model wait between the pieces of its answer."""
+"""Makes the offline model wait between the pieces of its response."""
 
 
 class Running:
-    """A gateway in a process of its own."""
+    """A gateway in its own process."""
 
     def __init__(self, process: subprocess.Popen[str], url: str, output: str, errors: Path) -> None:
         self.process = process
@@ -52,7 +52,7 @@ class Running:
 
 
 def environment() -> dict[str, str]:
-    """This one, without keys of models."""
+    """The environment of this process without API keys of providers."""
     return {
         key: value for key, value in os.environ.items() if not key.endswith(("_API_KEY", "_TOKEN"))
     }
@@ -90,7 +90,7 @@ def running(folder: Path, *arguments: str) -> Iterator[Running]:
 
 
 def _read_until(out: IO[str], last: bytes) -> str:
-    """What it says when it has started, up to the lines with the last words."""
+    """The output of the program up to the lines with the last words."""
     data = b""
     late = time.monotonic() + 120
     while time.monotonic() < late and not (last in data and data.endswith(b"\n")):
@@ -392,7 +392,7 @@ def shout(text: str) -> str:
 
 @contextmanager
 def _tool_server(folder: Path) -> Iterator[str]:
-    """A server of the tools in `more.py`."""
+    """Serve the tools of `more.py`."""
     words = [*PROGRAM[:-1], "serve", "more.py", "--port", "0", "--ledger", "memory:"]
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, text=True, env=environment(), cwd=folder

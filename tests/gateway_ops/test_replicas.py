@@ -1,9 +1,9 @@
-"""Two replicas say the same byte for byte, to models and to clients: whatever came to them before,
-and whatever their hash seed is.
+"""Two replicas send the same bytes to models and to clients, whatever they received before, and
+whatever their hash seed.
 
-Each is a process of its own. One gets the requests in their order, conversations growing turn by
-turn; the other gets them the other way round, later turns first, and both get all of them once
-more, when they remember. What came of each is compared.
+Each is its own process. One gets the requests in order, as conversations grow turn by turn; the
+other gets them in reverse order, later turns first; then both get all of them once more, with warm
+caches. The outcomes of each request are compared.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TALKS = (
     '[[text Let me see.]] [[call add {"b": 4, "a": 3}]] [[call add {"a": 1, "b": 2}]]',
 )
 CHANGES = ("date", "content-length", "transfer-encoding")
-"""Header fields of an answer that say when, and how it was cut."""
+"""Header fields of a response about its time and its framing."""
 
 
 class ClientRequest(NamedTuple):
@@ -55,7 +55,7 @@ class ClientRequest(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """What a request came to: at the model, and at the client."""
+    """The outcome of a request: the request to the model, and the response to the client."""
 
     sent: list[tuple[str, dict[str, str], bytes]]
     status: int
@@ -64,8 +64,7 @@ class Exchange(NamedTuple):
 
 
 class Models:
-    """Models of all wires that forget everything between two requests, and write down what they are
-    sent."""
+    """Models of all wires that keep no state between two requests, and record the requests."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[str, dict[str, str], bytes]] = []
@@ -117,7 +116,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 
 
 def saw(pair: Pair, replica: int, asked: ClientRequest) -> tuple[Exchange, str]:
-    """What one request comes to."""
+    """The outcome of one request."""
     pair.models.sent.clear()
     got = post(
         pair.replicas[replica].url + asked.path, asked.body, {"anthropic-version": "2023-06-01"}
@@ -129,8 +128,8 @@ def saw(pair: Pair, replica: int, asked: ClientRequest) -> tuple[Exchange, str]:
 
 
 def growing(pair: Pair) -> Iterator[tuple[ClientRequest, Exchange]]:
-    """Conversations of every api, as the first replica has them: each turn is sent with all
-    before it."""
+    """Conversations of every API with the first replica: each turn is sent with all turns before
+    it."""
     for n, api in enumerate(FRONTS):
         for m, text in enumerate(TALKS):
             for model in (

@@ -24,7 +24,7 @@ KEY = "k" * 4 + "-0123456789-abcdefghijklmnop"
 
 @contextmanager
 def listening() -> Iterator[tuple[str, list[str]]]:
-    """A server with the credentials that arrived there."""
+    """A server, and the credentials that it received."""
     arrived: list[str] = []
 
     class ToolHandler(BaseHTTPRequestHandler):
@@ -47,7 +47,7 @@ def listening() -> Iterator[tuple[str, list[str]]]:
 
 
 def list_tools(*urls: str, **variables: str) -> str:
-    """What `toolwire tools` says on stderr."""
+    """The output of `toolwire tools` on stderr."""
     command = [sys.executable, "-m", "toolwire", "tools", *urls]
     env = {**environment(), **variables}
     return subprocess.run(command, env=env, capture_output=True, text=True).stderr

@@ -1,15 +1,15 @@
-"""What the gateway's own tools did comes back to the model, and the answer still ends with what the
-model said.
+"""Calls of the gateway's tools return to the model in the next turn, and the response still ends
+with the text of the model.
 
-Clients of one client API take the last block of an answer for the answer. So what happened behind
-it is told in its middle, and the message that comes back is cut there. The table of what must hold:
+Clients of one client API use the last block of a response as the answer. So tokens stand in the
+middle of the response, and the message that returns is cut there. The table of what must hold:
 
 | the model | the client gets | the model gets next |
 |---|---|---|
-| calls own tools, once or more, with words before or none | the words last | all it said and was told, then the last words |
-| calls own tools and the client's in one turn | the calls, then a token | its turn, and all results under its ids |
-| says words only | no token in a stream | the words |
-| a token does not fit | | what the client sent, as if there had never been one |
+| calls gateway tools, once or more, with text before or none | the text last | all its turns and their results, then the last text |
+| calls gateway tools and the client's in one turn | the calls, then a token | its turn, and all results under its ids |
+| sends text only | no token in a stream | the text |
+| a token does not match | | the messages of the client, as if there had never been a token |
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def ring(bell: str) -> str:
 
 class Gateways(NamedTuple):
     urls: tuple[str, str]
-    """Two gateways that know nothing of each other; the second one shows nothing of its tools."""
+    """Two independent gateways; the second one hides its tool calls."""
     mocks: dict[str, ServedMock]
 
 
@@ -120,7 +120,7 @@ MIXED = {
         " [[text Done.]]"
     ),
 }
-"""And tools of the client."""
+"""The model also calls tools of the client."""
 HISTORY = {"openai-responses": "input", "gemini": "contents"}
 
 
@@ -132,7 +132,7 @@ def history_of(body: JSON, wire: str) -> list[JSON]:
 
 
 def text_and_calls(message: Message) -> tuple[str, list[tuple[str, str, JSON]]]:
-    """The words and calls of a turn; ids only where the wire has them."""
+    """The text and calls of a turn; ids only where the wire has them."""
     words = "".join(part.text for part in message.parts if isinstance(part, Text))
     calls = [part for part in message.parts if isinstance(part, Call)]
     return words, [
@@ -150,8 +150,8 @@ def kinds(turn: Turn) -> list[str]:
 def talk_to_gateways(
     urls: tuple[str, ...], wire: str, question: str, stream: bool
 ) -> tuple[list[Turn], History]:
-    """What a client gets until nothing is called any more, asking the gateways in turn; and its
-    history with a last word."""
+    """The turns that a client gets until the model calls nothing, with alternating gateways; and
+    its history with one more message."""
     history, turns = CLIENT.begin(question), list[Turn]()
     while not turns or turns[-1].calls:
         turn = CLIENT.ask(
@@ -173,8 +173,8 @@ def talk_to_gateways(
 def test_each_request_continues_where_the_previous_one_ended(
     gateways: Gateways, talk: str, stream: bool, shows: bool, upstream: str
 ) -> None:
-    """Nothing of what the model said and was told is lost or changed: its history only grows, by
-    what it says."""
+    """Nothing of the model's history is lost or changed: it only grows by the model's turns and
+    their results."""
     seen = gateways.mocks[upstream].mock.requests
     seen.clear()
     urls = gateways.urls if shows else gateways.urls[1:]
@@ -284,7 +284,7 @@ ASKS: list[JSON] = [
 
 @pytest.mark.parametrize("first", [[SIGNED], []], ids=["after a tool of the gateway", "at once"])
 def test_signed_turns_are_restored_verbatim_also_on_their_own_wire(first: list[JSON]) -> None:
-    """Written from their parts, thoughts lose their signature even where both sides speak one wire."""
+    """Reasoning that is written from its parts loses its signature even if both sides use one wire."""
     script = [
         answers({**MESSAGE, "content": one, "stop_reason": "tool_use"}) for one in (*first, ASKS)
     ]
@@ -311,7 +311,7 @@ def test_signed_turns_are_restored_verbatim_also_on_their_own_wire(first: list[J
     assert history_of(up.got[-1].json, "anthropic")[1:] == wanted
 
 
-# --- how it comes back ----------------------------------------------------------------------------
+# --- restored turns -------------------------------------------------------------------------------
 
 TALK = OWN["two rounds"]
 Blocks = list[Object]
@@ -319,7 +319,7 @@ Blocks = list[Object]
 
 @pytest.fixture(scope="module")
 def client_blocks(gateways: Gateways) -> dict[str, Blocks]:
-    """What a client got of two rounds, by the wire of the model."""
+    """The blocks that a client got for two rounds, by the wire of the model."""
     out: dict[str, Blocks] = {}
     for wire in WIRES:
         (turn,), _ = talk_to_gateways(gateways.urls[:1], wire, TALK, True)
@@ -332,8 +332,8 @@ def client_blocks(gateways: Gateways) -> dict[str, Blocks]:
 def request(
     wire: str, *assistant: Blocks, translator: Translator | None = None
 ) -> tuple[Object, int]:
-    """What a model gets of a history with these messages of the assistant, and how many tokens
-    were used."""
+    """The request to a model for a history with these assistant messages, and the number of tokens
+    that were used."""
     messages: list[JSON] = [{"role": "assistant", "content": [*one]} for one in assistant]
     thanks: JSON = {"role": "user", "content": "Thanks."}
     asked: Object = {
@@ -346,19 +346,19 @@ def request(
 
 
 def plain(blocks: Blocks) -> Blocks:
-    """An answer without its tokens."""
+    """A response without its tokens."""
     return [block for block in blocks if block["type"] != HIDDEN]
 
 
 def change_blocks(blocks: Blocks, old: str, new: str) -> Blocks:
-    """An answer in which something was changed."""
+    """A response with a changed text."""
     out: Blocks = json.loads(json.dumps(blocks).replace(old, new))
     assert out != blocks
     return out
 
 
 def rang(body: Object, wire: str) -> list[str]:
-    """Which bells the model knows to have rung by its own call."""
+    """The bells that the model rang, by the calls in its history."""
     pairs = decode(body, wire).pairs()
     assert all(pair.call is not None and pair.result is not None for pair in pairs)
     return [

@@ -1,9 +1,9 @@
-"""Tools of the gateway's own from servers, and a ledger that replicas share: real programs, real
-sockets, a real PostgreSQL.
+"""Gateway tools from servers, and a ledger that replicas share: real programs, real sockets, a real
+PostgreSQL.
 
-Two gateways in processes of their own have the same configuration: tools of an MCP server that the
-official SDK made, of an MCP server of ours, and of an OXP server, all over HTTP; the model is a
-strict mock. The servers run here: it is seen what ran.
+Two gateways in separate processes have the same configuration: tools of an MCP server of the
+official SDK, of toolwire's MCP server, and of an OXP server, all over HTTP; the model is a strict
+mock. The tool servers run in this process, so that tests can count what ran.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from toolwire.tools import tool
 from toolwire.tools.registry import ToolSource
 
 RAN: Counter[str] = Counter()
-"""How often each thing was done."""
+"""How often each tool ran, by its argument."""
 MODELS = ("openai-chat", "anthropic")
 
 
@@ -47,7 +47,7 @@ def _did(what: str, seconds: float = 0.0) -> str:
 
 
 def foreign() -> MCPServer:
-    """A server that the official SDK made."""
+    """A server of the official SDK."""
     server = MCPServer("bells")
 
     @server.tool()
@@ -79,7 +79,7 @@ def unlock(door: str) -> str:
 
 
 class ToolServers(NamedTuple):
-    """Gateways that are alike, and the models behind them."""
+    """Gateways with the same configuration, and the models behind them."""
 
     gateways: list[Running]
     mocks: dict[str, MockProvider]
@@ -87,7 +87,7 @@ class ToolServers(NamedTuple):
 
 @contextmanager
 def ours(made: ToolSource, *, over: str) -> Iterator[str]:
-    """The source of one tool, of a server of ours."""
+    """Serve one tool with toolwire; yields its source for the configuration."""
     with served(ToolServer(made)) as where:
         yield f"mcp+{where.url}/mcp" if over == "mcp" else where.url
 
@@ -124,7 +124,7 @@ def question_for(what: str) -> str:
 
 
 def run_counts(what: str) -> list[int]:
-    """How often each server was asked to do it."""
+    """How often each server ran its tool."""
     return [RAN[f"{kind} {what}"] for kind in ("bell", "lamp", "door")]
 
 
@@ -137,7 +137,7 @@ class GatewayAnswer(NamedTuple):
 def ask_gateway(
     at: Running, api: Row, body: Object, model: str, *, stream: bool, key: str = ""
 ) -> GatewayAnswer:
-    """One answer as its client reads it."""
+    """Send a request; return the response as its client reads it."""
     got = post_request(at, api, body, model, stream=stream, key=key)
     assert got.status == 200, got.text[:500]
     answer = answer_of(got.text, api.wire, stream=stream)
@@ -151,7 +151,7 @@ def ask_gateway(
 def post_request(
     at: Running, api: Row, body: Object, model: str, *, stream: bool, key: str = ""
 ) -> HttpAnswer:
-    """What came back."""
+    """Send a request and return the HTTP response."""
     given = {"anthropic-version": "2023-06-01"} | ({"idempotency-key": key} if key else {})
     return post(at.url + api.path(model, stream), body, given)
 
@@ -160,7 +160,7 @@ CELLS = [(api, stream) for api in FRONTS for stream in (True, False) if stream o
 
 
 def in_one_turn(house: ToolServers, model: str) -> None:
-    """Calls of three servers and of the client in one turn each find their results."""
+    """Assert that calls of three servers and of the client in one turn each find their results."""
     for api, stream in CELLS:
         what = f"{model} {api.wire} {stream}"
         body = api.begin(question_for(what), model, stream)
@@ -191,7 +191,7 @@ def in_one_turn(house: ToolServers, model: str) -> None:
 
 
 def one_after_the_other(house: ToolServers, stream: bool) -> None:
-    """A request under one key runs its tools once, whichever replica it comes to."""
+    """Assert that a request under one key runs its tools once, whichever replica gets it."""
     one, two = house.gateways
     api, what = FRONTS[0], f"again {stream}"
     body = api.begin(question_for(what), "anthropic", stream)
@@ -212,7 +212,7 @@ def one_after_the_other(house: ToolServers, stream: bool) -> None:
 
 
 def at_once(house: ToolServers) -> None:
-    """A request that comes to both replicas at once runs its tools once."""
+    """Assert that a request to both replicas at once runs its tools once."""
     api, what = FRONTS[0], "at once"
     words = f'[[call bells_ring {{"bell": "{what}", "seconds": 0.5}}]]'
     body = api.begin(words, "openai-chat", False)
@@ -233,7 +233,7 @@ def at_once(house: ToolServers) -> None:
 def test_tools_of_three_servers_run_once_over_two_replicas_and_their_results_find_their_calls(
     house: ToolServers,
 ) -> None:
-    """One test, for the servers take long to start."""
+    """One test, because the servers take long to start."""
     for model in MODELS:
         in_one_turn(house, model)
     for stream in (True, False):

@@ -1,5 +1,5 @@
-"""What a gateway makes of servers that answer with what no server of a model says, and of an answer
-that cannot go on."""
+"""Upstreams whose responses are unlike those of any model server, and responses that cannot
+continue."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ PATH, BODY = ASKED["openai-chat"]
 
 @contextmanager
 def says(answer: bytes) -> Iterator[str]:
-    """The address of a server that says this to everybody, and goes."""
+    """Run a server that sends the same bytes on every connection and closes it; yields its
+    address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def run() -> None:

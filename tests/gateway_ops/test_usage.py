@@ -1,4 +1,4 @@
-"""Limits of keys, what clients use, and several upstreams of one model."""
+"""Limits of keys, usage of clients, and several upstreams of one model."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_prices_of_the_longest_pattern_count_and_cached_tokens_cost_their_own_pr
 
 
 def check_store(url: str) -> None:
-    """Two processes share what they count."""
+    """Assert that two processes share their counts."""
     first, second = UsageStore(url), UsageStore(url)
     now = MIDNIGHT + 30.0
     row = UsageRow(requests=2, errors=1, input_tokens=10, output_tokens=5, cost=0.25)
@@ -322,7 +322,7 @@ def test_usage_of_an_outage_of_the_store_is_stored_once_afterwards(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     class FailingStore(UsageStore):
-        """A store that is out of order for a while."""
+        """A store that is unavailable for a while."""
 
         def sync(
             self,

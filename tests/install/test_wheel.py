@@ -1,4 +1,4 @@
-"""What people install: the wheel and the source distribution, each extra in an empty environment.
+"""Installation: the wheel and the source distribution, each extra in an empty environment.
 
 Installing takes minutes and needs a package index, so only a deep run does it.
 """
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 UVX = Path(sys.executable).with_name("uvx")
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 EXTRA_HINTS = {"": "pip install 'toolwire[server]'", "[server]": "", "[all]": ""}
-"""What `toolwire serve` says in an installation with an extra; nothing if it serves."""
+"""The message of `toolwire serve` in an installation with an extra; empty if it serves."""
 PLUGIN_TEST = """\
 from urllib.request import Request, urlopen
 
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.skipif(not DEEP, reason="installs packages (make deep)"
 
 
 def run(*command: str | Path, cwd: Path | None = None) -> str:
-    """What a command prints; it must succeed."""
+    """The output of a command, which must succeed."""
     env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     if CERTIFICATES.is_file():  # uv brings certificates of its own; the system's count too
         env.setdefault("SSL_CERT_FILE", str(CERTIFICATES))

@@ -1,5 +1,5 @@
-"""Histories that attack the promise itself: each would give a result to another call, or call a
-history clean that its provider refuses, without a word."""
+"""Histories that attack the promise itself: each would silently give a result to another call, or
+call a history clean that its provider refuses."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ STRAY_RESPONSE = contents(
     ("model", [function_call("transfer", 2)]),
     ("user", [function_response("balance", "BOB")]),
 )
-"""The call whose balance is BOB's was cut away, and so was the result of the transfer."""
+"""The call for BOB's balance was removed, and so was the result of the transfer."""
 
 
 @pytest.mark.parametrize("target", HOLDS_HISTORIES)

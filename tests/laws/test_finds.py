@@ -1,4 +1,4 @@
-"""What the fuzzer found: each input once broke a law. See `scripts/fuzz.py`."""
+"""Inputs of the fuzzer: each once broke a law. See `scripts/fuzz.py`."""
 
 from __future__ import annotations
 

@@ -535,7 +535,7 @@ def break_events(draw: st.DrawFn, events: list[JSON]) -> list[JSON]:
 
 @pytest.mark.parametrize("name", STREAMING)
 @given(data=st.data())
-def test_for_any_garbage_fold_raises_only_remote_error_and_restream_nothing(
+def test_for_any_garbage_fold_raises_only_decode_error_and_restream_nothing(
     name: str, data: st.DataObject
 ) -> None:
     case = data.draw(st.sampled_from(load_streams(name)))
@@ -557,7 +557,7 @@ def test_for_any_garbage_fold_raises_only_remote_error_and_restream_nothing(
 
 @pytest.mark.parametrize("name", STREAMING)
 @pytest.mark.parametrize("frame", ["data: {}\n\n", "{}\n"], ids=["sse", "lines"])
-def test_for_an_event_that_is_no_object_fold_raises_only_remote_error_and_restream_nothing(
+def test_for_an_event_that_is_no_object_fold_raises_only_decode_error_and_restream_nothing(
     name: str, frame: str
 ) -> None:
     events: list[JSON] = [None, True, 0, "text", [], ["text"], {}, {"type": {}}]

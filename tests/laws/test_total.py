@@ -142,7 +142,7 @@ def cases_of(wire: str) -> st.SearchStrategy[Case]:
 
 @pytest.mark.parametrize("wire", WIRES)
 @given(data=st.data())
-def test_for_any_garbage_decode_raises_only_remote_error_and_encode_only_local_error(
+def test_for_any_garbage_decode_raises_only_decode_error_and_encode_only_usage_error(
     wire: str, data: st.DataObject
 ) -> None:
     case = data.draw(cases_of(wire))
@@ -215,7 +215,7 @@ CASES_AND_WIRES = [(case, wire) for case in CASES for wire in WIRES]
 
 
 @rows("case, wire", CASES_AND_WIRES)
-def test_a_body_of_another_wire_or_kind_raises_remote_error_or_is_read(
+def test_a_body_of_another_wire_or_kind_raises_decode_error_or_is_read(
     case: Case, wire: str
 ) -> None:
     for kind in KINDS:
@@ -223,7 +223,7 @@ def test_a_body_of_another_wire_or_kind_raises_remote_error_or_is_read(
 
 
 @rows("case, target", CASES_AND_WIRES)
-def test_a_case_is_written_to_any_wire_as_any_kind_or_refused_by_local_error(
+def test_a_case_is_written_to_any_wire_as_any_kind_or_refused_by_usage_error(
     case: Case, target: str
 ) -> None:
     conversation = decode(case.body, case.wire, case.kind)

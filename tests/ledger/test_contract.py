@@ -1,6 +1,4 @@
-"""What every ledger promises, whatever it is kept in. The kinds are rows of
-`ledger_kinds.KINDS`.
-"""
+"""The contract of every ledger, whatever stores it. The kinds are rows of `ledger_kinds.KINDS`."""
 
 from __future__ import annotations
 

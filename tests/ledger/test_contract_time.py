@@ -1,4 +1,4 @@
-"""What every ledger promises about time: when a result is dropped, when an id is forgotten, and
+"""The contract of every ledger about time: when a result is deleted, when an id is forgotten, and
 which ids are too old to run."""
 
 from __future__ import annotations

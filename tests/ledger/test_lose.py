@@ -1,5 +1,5 @@
-"""A call can be given up by its own owner, and a record says whether an engine has the call. On
-every ledger."""
+"""An owner can mark its call as lost, and a record shows whether an engine has the call. On every
+ledger."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Whatever is done to a call, in whatever order: its record moves as the table MOVES says, and in
-no other way."""
+"""Whatever is done to a call, in any order: its record changes only as the table MOVES allows."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ ENDS: dict[str, tuple[Event, Outcome]] = {
 
 
 class LedgerModel:
-    """What the table says of one call, and the ledger beside it."""
+    """One call by the table, and the ledger to compare it with."""
 
     def __init__(self, kind: Kind, place: Path) -> None:
         self.kind = kind
@@ -104,7 +103,7 @@ class LedgerModel:
             self.move("die")
 
     async def expire(self) -> None:
-        """The time of results is over."""
+        """Let the results expire."""
         await self.kind.later(self.ledger, DAY + 60)
         await self.ledger.sweep()
         if (self.state, "expire") in MOVES:

@@ -1,4 +1,4 @@
-"""What only the PostgreSQL ledger does: several replicas, batches, leases, notifications,
+"""Behaviour of the PostgreSQL ledger alone: several replicas, batches, leases, notifications,
 transactions."""
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KEY = CallKey("alice", "call-1")
 DONE = Outcome({"rang": True})
 LINK_RUN = PgConnection.run
 LONG = 30.0
-"""Seconds that nothing takes, however busy the machine is."""
+"""A timeout in seconds that is never reached, however busy the machine is."""
 
 
 def run(work: Coroutine[object, object, T]) -> T:
@@ -82,7 +82,7 @@ async def sql(query: str, *params: object) -> list[TupleRow]:
 
 
 def set_timeout(ledger: PostgresLedger, seconds: float) -> None:
-    """Change how long an open ledger waits: a test needs a short time only where it must pass."""
+    """Change the timeout of an open ledger: a test needs a short one only where it must expire."""
     assert ledger._open is not None
     ledger._timeout = seconds
     for connection in ledger._open.batcher._connections:
@@ -212,7 +212,7 @@ def test_the_same_call_many_times_in_one_batch_is_new_for_one_of_them() -> None:
     run(work())
 
 
-def test_one_question_that_the_database_does_not_take_does_not_fail_the_others(
+def test_one_operation_that_the_database_rejects_does_not_fail_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     whole = PgConnection.run
@@ -279,7 +279,7 @@ def test_ids_too_long_for_an_index_stay_distinct() -> None:
 async def run_through_pooler(
     link: PgConnection, query: bytes, params: Mapping[str, object]
 ) -> list[TupleRow]:
-    """A statement, after which the pooler gives the session to another client."""
+    """Run a statement, after which the pooler gives the session to another client."""
     rows = await LINK_RUN(link, query, params)
     if not link._may_prepare:
         assert await LINK_RUN(link, b"SELECT name FROM pg_prepared_statements", {}) == []
@@ -549,10 +549,10 @@ def test_a_call_without_waiters_sends_no_notification() -> None:
     run(work())
 
 
-# --- who leaves -----------------------------------------------------------------------------------
+# --- cancelled callers ----------------------------------------------------------------------------
 
 
-def test_a_claim_whose_asker_left_before_the_answer_is_free_again() -> None:
+def test_a_claim_whose_caller_was_cancelled_before_its_result_is_free_again() -> None:
     async def work() -> None:
         async with replicas(lease=30.0) as (a, b):
             for turns in range(6):  # cancelled at another moment each time
@@ -665,7 +665,7 @@ def test_closing_reports_the_number_of_unrecorded_results() -> None:
     run(work())
 
 
-# --- age ------------------------------------------------------------------------------------------
+# --- sweeps ---------------------------------------------------------------------------------------
 
 
 def test_a_late_finish_that_races_the_sweeper_is_recorded_or_fenced_and_the_record_agrees() -> None:

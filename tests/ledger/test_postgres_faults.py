@@ -1,6 +1,6 @@
-"""The PostgreSQL ledger when replicas are killed or stopped, and when the database goes away: at
-most one effect for a call, and nothing that was acknowledged is lost. Little on every run, much
-when TOOLWIRE_DEEP=1."""
+"""The PostgreSQL ledger when replicas are killed or stopped, and when the database is unavailable:
+at most one effect for a call, and nothing that was acknowledged is lost. A few rounds in every run,
+many with TOOLWIRE_DEEP=1."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from toolwire.tools.runnable import OnCrash, ToolContext
 T = TypeVar("T")
 DONE = Outcome({"rang": True})
 LONG = 30.0
-"""Seconds that nothing takes, however busy the machine is."""
+"""A timeout in seconds that is never reached, however busy the machine is."""
 POINTS = (
     "before claim",
     "after claim",
@@ -51,7 +51,7 @@ AFTER: dict[OnCrash, dict[str, tuple[str, int]]] = {
     "probe": {"A": ("done", 1), "B": ("done", 1), "C": ("done", 1), "D": ("done", 1)},
     "transactional": {"A": ("done", 1), "B": ("done", 1), "C": ("done", 1), "D": ("done", 1)},
 }
-"""What the same call is told when it is asked again, and how often its effect has happened then."""
+"""The state of the repeated call, and how often its effect has happened by then."""
 
 
 def run(work: Coroutine[object, object, T]) -> T:
@@ -234,7 +234,7 @@ def test_two_replicas_that_batch_the_same_ids_in_any_order_never_deadlock(
     ) == [(0,)]
 
 
-# --- answers that are lost ------------------------------------------------------------------------
+# --- responses that are lost ----------------------------------------------------------------------
 
 
 @asynccontextmanager
@@ -320,11 +320,11 @@ def test_a_transaction_whose_commit_was_not_answered_is_done_or_free_never_both(
     run(work())
 
 
-# --- a database that goes away --------------------------------------------------------------------
+# --- a database that is unavailable ---------------------------------------------------------------
 
 
 class Load:
-    """Callers on two replicas that ask until they are answered, and count what rang."""
+    """Callers on two replicas that repeat each call until it has a result, and count the effects."""
 
     def __init__(self, dsn: str, *, lease: float = 30.0) -> None:
         self.ledgers = [PostgresLedger(dsn, lease=lease, timeout=1.0) for _ in range(2)]
@@ -374,7 +374,7 @@ class Load:
 
 
 async def wait_for_recovery(load: Load, more: int = 60) -> None:
-    """Calls go through again."""
+    """Wait until calls succeed again."""
     goal = len(load.answers) + more
     end = time.monotonic() + LONG
     while len(load.answers) < goal:
@@ -393,7 +393,7 @@ def crash(server: postgres.PostgresServer) -> None:
 
 
 def kill_backends(server: postgres.PostgresServer) -> None:
-    """One of them killed makes the postmaster throw all out and recover."""
+    """Kill a backend, upon which the postmaster ends all backends and recovers."""
     for (pid,) in rows(
         server.dsn, "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend'"
     ):
@@ -490,7 +490,7 @@ FROM generate_series(1, {count})"""
 
 
 def fill(dsn: str) -> None:
-    """Until the table takes not one row more."""
+    """Insert rows until the table is full."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("ALTER TABLE tw_call ALTER outcome SET STORAGE PLAIN")
         for size, count in ((7000, 200), (7000, 1), (500, 1), (1, 1)):

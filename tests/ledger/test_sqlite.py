@@ -1,5 +1,4 @@
-"""What is peculiar to the SQLite ledger: its batches, its threads, a disk that is full, and its
-sweeps."""
+"""Behaviour of the SQLite ledger alone: batches, threads, a full disk, and sweeps."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ def test_concurrent_writes_share_one_commit_and_reads_need_none(tmp_path: Path) 
         book = await ledger._submit(Look())
 
         async def together(*asked: Awaitable[object]) -> int:
-            """How many commits it takes if all of it is waiting when the writer is free."""
+            """The number of commits if all operations wait when the writer becomes free."""
             hold = Hold()
             holding = asyncio.create_task(ledger._submit(hold))
             await asyncio.to_thread(hold.begun.wait, 30)
@@ -97,7 +96,7 @@ def test_a_result_that_cannot_be_kept_ends_its_call_as_a_failure(
 def failing(
     monkeypatch: pytest.MonkeyPatch, code: int = sqlite3.SQLITE_IOERR_WRITE
 ) -> threading.Event:
-    """While it is set, no commit works."""
+    """An event that makes commits fail while it is set."""
     full = threading.Event()
     commit = SqliteStore.commit
 
@@ -265,10 +264,12 @@ def test_a_claim_records_the_loss_of_a_call_that_a_failed_sweep_has_left(
     with_ledger(work, tmp_path / "ledger.db")
 
 
-# --- callers that go away, threads, forks ---------------------------------------------------------
+# --- cancelled callers, threads, forks ------------------------------------------------------------
 
 
-def test_a_claim_whose_caller_went_away_is_let_go_and_one_repeated_with_its_token_is_not() -> None:
+def test_a_claim_whose_caller_was_cancelled_is_released_and_one_repeated_with_its_token_is_not() -> (
+    None
+):
     async def work(ledger: SqliteLedger) -> None:
         for n in range(50):
             asking = asyncio.create_task(claim(ledger, f"alone-{n}"))
@@ -287,7 +288,7 @@ def test_a_claim_whose_caller_went_away_is_let_go_and_one_repeated_with_its_toke
     with_ledger(work)
 
 
-def test_a_claim_of_an_event_loop_that_was_closed_is_let_go() -> None:
+def test_a_claim_of_an_event_loop_that_was_closed_is_released() -> None:
     async def work(ledger: SqliteLedger) -> None:
         hold = Hold()
 

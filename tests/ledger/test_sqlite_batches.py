@@ -1,5 +1,5 @@
-"""Batches of the SQLite ledger: rows that are written many at a time have the same answers as rows
-written one by one."""
+"""Batches of the SQLite ledger: rows that are written many at a time have the same results as rows
+that are written one by one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIZES = pytest.mark.parametrize("sizes", [(64, 32, 16, 8, 4), ()], ids=["togethe
 
 
 async def together(ledger: SqliteLedger, *asked: Awaitable[object]) -> list[object]:
-    """The answers to what waits for the writer in one batch."""
+    """The results of operations that wait for the writer in one batch."""
     hold = Hold()
     holding = asyncio.create_task(ledger._submit(hold))
     await asyncio.to_thread(hold.begun.wait, 30)

@@ -1,5 +1,5 @@
-"""What a SQLite ledger keeps of its promise when processes are killed and disks fail: effects are
-counted outside, with fsync.
+"""The SQLite ledger when processes are killed and disks fail: effects are counted outside of it,
+with fsync.
 
 The harness is `ledger_faults`. Budgets are small; TOOLWIRE_DEEP=1 makes them large.
 """
@@ -22,7 +22,7 @@ FAULTS = faults()
 
 
 def states(file: Path) -> Counter[str]:
-    """How many rows are in which state, in a file that no process has open; it must be intact."""
+    """The number of rows in each state, in an intact file that no process has open."""
     db = sqlite3.connect(file)
     try:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

@@ -1,4 +1,4 @@
-"""The file of a SQLite ledger: who may hold it, what it may be, and where it may lie."""
+"""The file of a SQLite ledger: locks, permissions, contents, and file systems."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""A SQLite ledger that several processes of one machine share: who is alive, who runs a call, and
-who waits for it."""
+"""A SQLite ledger that several processes of one machine share: which are alive, which runs a call,
+and which waits for it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def test_the_newest_version_has_the_plain_name_and_older_ones_say_which_they_are
     }
 
 
-def test_names_never_meet_and_do_not_depend_on_the_order_of_the_tools() -> None:
+def test_names_are_unique_and_do_not_depend_on_the_order_of_the_tools() -> None:
     every = runnables_with_ids(
         "A_B.C@1.0.0",
         "A.B_C@1.0.0",

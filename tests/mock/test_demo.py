@@ -224,7 +224,7 @@ def test_a_long_result_is_quoted_whole_and_a_huge_one_by_its_beginning() -> None
 # --- scripts --------------------------------------------------------------------------------------
 
 
-def test_a_script_is_followed_to_the_letter_and_may_use_results() -> None:
+def test_a_script_is_followed_exactly_and_may_use_results() -> None:
     talk = conversation(
         '[[think hm]] [[call f {"x": "]]"}]] [[call g {}]] [[then]] [[call h {"sum": ["$1",'
         ' "$2"]}]] [[then]] [[text done]]'
@@ -269,7 +269,7 @@ def test_calls_repeat_one_id_on_request_and_their_arguments_break_off_on_request
     assert [call.args.broken for call in broken] == [True]
 
 
-def test_the_model_calls_again_and_again_with_the_directive_never_stop() -> None:
+def test_the_directive_never_stop_makes_the_model_call_without_end() -> None:
     talk = conversation("[[never-stop]] square 2")
     ids: set[str] = set()
     for _ in range(5):

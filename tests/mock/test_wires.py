@@ -297,7 +297,7 @@ def test_tokens_are_counted_where_the_provider_counts_them(profile: str) -> None
     assert isinstance(send(MockProvider(profile), "POST", path, body).json[field], int)
 
 
-def test_an_answer_that_was_kept_can_be_had_again_and_built_upon() -> None:
+def test_a_stored_response_can_be_retrieved_and_continued() -> None:
     mock = MockProvider("openai-responses")
     first = ask(mock, "openai-responses", request("openai-responses", "weather in Oslo")).json
     assert send(mock, "GET", f"/v1/responses/{first['id']}").json == first
@@ -311,7 +311,7 @@ def test_an_answer_that_was_kept_can_be_had_again_and_built_upon() -> None:
     assert send(mock, "GET", "/v1/responses/resp_never").status == 404
 
 
-def test_what_came_is_remembered() -> None:
+def test_requests_are_recorded() -> None:
     mock = MockProvider("openai-chat")
     ask(mock, "openai-chat", request("openai-chat", "hello"))
     assert [(seen.method, seen.path, seen.status) for seen in mock.requests] == [

@@ -48,7 +48,7 @@ def test_mistakes_in_the_setup_are_reported() -> None:
         Auth([KEY], audiences=["me"])
 
 
-def test_a_mistake_does_not_tell_the_key() -> None:
+def test_the_error_about_a_key_does_not_contain_it() -> None:
     with pytest.raises(ConfigError) as found:
         Auth({"me": "short-s3cret"})
     assert "s3cret" not in str(found.value)

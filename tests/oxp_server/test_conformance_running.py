@@ -57,7 +57,7 @@ def test_24_a_failure_that_may_be_retried_is_200_with_all_its_hints(
     assert found["additional_prompt_content"] == "Doorbells: doorbell42"
 
 
-def test_25_an_exception_does_not_tell_a_secret(server: RunningServer) -> None:
+def test_25_an_exception_does_not_reveal_a_secret(server: RunningServer) -> None:
     secret = "s3cr3t-of-the-boom"
     got = server.call(
         {"tool_id": "Bad.Boom", "context": {"secrets": [{"id": "KEY", "value": secret}]}}

@@ -1,4 +1,4 @@
-"""OXP without a socket: requests as values, and what is response of every answer."""
+"""OXP without a socket: requests as values, and the response for every result."""
 
 from __future__ import annotations
 

@@ -410,7 +410,7 @@ def test_a_session_of_gemini_cli_without_messages_is_an_empty_history(count: int
 
 
 @pytest.mark.parametrize("count", [0, 1])
-def test_so_is_one_in_the_older_form_of_one_document(count: int) -> None:
+def test_an_empty_session_of_gemini_cli_in_one_document_is_an_empty_history(count: int) -> None:
     first, *records = NEW_GEMINI_SESSION[: 1 + count]
     assert isinstance(first, dict)
     found = session([{**first, "messages": records}])

@@ -1,6 +1,4 @@
-"""Replicas, workers and the engine itself are killed; effects are counted outside of all
-of them.
-"""
+"""Replicas, workers and the engine itself are killed; effects are counted outside of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tools can do and what they cannot when they run on Temporal: one process, a real server, a
+"""Tools on Temporal: what they can do and what they cannot, with one process, a real server and a
 real worker."""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ KEYED = Requirements((Authorization("github"),), ("API_KEY",), True)
 
 
 class Xor(PayloadCodec):
-    """Hides what is in a payload, well enough for a test."""
+    """A codec that hides payloads well enough for a test."""
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         return [
@@ -61,7 +61,7 @@ def _xor(data: bytes) -> bytes:
 
 
 class House:
-    """A client, and a ledger in a folder; calls are of a scope of their own."""
+    """A client, and a ledger in a folder; calls have their own scope."""
 
     def __init__(self, client: Client, folder: Path) -> None:
         self.client = client
@@ -103,7 +103,7 @@ def ask(tool: Runnable, call_id: str = "c", **input: str | int) -> ToolCall:
 def house(
     tmp_path: Path, act: Callable[[House], Awaitable[None]], codec: PayloadCodec | None = None
 ) -> None:
-    """Acts in a house of its own."""
+    """Run a test with a new house."""
     target = temporal_server.common_server().target
 
     async def main() -> None:
@@ -414,7 +414,7 @@ def test_a_server_that_stops_leaves_its_calls_to_the_next_one(tmp_path: Path) ->
 
 
 async def _begin_and_leave(house: House, counted: CountingBody) -> None:
-    """A call that has run, and of which no server has heard the end."""
+    """Leave a call that has run and whose end no server knows."""
     async with house.worker(counted.tool):
         async with house.executor() as executor:
             call = asyncio.create_task(executor.execute(ask(counted.tool)))

@@ -31,7 +31,7 @@ class Point(Struct):
 
 @dataclass
 class Size:
-    """How large."""
+    """A size."""
 
     width: int
 
@@ -63,7 +63,7 @@ class Person(BaseModel):
 
 
 def with_type(annotation: object, *, returns: object = object) -> Runnable:
-    """A tool with one parameter of a type that gives it back."""
+    """A tool with one parameter of a type, which returns it."""
 
     def do(value: object) -> object:
         return value
@@ -77,7 +77,7 @@ def describe(annotation: object) -> object:
 
 
 def make_tool(do: Callable[..., object], **options: Unpack[Options]) -> Runnable:
-    """The tool of a function in which nothing is describe, without the warning."""
+    """The tool of a function without descriptions, without the warning about that."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ToolWarning)
         options.setdefault("id", "Kit.Do@1.0.0")

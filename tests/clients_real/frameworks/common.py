@@ -1,4 +1,4 @@
-"""What the programs of all frameworks share: the request that they read, and what their tools do.
+"""Code that the programs of all frameworks share: the request that they read, and their tools.
 
 Each program runs in the environment of its framework, where toolwire is not installed.
 """
@@ -15,7 +15,7 @@ API: str = REQUEST["api"]
 URL: str = REQUEST["url"]
 MODEL: str = REQUEST["model"]
 SCRIPTS: list[list[str]] = REQUEST["scripts"]
-"""What the model is told to do in each turn, step by step."""
+"""The directives for the model in each turn, step by step."""
 PROMPTS = [" [[then]] ".join(script) for script in SCRIPTS]
 STREAM: bool = REQUEST["stream"]
 KEY = "any-key"
@@ -31,5 +31,5 @@ async def measure(city: str) -> str:
 
 
 def fail(station: str) -> str:
-    """Fail as a tool does that cannot reach a station."""
+    """Fail like a tool that cannot reach a station."""
     raise ValueError(f"station {station} is closed")
