@@ -2,8 +2,8 @@
 
 Those about streams are in `stream_oracles.py`. `scripts/fuzz.py` looks for such inputs, and
 `laws/test_finds.py` replays those in `tests/finds`. An input that the library refuses with a
-documented error breaks no law. So oracles ask only for what holds of every input, also of garbage:
-the laws in `laws/` ask more, of cases that are known.
+documented error breaks no law. So oracles require only what holds of every input, also of garbage;
+the laws in `laws/` require more, of known cases.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def count_unpaired(conversation: Conversation) -> tuple[int, int]:
 
 
 def raises_only_documented_errors(given: Input) -> bool:
-    """Every public function answers, or raises an error that it documents."""
+    """Every public function returns, or raises an error that it documents."""
     before = deepcopy(given.body)
     wire, kind = given.wire, given.kind
     actions: list[Callable[[], object]] = [
@@ -177,7 +177,7 @@ def raises_only_documented_errors(given: Input) -> bool:
 
 
 def is_written_back_verbatim(given: Input) -> bool:
-    """What can be read is written back as it was."""
+    """A body that can be read is written back unchanged."""
     conversation = read(given)
     if conversation is None:
         return False
@@ -359,7 +359,7 @@ def _words(result: Result) -> list[str]:
 
 
 def _joined_texts(conversation: Conversation) -> str:
-    """All that a conversation says, without blanks."""
+    """All text of a conversation, without blanks."""
     texts = [
         part.text for part in conversation.parts() if isinstance(part, Text | Reasoning | Result)
     ]

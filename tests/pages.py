@@ -237,7 +237,7 @@ def _environment() -> dict[str, str]:
 
 
 def _run_command(line: str, folder: Path, more: Mapping[str, str]) -> tuple[str, int]:
-    """What a command prints on both streams, as far as they are not redirected, and its exit code."""
+    """The output of a command on both streams, unless they are redirected, and its exit code."""
     words = shlex.split(line)
     simple = not re.search(r"[|;&`$*]|<<|2>", line)
     if words[0] != "toolwire" or not simple:

@@ -30,7 +30,7 @@ def _id_rule(profile: Profile) -> IdRule:
 
 
 def _fields(history: HistoryEditor, part: Call | Result) -> Object:
-    """What a call or a result is, whatever it is wrapped in."""
+    """The object with the fields of a call or a result, inside any wrapper."""
     block = history.block(part)
     for key in _WRAPPED:
         inner = block.get(key)
@@ -41,7 +41,7 @@ def _fields(history: HistoryEditor, part: Call | Result) -> Object:
 
 
 def _set_ids(history: HistoryEditor, n: int, new: JSON) -> bool:
-    """Another id for a call and its result."""
+    """Set another id for a call and its result."""
     call, result = history.pairs[n]
     return set_id(history, call, new) and set_id(history, result, new)
 
@@ -327,7 +327,7 @@ def the_required_tool_is_not_defined(history: HistoryEditor, n: int) -> bool:
 
 
 def _set_arguments(history: HistoryEditor, n: int, text: JSON, value: JSON) -> bool:
-    """Other arguments: as text where the wire has text, else as a value."""
+    """Set other arguments: as text where the wire has text, otherwise as a value."""
     fields = _fields(history, history.pairs[n][0])
     if "arguments" in fields:
         fields["arguments"] = text

@@ -6,7 +6,7 @@ import random
 import socket
 
 _RANGE = range(10_000, 32_000)
-"""Below the ports that systems give to outgoing connections: no client takes one of these between
+"""Ports below those that systems give to outgoing connections, so that no client takes one between
 the choice and the start of the program."""
 
 

@@ -634,7 +634,7 @@ def test_generic_middleware_correlates_by_one_property_on_every_kind_of_call() -
 
 
 def test_a_pairing_mistake_cannot_be_silent() -> None:
-    """A result that names no call is there, unpaired, for everybody to see."""
+    """A result that names no call stays visible as an unpaired result."""
     body = chat(([("c1", "f")], [("the output of the tool", "the output of the tool")]))
     call, orphan = toolwire.decode(body, "openai-chat").pairs()
     assert call.result is None and orphan.call is None and orphan.how is None

@@ -1,5 +1,5 @@
-"""A system message in mid-conversation, as coding agents send one: each target gets it as a system
-message where it takes one there, or else as a marked message of the user."""
+"""A system message in mid-conversation, as coding agents send it: a target that accepts one there
+gets a system message, any other a marked message of the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A web search that the provider runs: it goes where the target has one, and is told elsewhere."""
+"""A web search that the provider runs: it is translated if the target has one; otherwise the model
+gets a note."""
 
 from __future__ import annotations
 

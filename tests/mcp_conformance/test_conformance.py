@@ -1,4 +1,4 @@
-"""What the official conformance suite of MCP says about `toolwire serve`."""
+"""The results of the official conformance suite of MCP for `toolwire serve`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the conformance suite of MCP calls, reads and gets, as its scenarios describe it."""
+"""The tools, resources and prompts that the scenarios of MCP's conformance suite use."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Tools that an MCP server is tested with, and the program that serves them over stdio.
 
-Whatever runs leaves a line in a file, so that it is counted across processes.
+Every run writes a line to a file, so that runs are counted across processes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Sum(TypedDict):
 
 
 def tools(folder: Path) -> Tools:
-    """The tools; what runs is written down in the folder."""
+    """The tools; each run is recorded in the folder."""
 
     def record_run(name: str) -> None:
         with (folder / "effects").open("a") as file:
@@ -94,7 +94,7 @@ def tools(folder: Path) -> Tools:
 
 
 def effects(folder: Path, name: str) -> int:
-    """How often something ran."""
+    """How often a tool ran."""
     file = folder / "effects"
     return file.read_text().split().count(name) if file.exists() else 0
 

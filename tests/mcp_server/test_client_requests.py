@@ -1,4 +1,4 @@
-"""Tools that talk to their client while they run: progress, logs, input of the user, a model."""
+"""Tools that send requests to their client while they run: progress, logs, user input, a model."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ TOOLS = Tools(ask_user, ask_model, say_all, cut_texts)
 
 
 class Person:
-    """A user and a model behind a client, who write down what they are asked."""
+    """A user and a model behind a client, which record the requests."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -126,7 +126,8 @@ class Person:
 async def connect_client(
     over: str, person: Person | None, mode: str = "legacy"
 ) -> AsyncIterator[Client]:
-    """The official client of a server with the tools above; without a person it offers nothing."""
+    """The official client of a server with the tools above; without a person it has no
+    capabilities."""
     elicit = None if person is None else person.elicit
     sample = None if person is None else person.sample
     log = None if person is None else person.log

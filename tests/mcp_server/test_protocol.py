@@ -1,4 +1,4 @@
-"""MCP without a transport: names, entries, and every answer as a result, read back."""
+"""MCP without a transport: names, list entries, and every result written and read back."""
 
 from __future__ import annotations
 

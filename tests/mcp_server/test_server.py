@@ -1,4 +1,4 @@
-"""The MCP server, tested by the official client: over stdio in a process of its own, and over HTTP
+"""The MCP server, tested with the official client: over stdio in a separate process, and over HTTP
 on loopback."""
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ EVERY = [(over, mode) for over in ("stdio", "http") for mode in ("auto", "legacy
 async def connect_client(
     folder: Path, over: str, mode: str = "auto", *, wait: float = 30.0
 ) -> AsyncIterator[Client]:
-    """The official client on a server with a durable record."""
+    """The official client of a server with a durable ledger."""
     if over == "stdio":
         env = {"PYTHONPATH": str(PROGRAM.parents[1]), "TWILIO_API_KEY": "from-the-environment"}
         program = StdioServerParameters(

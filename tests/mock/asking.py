@@ -1,5 +1,5 @@
-"""A request to the mock without a socket, as a server would hand it over. Knows where each wire's
-answers are asked for."""
+"""Requests to the mock without a socket, as an ASGI server passes them. Knows the path of each
+wire's requests."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ MORE: dict[str, Object] = {
     "bedrock": {},
     "ollama": {"model": "llama4", "stream": False},
 }
-"""What every request has; others have a model."""
+"""The required fields of every request; other wires need only a model."""
 
 
 class Answer(Struct, frozen=True):
-    """What came back, and whether it was brought to its end."""
+    """A response, and whether it is complete."""
 
     status: int
     headers: dict[str, str]
@@ -67,7 +67,7 @@ class Answer(Struct, frozen=True):
 
 
 def ask(app: App, profile: str, body: Object, *, stream: bool = False) -> Answer:
-    """The answer to a request for an answer, filled up with what every request of the wire has."""
+    """Send a request to a model, with the required fields of its wire added."""
     wire = resolve(profile)[1].wire
     full: Object = {**MORE.get(wire, {"model": "m"}), **body}
     model = full.pop("model", "m") if wire in ("gemini", "bedrock") else "m"
@@ -86,7 +86,7 @@ def send(
     headers: dict[str, str] | None = None,
     raw: bytes = b"",
 ) -> Answer:
-    """The answer to a request."""
+    """Send a request and return the response."""
     parts = urlsplit(path)
     given = [
         (name.encode(), value.encode())

@@ -22,7 +22,7 @@ from toolwire.mock.server import MockProvider
 
 
 class ServedMock(Struct, frozen=True):
-    """Where the mock listens, without a slash at the end, and the mock itself."""
+    """The address of the mock, without a slash at the end, and the mock itself."""
 
     url: str
     mock: MockProvider
@@ -30,7 +30,7 @@ class ServedMock(Struct, frozen=True):
 
 @contextmanager
 def serve_mock(wire: str, *, strict: bool = True, keys: bool = True) -> Iterator[ServedMock]:
-    """A mock that is served as long as the block runs."""
+    """Serve a mock for as long as the block runs."""
     mock = MockProvider(wire, strict=strict, keys=keys)
     logging.getLogger("uvicorn.error").setLevel(
         logging.CRITICAL

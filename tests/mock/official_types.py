@@ -1,5 +1,5 @@
-"""Whether the official SDK of a provider accepts a request: its types with required fields, and
-without any that they do not list. Knows nothing of the mock."""
+"""Whether the types of a provider's official SDK accept a request: with all required fields, and
+without fields that they do not list. Independent of the mock."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """One conversation with tools for each official client, streamed or not: how a program of that
 provider would write it.
 
-Each gives the calls it was asked for, turn by turn, and the last text. No type here is ours: the
-clients read what the mock says. Knows nothing of what this library does.
+Each returns the calls of the model, turn by turn, and the last text. All types are those of the
+clients; this module does not use toolwire.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Turns: TypeAlias = "list[list[tuple[str, str]]]"
 """The calls of each turn: id and name."""
 Talk: TypeAlias = Callable[[str, str, bool], tuple[Turns, str]]
 MOST = 6
-"""The most turns of a conversation."""
+"""The maximum number of turns of a conversation."""
 
 
 def _call(one: str, name: str, given: str) -> object:
@@ -121,7 +121,7 @@ def openai_responses(
 
 
 def _as_input(item: ResponseOutputItem) -> dict[str, object]:
-    """An item of an answer, without what only the helper for streams adds to it."""
+    """An item of a response, without the fields that the stream helper adds."""
     value: dict[str, object] = item.to_dict()
     return {key: value[key] for key in value if key != "parsed_arguments"}
 
@@ -440,4 +440,4 @@ TALKS: dict[str, tuple[str, Talk]] = {
     "cohere": ("cohere", cohere_chat),
     "ollama": ("ollama", ollama_chat),
 }
-"""A client, the profile it talks to, and its conversation."""
+"""By client: the profile of its server, and its conversation."""

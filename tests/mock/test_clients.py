@@ -1,5 +1,5 @@
-"""The official clients talk to the mock over loopback: what it says is read by the ones that read
-its models."""
+"""The official clients use the mock over loopback, and read its responses as those of their
+provider."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOOKS = {
     "gemini": r"call_\d{7}",
     "ollama": "",
 }
-"""How the ids of each look; the client of the last one shows none."""
+"""A pattern for the ids of each provider; the client of the last one shows none."""
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

@@ -1,5 +1,5 @@
-"""The offline model: what it finds in a question, and that the same conversation always gets the
-same answer."""
+"""The offline model: the calls that it finds in a question, and that the same conversation always
+gets the same response."""
 
 from __future__ import annotations
 
@@ -356,7 +356,7 @@ def test_tools_that_only_a_system_prompt_offers_are_called_in_text() -> None:
     assert calls(answer(decode(body, "text"))) == [("square", {"n": 4})]
 
 
-# --- whatever is asked ----------------------------------------------------------------------------
+# --- any question ---------------------------------------------------------------------------------
 
 SAYABLE = st.sampled_from(
     [
@@ -456,7 +456,7 @@ def test_a_question_of_four_times_the_length_takes_about_four_times_as_long(ques
     assert growth(*(lambda asked=asked: answer(asked) for asked in questions)) < GROWTH_LIMIT
 
 
-# --- the same every time --------------------------------------------------------------------------
+# --- deterministic --------------------------------------------------------------------------------
 
 
 def test_the_same_conversation_gets_the_same_answer_in_another_process() -> None:

@@ -1,4 +1,4 @@
-"""What the mock of Gemini Interactions refuses, and how it says so."""
+"""The refusals of the mock of Gemini Interactions, and their form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page about the mock says what the code does."""
+"""The page about the mock matches the code."""
 
 from __future__ import annotations
 

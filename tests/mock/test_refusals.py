@@ -1,4 +1,4 @@
-"""The strict mock refuses what its provider refuses, and says so in words that `explain`
+"""The strict mock refuses what its provider refuses, with an error text that `explain`
 understands."""
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from toolwire.mock.symptoms import SYMPTOMS, UNNOTICED
 
 
 def is_self_contained(example: Example) -> bool:
-    """Whether a request can be answered from what it holds: one may name an answer that this server
-    never gave."""
+    """True if a request can be answered by itself: it names no response that this server never
+    sent."""
     return (
         example.kind == "request"
         and isinstance(example.body, dict)
@@ -50,7 +50,8 @@ def send_example(example: Example) -> tuple[MockProvider, Answer]:
 
 
 def body_of(example: Example) -> Object:
-    """The body, with more to say than to think, and for no model that rules know."""
+    """The body, with a model that no rule knows unless it names one, and a limit above any thinking
+    budget."""
     assert isinstance(example.body, dict)
     body: Object = {"model": "m", **example.body}
     return {**body, "max_tokens": 4096} if "max_tokens" in body else body

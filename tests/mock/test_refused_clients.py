@@ -1,5 +1,5 @@
-"""A refusal reaches the official clients as the error they raise for their own provider, with its
-words; and they try again."""
+"""A refusal reaches the official clients as the error that they raise for their own provider, with
+its text; and they retry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the mock knows of requests is what the official SDKs say: the files are up to date, and the
+"""The mock's schemas of requests are those of the official SDKs: the files are up to date, and the
 mock accepts and refuses the same bodies as the types themselves."""
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ REQUIRED: dict[str, Object] = {
     "gemini": {},
     "bedrock": {},
 }
-"""What cases leave out; others leave out the model."""
+"""Required fields that cases leave out; on other wires they leave out the model."""
 IN_THE_PATH = {"bedrock": ("modelId",), "gemini": ("model",)}
 LOOSE_UNIONS = {"mistral": "thinking"}
-"""Fields inside which an SDK tells types apart without their tags."""
+"""Fields inside which an SDK distinguishes types without their tags."""
 MOST = 60
 """The number of changes to one body; of more, every n-th is made."""
 

@@ -1,5 +1,5 @@
-"""What every mocked wire does: a stream says what the body says, directives are followed, models
-are listed."""
+"""Every mocked wire: a stream has the content of the body, directives are followed, models are
+listed."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def test_a_stream_of_the_mock_folds_to_what_its_whole_answer_says(wire: str, que
 
 
 def _content_of(part: object) -> object:
-    """What a part says: an id that the wire does not send depends on where the call is
-    read from.
+    """The content of a part, without an id that the wire does not send: such an id depends on where
+    the call is read.
     """
     if isinstance(part, Call):
         return part.name, part.input, part.id if part.origin == "wire" else ""

@@ -1,5 +1,5 @@
-"""A few tools, as JSON Schema and as functions, and a question that takes two turns of them, the
-first with the same tool twice.
+"""A few tools, as JSON Schema and as functions, and a question that needs two turns of calls, the
+first with two calls of one tool.
 
 Knows no wire.
 """
@@ -41,7 +41,7 @@ TOOLS: dict[str, tuple[str, Object]] = {
 
 
 def run(name: str, given: object) -> str:
-    """What a tool gives, as text."""
+    """The result of a tool, as text."""
     assert isinstance(given, dict)
     if name == "get_weather":
         return f"{len(given['city'])} degrees in {given['city']}"
@@ -50,7 +50,7 @@ def run(name: str, given: object) -> str:
 
 
 def functions() -> list[JSON]:
-    """The tools as the chat shape has them."""
+    """The tools in the format of the chat wire."""
     return [
         {"type": "function", "function": {"name": name, "description": about, "parameters": schema}}
         for name, (about, schema) in TOOLS.items()

@@ -1,4 +1,4 @@
-"""One server for all tests of a module that need nothing special of it."""
+"""One server for the tests of a module that need no special configuration."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from oxp_server.toolkit import tools
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """All tools, a durable record, no authentication."""
+    """A server with all tools and a durable ledger, without authentication."""
     with serving(tools(), tmp_path_factory.mktemp("ledger")) as where:
         yield where

@@ -1,5 +1,5 @@
-"""A server in a process of its own: `python main.py FOLDER [PORT]`. Tests send it signals and look
-at its memory."""
+"""A server in its own process: `python main.py FOLDER [PORT]`. Tests send it signals and measure its
+memory."""
 
 from __future__ import annotations
 

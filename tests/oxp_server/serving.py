@@ -1,4 +1,4 @@
-"""A real server on loopback, in a thread, and a plain client that sends whatever it is told to."""
+"""A real server on loopback, in a thread, and a plain client that sends any bytes."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from toolwire.tool_server import ToolServer
 from toolwire.tools import Tools
 
 LONG = 300.0
-"""Seconds after which a test gives up waiting: never reached unless something hangs."""
+"""Seconds after which a test stops waiting: reached only if something hangs."""
 API = Path(__file__).parents[3] / "shared" / "data" / "oxp-openapi.json"
 
 
 class Reply(Struct, frozen=True):
-    """An answer."""
+    """A response."""
 
     status: int
     headers: dict[str, str]
@@ -44,14 +44,14 @@ class Reply(Struct, frozen=True):
 
 
 class RunningServer(Struct, frozen=True):
-    """A server that runs."""
+    """A running server."""
 
     url: str
     app: App
 
     @property
     def address(self) -> tuple[str, int]:
-        """For a socket."""
+        """Host and port, for a socket."""
         parts = urlsplit(self.url)
         assert parts.hostname and parts.port
         return parts.hostname, parts.port
@@ -63,7 +63,7 @@ class RunningServer(Struct, frozen=True):
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Send one request on a connection of its own. What comes back is checked against the
+        """Send one request on a new connection. The response is checked against the
         specification."""
         connection = http.client.HTTPConnection(*self.address, timeout=LONG)
         try:
@@ -79,7 +79,7 @@ class RunningServer(Struct, frozen=True):
         return self.ask("POST", path, json.dumps(body).encode(), given)
 
     def connect(self) -> socket.socket:
-        """A bare connection."""
+        """Open a bare connection."""
         return socket.create_connection(self.address, timeout=LONG)
 
 
@@ -90,7 +90,7 @@ def ask(
     body: bytes | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Reply:
-    """Send one request and read its answer."""
+    """Send one request and read the response."""
     connection.request(method, path, body, dict(headers or {}))
     response = connection.getresponse()
     got = Reply(
@@ -132,13 +132,13 @@ def running(app: App, bounds: ConnectionLimits | None = None) -> Iterator[Runnin
 
 
 def executor_in(folder: Path, *, wait: float = 55.0) -> ToolExecutor:
-    """Calls with a durable record in a folder."""
+    """An executor with a durable ledger in a folder."""
     return ToolExecutor(SqliteLedger(folder / "calls.db"), wait=wait)
 
 
 @contextmanager
 def serving(tools: Tools, folder: Path) -> Iterator[RunningServer]:
-    """The tools of a registry, with a durable record and nothing else."""
+    """Serve tools with a durable ledger and default settings."""
     with running(ToolServer(tools, executor=executor_in(folder))) as where:
         yield where
 
@@ -147,7 +147,7 @@ def serving(tools: Tools, folder: Path) -> Iterator[RunningServer]:
 
 
 def check(method: str, path: str, got: Reply) -> None:
-    """What is true of every answer; against the published schema if it is at hand."""
+    """Check what holds for every response; also by the published schema if it is available."""
     path = path.rstrip("/")
     if path == "/metrics" or got.status == 304:
         return

@@ -1,4 +1,4 @@
-"""Keys and secrets: what is refused when a server is set up, and who is who."""
+"""Keys and secrets: those that are refused when a server is set up, and the principal of a caller."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Requests that are too large, too slow, too many, cut off: the server says so or hangs up, answers
-others, and runs nothing."""
+"""Requests that are too large, too slow, too many or truncated: the server refuses them or closes
+the connection, serves others, and runs nothing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MB = 1_000_000
 
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A server without patience."""
+    """A server with short timeouts and small limits."""
     app = ToolServer(
         tools(),
         executor=executor_in(tmp_path_factory.mktemp("ledger")),
@@ -42,7 +42,7 @@ def answers(server: RunningServer) -> bool:
 
 
 def rest(connection: socket.socket) -> bytes:
-    """Everything until the server hangs up."""
+    """All bytes until the server closes the connection."""
     found = b""
     try:
         while piece := connection.recv(65536):

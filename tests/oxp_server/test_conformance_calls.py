@@ -27,7 +27,7 @@ def new() -> str:
 
 
 def result(got: Reply) -> Object:
-    """The answer out of its envelope."""
+    """The result of a response, without its envelope."""
     found = got.json["result"]
     assert isinstance(found, dict)
     return found

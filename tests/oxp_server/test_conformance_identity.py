@@ -1,5 +1,5 @@
-"""The conformance cases of OXP 1.0 for a server, 36 to 45: who asks, and that the same call is the
-same call."""
+"""The conformance cases of OXP 1.0 for a server, 36 to 45: authentication, and the identity of
+calls."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ def new() -> str:
 
 
 def token(secret: str = SECRET, alg: str = "HS256", **claims: JSON) -> str:
-    """A token that is valid for five minutes, but for what is said otherwise; None takes a claim
-    away."""
+    """A token that is valid for five minutes, unless the claims differ; None removes a claim."""
     held: Object = {"exp": int(time.time()) + 300, **claims}
     return jwt.encode(
         {name: value for name, value in held.items() if value is not None}, secret, alg
@@ -45,7 +44,7 @@ def slow(label: str, seconds: float = 0.5) -> Object:
     return {"tool_id": "Slow.Run", "input": {"seconds": seconds, "label": label}}
 
 
-# --- who asks -------------------------------------------------------------------------------------
+# --- authentication -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("value", ["Bearer anything", "Basic Zm9vOmJhcg==", "Bearer", "nonsense"])

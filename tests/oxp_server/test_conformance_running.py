@@ -35,7 +35,7 @@ def error(got: Reply) -> Object:
 
 
 def lacks(got: Reply) -> Object:
-    """What a refusal says is missing."""
+    """The missing requirements of a refusal."""
     assert got.status == 400
     found = got.json["missing_requirements"]
     assert isinstance(found, dict)

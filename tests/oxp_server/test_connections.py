@@ -1,5 +1,4 @@
-"""Connections that are flooded, left unread or written behind: what a server bears of them,
-whatever app it serves."""
+"""Connections that are flooded, left unread, or get more bytes after a request, with any app."""
 
 from __future__ import annotations
 
@@ -23,17 +22,17 @@ from toolwire.server.run import ConnectionLimits, Server, config, serve, url_of
 
 LATE = 60.0
 LARGE = 24_000_000
-"""Bytes that no socket holds."""
+"""More bytes than a socket buffers."""
 GET = b"GET %b HTTP/1.1\r\nhost: localhost\r\n\r\n"
 
 
 class Plain:
-    """An app that answers by the path, and remembers what it was asked."""
+    """An app whose response depends on the path, and which records requests."""
 
     def __init__(self) -> None:
         self.headers: list[dict[bytes, bytes]] = []
         self.gone = 0
-        """Clients that went away before the end."""
+        """The number of clients that disconnected before the end."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -145,7 +144,7 @@ def until(so: Callable[[], bool]) -> None:
 
 
 def read_first_piece(connection: socket.socket) -> bytes:
-    """An answer up to its first piece."""
+    """A response up to its first piece."""
     found = b""
     while b"piece" not in found:
         found += connection.recv(1000)
@@ -153,7 +152,7 @@ def read_first_piece(connection: socket.socket) -> bytes:
 
 
 def rest(connection: socket.socket) -> bytes:
-    """Everything until the server hangs up, or its last chunk."""
+    """All bytes until the server closes the connection, or until its last chunk."""
     found = bytearray()
     try:
         while piece := connection.recv(1 << 20):
@@ -165,7 +164,7 @@ def rest(connection: socket.socket) -> bytes:
     return bytes(found)
 
 
-# --- behind a body ---
+# --- after a body ---
 
 CHUNKED = (
     b"POST / HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
@@ -193,7 +192,7 @@ def test_endless_trailers_are_rejected(more: bytes) -> None:
             connection.sendall(some)
 
 
-# --- behind a request ---
+# --- after a request ---
 
 
 HALF = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{"
@@ -242,7 +241,7 @@ def test_an_error_is_sent_if_no_response_has_started(request_bytes: bytes, statu
         assert rest(connection).startswith(b"HTTP/1.1 " + status)
 
 
-# --- clients that take nothing ---
+# --- clients that do not read ---
 
 
 def test_a_client_that_does_not_read_a_stream_is_disconnected() -> None:

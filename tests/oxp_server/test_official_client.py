@@ -21,7 +21,7 @@ KEY = "a key for tests that is long enough too"
 
 
 def client(server: RunningServer, *, timeout: float = 60.0, key: str = "ignored") -> oxp.Oxp:
-    """Strict: an answer that does not fit the types raises, where otherwise it would silently be
+    """A strict client: a response that does not match the types raises, instead of silently becoming
     None."""
     return oxp.Oxp(
         base_url=server.url, bearer_token=key, timeout=timeout, _strict_response_validation=True
@@ -159,7 +159,7 @@ def test_50_the_asynchronous_client_agrees(
 
 
 def test_the_official_client_retries_a_call_that_is_still_running(tmp_path: Path) -> None:
-    """The second request does not wait: it is told to come back with the same bytes, and finds the
+    """The second request does not wait: it is asked to retry with the same bytes, and gets the
     result."""
     call_id = str(uuid4())
     with (

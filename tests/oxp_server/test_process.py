@@ -1,5 +1,4 @@
-"""A server in a process of its own: where it may listen, how it stops, and how much memory it
-takes."""
+"""A server in its own process: where it may listen, how it stops, and its memory."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ JSON_TYPE = {"Content-Type": "application/json"}
 def process(
     folder: Path, notice: float = 0.0
 ) -> Iterator[tuple[subprocess.Popen[str], RunningServer]]:
-    """A server that was started as a program, and where it says it listens."""
+    """Start a server as a program; yields the process and the address that it prints."""
     command = [sys.executable, str(MAIN), str(folder), str(notice)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -181,7 +180,7 @@ def test_an_address_in_use_raises_oserror(tmp_path: Path) -> None:
 
 
 def test_a_ledger_that_cannot_be_opened_raises_in_serve(tmp_path: Path) -> None:
-    """In a process of its own, because the record may leave locks behind."""
+    """In a separate process, because the ledger may leave locks behind."""
     code = f"""
 import sys; sys.path.insert(0, {str(MAIN.parents[1])!r})
 from pathlib import Path

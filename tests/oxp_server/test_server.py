@@ -1,5 +1,4 @@
-"""What a tool server does beside OXP: mounts, metrics, traces, its life, and the examples of this
-project on it."""
+"""A tool server beyond OXP: mounts, metrics, traces, its lifecycle, and the example tools."""
 
 from __future__ import annotations
 
@@ -143,13 +142,13 @@ def test_a_call_joins_the_trace_that_its_request_names(tmp_path: Path) -> None:
     assert found.attributes["gen_ai.tool.call.id"] == "traced"
 
 
-# --- its life -------------------------------------------------------------------------------------
+# --- lifecycle ------------------------------------------------------------------------------------
 
 
 async def send_request(
     app: ToolServer, method: str, path: str, body: bytes = b""
 ) -> tuple[int, bytes]:
-    """One request without a socket."""
+    """Send one request without a socket."""
     sent: list[Message] = []
 
     async def receive() -> Message:

@@ -1,8 +1,7 @@
 """Tools that the server is tested with: those of the protocol's own examples, and some that
 misbehave.
 
-`RUNS` counts what really ran, by tool id with its version; `SEEN` is what a tool saw of its
-context.
+`RUNS` counts the runs by tool id with version; `SEEN` has the contexts that tools got.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ async def get_emails(
 
 
 class Status(TypedDict):
-    """How it went."""
+    """The status of a message."""
 
     status: str
 

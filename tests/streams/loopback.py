@@ -1,10 +1,9 @@
-"""A real HTTP server on loopback that answers every request with one stream, in the pieces it was
-given.
+"""A real HTTP server on loopback that answers every request with one stream, in the given pieces.
 
     with serve(restream(events, "anthropic", "openai-chat"), "text/event-stream") as server:
         client = OpenAI(base_url=server.url + "/v1", api_key="none")
 
-`server.requests` is what clients asked for. Knows no wire.
+`server.requests` has the requests of clients. Knows no wire.
 """
 
 from __future__ import annotations
@@ -52,9 +51,9 @@ def serve(
     status: int = 200,
     cut: bool = False,
 ) -> Iterator[Server]:
-    """A server whose answer to anything, under any path, is these pieces, each sent for itself.
+    """A server whose response to any request, under any path, is these pieces, each sent separately.
 
-    With `cut` the socket just closes after the last piece: the answer is never ended.
+    With `cut`, the socket closes after the last piece, and the response does not end.
     """
     sent = list(pieces)
     requests: list[Request] = []

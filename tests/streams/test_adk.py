@@ -1,4 +1,4 @@
-"""What is peculiar to the Events of an ADK run, and a real run on its way to others."""
+"""The peculiarities of the Events of an ADK run, and a real run that is translated."""
 
 from __future__ import annotations
 
@@ -521,7 +521,7 @@ async def run(agent: LlmAgent, run_events: list[RunEvent]) -> AsyncIterator[RunE
 
 
 def restream_run(agent: LlmAgent, target: str) -> tuple[list[tuple[int, Chunk]], list[RunEvent]]:
-    """What a run becomes, each with the number of Events by then; and the Events."""
+    """The chunks that a run becomes, each with the number of Events read by then; and the Events."""
     run_events: list[RunEvent] = []
 
     async def collect() -> list[tuple[int, Chunk]]:

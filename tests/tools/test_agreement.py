@@ -1,4 +1,4 @@
-"""Whatever comes, a tool takes just what an independent validator says its schema allows."""
+"""A tool accepts exactly the inputs that an independent validator accepts by its schema."""
 
 from __future__ import annotations
 

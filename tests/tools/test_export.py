@@ -49,7 +49,7 @@ def shelf() -> Tools:
 
 
 def request(wire: str, fields: Object) -> JSON:
-    """A request in which the user speaks and the tools are offered."""
+    """A request with a user message and the tool definitions."""
     made = decode(
         {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 5}, "openai-chat"
     )

@@ -1,5 +1,5 @@
-"""A typed function is a tool and stays the function: its name, its docstring and what is said of
-it."""
+"""A typed function becomes a tool and stays a function: its name, its docstring and its
+description."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tools are found by what a caller wrote: an exact version, a major one, none; and a caller who misses
-one is told what there is."""
+"""Tools are found by an exact version, a major version or none; the error for an unknown tool names
+similar ones."""
 
 from __future__ import annotations
 

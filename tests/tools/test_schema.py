@@ -1,5 +1,5 @@
-"""Schemas without references, of types and as they are given; tools of a given schema are checked by
-it."""
+"""Schemas without references, of types and given ones; a given schema validates the input of its
+tool."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Arguments arrive as the types a function names, without coercion; what it gives leaves as JSON of
-its output schema."""
+"""Arguments arrive as the types of the function, without coercion; its result leaves as JSON of the
+output schema."""
 
 from __future__ import annotations
 
