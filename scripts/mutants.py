@@ -678,7 +678,7 @@ MUTANTS = [
     ),
     Mutant(
         "codec/own_wire.py",
-        "if pair.result is not None and _pair_content(pair) not in held",
+        "if pair.result is not None and _pair_content(pair) not in written_pairs",
         "if False",
         "test_fitting.py",
     ),
@@ -708,7 +708,7 @@ MUTANTS = [
     # --- repair: the loop ---
     Mutant(
         "lint/repair_loop.py",
-        "if left and _messages(left) >= _messages(problems):",
+        "if remaining and _messages(remaining) >= _messages(problems):",
         "if False:",
         "lint/test_repair_loop.py",
     ),

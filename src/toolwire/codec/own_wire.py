@@ -132,12 +132,12 @@ def pair_losses(conversation: Conversation, body: JSON, target: Wire, kind: Kind
     edits = _pairs_with_edits(conversation)
     if not edits:
         return []
-    held = {_pair_content(pair) for pair in target.read(body, kind).pairs()} - {None}
+    written_pairs = {_pair_content(pair) for pair in target.read(body, kind).pairs()} - {None}
     reason = "the edited value paired this result with its call, and this wire has no id for it"
     return [
         Loss(pair.result.path, reason)
         for pair in edits
-        if pair.result is not None and _pair_content(pair) not in held
+        if pair.result is not None and _pair_content(pair) not in written_pairs
     ]
 
 

@@ -182,10 +182,10 @@ def _explain_by_body(
 ) -> list[Explanation]:
     """All findings in a body: first those of the suspected rules, then other errors, then
     information."""
-    body_wire, given, profile = _resolve_profiles(references.text, body, wire)
+    body_wire, checked_profile, profile = _resolve_profiles(references.text, body, wire)
     conversation = decode(body, body_wire)
     facts = Facts(conversation, _with_implied_fields(profile, match.patterns, references))
-    findings = _merge(find_all(facts), find_all(Facts(conversation, given)))
+    findings = _merge(find_all(facts), find_all(Facts(conversation, checked_profile)))
     ranks, meanings = _ranks(match.patterns), _meanings(match.patterns)
     names = _names_in_text(references, facts)
     findings.sort(
@@ -202,9 +202,9 @@ def _explain_by_body(
     )
     options = f" --from {body_wire}" + (f" --to {profile.name}" * (profile.name != body_wire))
     found = any(finding.name in ranks for finding in findings)
-    other = _describe_other(match, found)
+    relation = _describe_relation(match, found)
     explanations = [
-        _explain_finding(finding, meanings.get(finding.name), other=other, options=options)
+        _explain_finding(finding, meanings.get(finding.name), relation=relation, options=options)
         for finding in locate(findings, conversation.source)
     ]
     if not found and not any(finding.severity == "error" for finding in findings):
@@ -219,7 +219,7 @@ def _merge(findings: list[Finding], others: list[Finding]) -> list[Finding]:
     return findings + [other for other in others if (other.name, other.path) not in known]
 
 
-def _describe_other(match: ErrorMatch, found: bool) -> str:
+def _describe_relation(match: ErrorMatch, found: bool) -> str:
     """How a finding is related to an error that does not point to its rule."""
     if match.kind or found:
         return "The error of the provider is about something else, but this is wrong too."
@@ -229,9 +229,9 @@ def _describe_other(match: ErrorMatch, found: bool) -> str:
 
 
 def _explain_finding(
-    finding: Finding, meaning: str | None, *, other: str, options: str
+    finding: Finding, meaning: str | None, *, relation: str, options: str
 ) -> Explanation:
-    reason = f"The provider says: {meaning}." if meaning else other
+    reason = f"The provider says: {meaning}." if meaning else relation
     text = finding.message.rstrip(".")
     advice, verb = _advise(finding)
     message = f"{text[:1].upper()}{text[1:]}. {reason} What to do: {advice}."

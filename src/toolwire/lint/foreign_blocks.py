@@ -103,9 +103,9 @@ def read_foreign_block(
     specs = [spec for name in types for spec in _specs().get(name, ())]
     specs.sort(key=lambda spec: not spec.clean(block))  # specs that read every field come first
     parts = (_read_with(spec, block, path) for spec in specs)
-    meant = next((part for part in parts if part is not None), None)
-    if meant is not None:
-        return (meant,)
+    part = next((part for part in parts if part is not None), None)
+    if part is not None:
+        return (part,)
     if known or not specs:
         return None
     if any(spec.marks_cache for spec in specs):
@@ -202,10 +202,10 @@ def _read_output(value: JSON, path: JsonPath) -> Output:
         return value
     parts: list[Part] = []
     for block in value:
-        meant = read_foreign_block(block, path)
-        if meant is None or not all(isinstance(part, Text | Media) for part in meant):
+        block_parts = read_foreign_block(block, path)
+        if block_parts is None or not all(isinstance(part, Text | Media) for part in block_parts):
             return value
-        parts += meant
+        parts += block_parts
     return tuple(parts) if parts else value
 
 

@@ -273,10 +273,10 @@ def _content_field(message: Message) -> list[Part]:
         return []
     parts: list[Part] = []
     for block in blocks:
-        meant = read_foreign_block(block, path)
-        if meant is None:
+        block_parts = read_foreign_block(block, path)
+        if block_parts is None:
             return []
-        parts += meant
+        parts += block_parts
     return parts
 
 
@@ -377,26 +377,26 @@ class _Vocabulary:
             if isinstance(part.value, str) and place == "result":
                 return (part,)  # the rule about outputs reports it
             known = is_item or not self._is_refused(part)
-            meant = read_foreign_block(part.value, part.path, known=known)
-            if meant is None and part.path[-1:] == ("content",):  # an object instead of blocks
-                meant = (Text(text_of(part.value)),)
+            replacement = read_foreign_block(part.value, part.path, known=known)
+            if replacement is None and part.path[-1:] == (
+                "content",
+            ):  # an object instead of blocks
+                replacement = (Text(text_of(part.value)),)
             is_known = part.type in self._known or part.type in _WITHOUT_TYPE
             has_fields = isinstance(part.value, dict) and bool(part.value)
-            if meant is None and is_known and has_fields and part.path in broken:
-                meant = self._description(part)
-            if meant is None:
+            if replacement is None and is_known and has_fields and part.path in broken:
+                replacement = self._description(part)
+            if replacement is None:
                 return (part,)
-            return tuple([fitted for each in meant for fitted in self._fit(each, place)])
+            return tuple([fitted for new in replacement for fitted in self._fit(new, place)])
         if not self.has_types and (block := _typed_block(part)) is not None:
-            meant = read_foreign_block(block, part.path) or (part,)
-            return tuple([fitted for each in meant for fitted in self._fit(each, place)])
+            replacement = read_foreign_block(block, part.path) or (part,)
+            return tuple([fitted for new in replacement for fitted in self._fit(new, place)])
         if isinstance(part, Result) and self._capabilities.read_by_model:
             part = with_output(part)
         if isinstance(part, Result) and isinstance(part.output, tuple):
             output = [
-                meant
-                for each in part.output
-                for meant in self.meaning(each, "result", broken=broken)
+                new for inner in part.output for new in self.meaning(inner, "result", broken=broken)
             ]
             if len(output) != len(part.output) or not all(map(is_, output, part.output)):
                 return (replace(part, output=tuple(output)),)

@@ -391,7 +391,7 @@ def _restart_ids(calls: list[Call], by_id: Mapping[str, Call]) -> bool:
     In one message, no id would show to which of the calls a result belongs.
     """
     for call in calls:
-        other = by_id.get(call.id)
-        if other is not None and (other.name, other.arguments) != (call.name, call.arguments):
+        known = by_id.get(call.id)
+        if known is not None and (known.name, known.arguments) != (call.name, call.arguments):
             return True
     return False

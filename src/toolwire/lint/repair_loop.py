@@ -171,11 +171,11 @@ class Repair:
             return problems
         problems = list(rule.check(self._facts))
         while problems and _has_fix(problems, unsafe=self._unsafe):
-            left = self._apply_fix(rule, problems)
-            if left is None:
+            remaining = self._apply_fix(rule, problems)
+            if remaining is None:
                 problems = [(path, message, None) for path, message, _ in problems]
                 break
-            problems = left
+            problems = remaining
         self._problems[rule] = problems
         return problems
 
@@ -191,8 +191,8 @@ class Repair:
         # No fix adds a lone surrogate, so a history without one need not be searched again.
         facts.observations.flags |= self._facts.observations.flags & Observation.NO_LONE_SURROGATES
         rules = frozenset(rules_to_check(facts))
-        left = list(rule.check(facts)) if rule in rules else []
-        if left and _messages(left) >= _messages(problems):
+        remaining = list(rule.check(facts)) if rule in rules else []
+        if remaining and _messages(remaining) >= _messages(problems):
             return None
         if self._renames is None:
             self._renames = RenameLog(self._facts)
@@ -204,7 +204,7 @@ class Repair:
         self._changes += [
             Change(rule.code, rule.name, path, message) for path, message in fixed.changes
         ]
-        return left
+        return remaining
 
     def _facts_after(self, conversation: Conversation) -> Facts:
         """The facts about the conversation after a fix, in the form that the target gets."""

@@ -90,9 +90,9 @@ def _unread_blocks(facts: Facts) -> Iterator[Opaque]:
     for message in facts.messages:
         for part in message.parts:
             inner = part.output if isinstance(part, Result) else (part,)
-            for each in inner if isinstance(inner, tuple) else ():
-                if isinstance(each, Opaque) and len(each.path) > _MESSAGE_DEPTH:
-                    yield each
+            for inner_part in inner if isinstance(inner, tuple) else ():
+                if isinstance(inner_part, Opaque) and len(inner_part.path) > _MESSAGE_DEPTH:
+                    yield inner_part
 
 
 def _index_of(path: JsonPath, field: str) -> int | None:

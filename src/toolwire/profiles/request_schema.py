@@ -118,11 +118,11 @@ class RequestSchema:
 
     def with_fields(self, **fields: str) -> RequestSchema:
         """The same types, with additional fields of the request."""
-        other = RequestSchema({}, snake=self._snake, path_tags=self._path_tags)
+        extended = RequestSchema({}, snake=self._snake, path_tags=self._path_tags)
         more = {name: Field(False, parse(value)) for name, value in fields.items()}
-        other._counts = self._counts
-        other._types = {**self._types, "Request": {**self._types["Request"], **more}}
-        return other
+        extended._counts = self._counts
+        extended._types = {**self._types, "Request": {**self._types["Request"], **more}}
+        return extended
 
     def field_names(self) -> Iterator[str]:
         """The names of all fields of all types."""
@@ -165,8 +165,8 @@ class RequestSchema:
         """Yield a violation if an object does not have the number of fields that its type
         requires."""
         wanted = self._counts.get(name)
-        given = [key for key, item in value.items() if item is not None]
-        if (wanted == "some" and not given) or (wanted == "one" and len(given) != 1):
+        present = [key for key, item in value.items() if item is not None]
+        if (wanted == "some" and not present) or (wanted == "one" and len(present) != 1):
             yield Violation("count", path, value, tuple(self._types[name]), tagged, name)
 
     def _value(
@@ -225,7 +225,10 @@ class RequestSchema:
         found = [list(self._object(value, name, path, inner)) for name in selected]
         yield from min(
             found,
-            key=lambda violations: (len(violations), [-len(each.path) for each in violations]),
+            key=lambda violations: (
+                len(violations),
+                [-len(violation.path) for violation in violations],
+            ),
         )
 
     def _fits_tags(self, value: Object, name: str) -> bool:
@@ -244,8 +247,8 @@ class RequestSchema:
         """The tag by which a type was selected; if it is absent, the first literal of the type."""
         for key in self._path_tags:
             if key in self._types[name] and (literals := self._types[name][key].literals):
-                given = value.get(key)
-                return given if isinstance(given, str) else literals[0]
+                tag = value.get(key)
+                return tag if isinstance(tag, str) else literals[0]
         return None
 
     def _tag_violation(

@@ -180,10 +180,10 @@ class _Layout:
     def conversation(self) -> Conversation:
         """The conversation with all batches placed."""
         messages: list[Message] = []
-        held = self._facts.message_indexes(self._moved)
+        changed_indexes = self._facts.message_indexes(self._moved)
         for n, message in enumerate(self._facts.messages):
             if n not in self._removed:
-                rest = without_parts(message, self._moved) if n in held else message
+                rest = without_parts(message, self._moved) if n in changed_indexes else message
                 if rest.parts or rest is message:
                     messages.append(rest)
             messages += self._inserted.get(n, ())

@@ -129,10 +129,10 @@ def results_as_text(
             index = spans[span][1] + 1
         notes.setdefault(index, []).append(_result_note(result, reason))
     messages: list[Message] = []
-    held = facts.message_indexes(removed)
+    changed_indexes = facts.message_indexes(removed)
     for n, message in enumerate(facts.messages):
         messages += notes.get(n, ())
-        rest = without_parts(message, removed) if n in held else message
+        rest = without_parts(message, removed) if n in changed_indexes else message
         if rest.parts or rest is message:
             messages.append(rest)
     messages += notes.get(len(facts.messages), ())

@@ -120,7 +120,7 @@ class EventWriter(ContentWriter):
         out = self._write_results()
         # The calls show that the model stopped for a tool.
         called = self.stop == "tool" and any(
-            isinstance(each.part, Call) for each in self.turn_parts
+            isinstance(turn_part.part, Call) for turn_part in self.turn_parts
         )
         last = self.empty_event("stop" if called else self.stop)
         parts = self._take_parts()

@@ -78,8 +78,8 @@ def _write_web_search(search: WebSearch) -> JSON:
     }
     if search.location:
         options["user_location"] = {"type": "approximate", **search.location}
-    given = {key: value for key, value in options.items() if value}
-    return {"type": WEB_SEARCH.kind, "name": WEB_SEARCH.name, **given}
+    set_options = {key: value for key, value in options.items() if value}
+    return {"type": WEB_SEARCH.kind, "name": WEB_SEARCH.name, **set_options}
 
 
 WEB_SEARCH = WebSearchForm(

@@ -207,8 +207,8 @@ class GenkitReader(TurnStreamReader):
     # --- tool requests ---
 
     def _read_request(self, part: Call, block: Object) -> list[Event]:
-        given = block["toolRequest"]
-        data = given if isinstance(given, dict) else {}
+        raw_request = block["toolRequest"]
+        fields = raw_request if isinstance(raw_request, dict) else {}
         request = find_request(self.requests, part)
         out: list[Event] = []
         fragment = request is not None and not part.name
@@ -223,8 +223,8 @@ class GenkitReader(TurnStreamReader):
             if self.keep:
                 self.parts.blocks.append(request.block)
         request.ref = request.ref or part.id
-        partial = data.get("partial") is True
-        request.add_input(data.get("input"), partial=partial, fragment=fragment)
+        partial = fields.get("partial") is True
+        request.add_input(fields.get("input"), partial=partial, fragment=fragment)
         return out + self._emit_request(request)
 
     def _emit_request(self, request: ToolRequest) -> list[Event]:

@@ -89,13 +89,13 @@ def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
 
 
 def _read_format(value: JSON) -> Setting | UnsetType:
-    given = require_object(value)
-    if given["$type"] != "json":
+    fields = require_object(value)
+    if fields["$type"] != "json":
         return UNSET
     return Format(
-        given.get("schema"),
-        name=text_or_none(given.get("schemaName")),
-        description=text_or_none(given.get("schemaDescription")),
+        fields.get("schema"),
+        name=text_or_none(fields.get("schemaName")),
+        description=text_or_none(fields.get("schemaDescription")),
     )
 
 

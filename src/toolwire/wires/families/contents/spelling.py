@@ -21,12 +21,12 @@ def get_field(value: Object, name: str) -> JSON:
 
 
 def both_spellings(*specs: SettingSpec) -> tuple[SettingSpec, ...]:
-    """The settings with further specs that read any step of their paths in snake_case. The
-    camelCase spec comes last, so it is the one that writes."""
-    others = [
+    """The settings with further specs that read any step of their paths in snake_case. Only the
+    camelCase specs write; they come last, so that they take precedence in reading."""
+    snake_case_specs = [
         replace(spec, path=path, write=None)
         for spec in specs
         for path in product(*(dict.fromkeys((snake(step), step)) for step in spec.path))
         if path != spec.path
     ]
-    return (*others, *specs)
+    return (*snake_case_specs, *specs)

@@ -166,22 +166,22 @@ class PartStream(PartSequence):
         out: list[Event] = []
         arguments = part.arguments
         corrected: str | None = None
-        given = part.call.get("args")
+        initial_args = part.call.get("args")
         if not cut:
             by_path = bool(arguments.texts)
             text = arguments.close()
             corrected = arguments.corrected_text
-            if given and not by_path:  # the call started with all of its arguments
-                text = text_of(given)
+            if initial_args and not by_path:  # the call started with all of its arguments
+                text = text_of(initial_args)
                 arguments.texts[:] = [text]
-            elif isinstance(given, dict) and given:  # or with some of them
+            elif isinstance(initial_args, dict) and initial_args:  # or with some of them
                 more = LazyJson("".join(arguments.texts) if corrected is None else corrected).value
                 if isinstance(more, dict):
-                    corrected = text_of({**given, **more})
+                    corrected = text_of({**initial_args, **more})
             out.append(PartDelta(part.slot, text))
         if self.keep:
             text = "".join(arguments.texts) if corrected is None else corrected
-            if text or not given:
+            if text or not initial_args:
                 value = LazyJson(text).value
                 part.call["args"] = value if isinstance(value, dict) else {"_raw": text}
         out.append(PartEnd(part.slot, corrected, part.signature, cut, part.alias))

@@ -330,8 +330,8 @@ def _update_tools_items(conversation: Conversation, context: EncodeContext) -> t
         spec = message.spec
         if not isinstance(spec, ToolsItem) or not isinstance(spec.item, dict):
             return message
-        own = [tool for tool in conversation.tools if tool.path[:2] == message.path]
-        tools = write_tools(own, context, conversation.source.body)
+        item_tools = [tool for tool in conversation.tools if tool.path[:2] == message.path]
+        tools = write_tools(item_tools, context, conversation.source.body)
         updated = replace(TOOLS_ITEM, item={**spec.item, "tools": tools})
         return replace(message, source=replace(message.source, spec=updated))
 

@@ -193,8 +193,8 @@ class ItemReader(Struct, frozen=True, eq=False):
             return (index.resolve(part) if spec.name in INCOMPLETE_RESULTS else part,)
         if isinstance(part, Call):
             index.add(part)
-            own = part.source.spec
-            answer = own.answer if isinstance(own, Block) else spec.answer
+            call_spec = part.source.spec
+            answer = call_spec.answer if isinstance(call_spec, Block) else spec.answer
             if answer is not None and answer.read is not None:
                 result = answer.read(item, path, answer)
                 assert isinstance(result, Result)
