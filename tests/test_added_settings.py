@@ -61,7 +61,9 @@ def test_an_answer_takes_the_short_way_although_its_request_got_a_default() -> N
     ids = translate(request, "openai-chat", "anthropic").ids
     assert ids.defaults
     answer = decode(ANSWER, "anthropic", "response")
-    assert plain_answer(answer, *resolve("openai-chat"), ids, NO_REQUEST) is not None
+    wire, profile = resolve("openai-chat")
+    encoded = plain_answer(answer, wire, profile, reverse_map=ids, request=NO_REQUEST)
+    assert encoded is not None
 
 
 ANSWER: JSON = {

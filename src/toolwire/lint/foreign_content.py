@@ -378,9 +378,8 @@ class _Vocabulary:
                 return (part,)  # the rule about outputs reports it
             known = is_item or not self._is_refused(part)
             replacement = read_foreign_block(part.value, part.path, known=known)
-            if replacement is None and part.path[-1:] == (
-                "content",
-            ):  # an object instead of blocks
+            is_content = part.path[-1:] == ("content",)  # an object instead of blocks
+            if replacement is None and is_content:
                 replacement = (Text(text_of(part.value)),)
             is_known = part.type in self._known or part.type in _WITHOUT_TYPE
             has_fields = isinstance(part.value, dict) and bool(part.value)
