@@ -96,7 +96,7 @@ PORTKEY := {"dependencies": {"@portkey-ai/gateway": "*"}, "overrides": {"@hono/n
 	@(mkdir -p $(@D) && echo '$(PORTKEY)' > $(@D)/package.json && $(subst tests/node,$(@D),$(NPM)) && touch $@) \
 	  || echo "Portkey's gateway cannot be installed: it will be left out"
 
-# smg forwards its own wire, llm-rosetta translates, tensorzero is embedded; granian is an ASGI server for bench/asgi_servers.py.
+# smg forwards its own wire, llm-rosetta translates, tensorzero is embedded in a Python process; granian is an ASGI server for bench/asgi_servers.py.
 PYTHON_PEERS := .peers/smg/ready .peers/llm-rosetta/ready .peers/tensorzero/ready .peers/granian/ready
 $(PYTHON_PEERS):
 	@echo "installing $(notdir $(@D)) into .peers (once; nothing else needs it)"

@@ -46,6 +46,8 @@ class Order(Struct):
     traffic: Traffic = "new conversation"
     rounds: int = 1
     """Rounds of four messages before the last question."""
+    prefix: str = ""
+    """The start of the path, for a gateway that has its API below one."""
 
 
 class Rate(Struct):
@@ -90,7 +92,7 @@ def conversations(order: Order, *, stream: bool) -> list[Shot]:
         model=order.model,
         stream=stream,
     )
-    path = PATHS[order.wire]
+    path = order.prefix + PATHS[order.wire]
     return [
         Shot(post_request(order.port, path, raw, order.headers), holds=HELD)
         for raw in islice(endless, order.requests)

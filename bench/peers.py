@@ -11,6 +11,7 @@ incorrectly is left out, and the page says why.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 import sys
@@ -40,6 +41,9 @@ KEY = f"sk-{token_hex(24)}"
 OUR_REQUESTS = {"whole": 2400, "stream": 480}
 
 
+_ADDRESS = re.compile(r"^http://127\.0\.0\.1:(\d+)/", re.MULTILINE)
+
+
 class Absent(Exception):
     """Why a peer is left out."""
 
@@ -60,6 +64,24 @@ class Peer(Struct, frozen=True, kw_only=True):
     version: Callable[[], str]
     wire: str = "openai-chat"
     """The wire of the client; `anthropic` for a gateway that does not translate."""
+    model: str = "m"
+    prefix: str = ""
+    """The start of the paths of its API."""
+    chooses_port: bool = False
+    """True if it chooses its port itself, and prints its address."""
+
+    def order(self, kind: str, port: int, base: str, connections: int, requests: int) -> Order:
+        """Requests of a client to this gateway, which is in front of the model at `base`."""
+        return Order(
+            kind,
+            port,
+            connections,
+            requests,
+            headers=self.headers(base),
+            wire=self.wire,
+            model=self.model,
+            prefix=self.prefix,
+        )
 
 
 class PeerResults(Struct, frozen=True):
@@ -126,10 +148,23 @@ def _smg(base: str, port: int, folder: Path) -> list[str]:
 
 
 def _tensorzero(base: str, port: int, folder: Path) -> list[str]:
-    raise Absent(
-        "the package on PyPI is a client with an embedded gateway and has no HTTP server; the"
-        " server is a container image"
+    python = PEERS / "tensorzero" / "bin" / "python"
+    if not python.exists():
+        raise Absent("not installed")
+    settings = folder / "tensorzero.toml"
+    settings.write_text(
+        f"""
+        [gateway]
+        observability.enabled = false
+        [models.m]
+        routing = ["anthropic"]
+        [models.m.providers.anthropic]
+        type = "anthropic"
+        model_name = "claude-sonnet-4-5"
+        api_base = "{base}/v1"
+        """
     )
+    return [str(python), str(ROOT / "bench" / "tensorzero_gateway.py"), str(settings)]
 
 
 _PORTKEY = PEERS / "portkey" / "node_modules" / "@portkey-ai" / "gateway"
@@ -193,11 +228,14 @@ ALL = (
     Peer(
         name="tensorzero",
         limit=0.0,
-        requests={},
+        requests={"whole": 1600, "stream": 320},
         command=_tensorzero,
-        environment={},
+        environment={"ANTHROPIC_API_KEY": "any"},
         headers=lambda base: {},
         version=lambda: _package_version("tensorzero", "tensorzero"),
+        model="tensorzero::model_name::m",
+        prefix="/openai",
+        chooses_port=True,
     ),
 )
 SAME_WIRE = f"{OURS}, same wire"
@@ -208,10 +246,7 @@ def rows(rounds: int = 5) -> PeerResults:
     """Measure the gateway and every peer that is installed."""
     seconds: dict[str, float] = {}
     absent: dict[str, str] = {}
-    headers: dict[str, dict[str, str]] = {}
-    requests = {OURS: OUR_REQUESTS, SAME_WIRE: OUR_REQUESTS}
-    requests |= {peer.name: peer.requests for peer in ALL}
-    wires = {SAME_WIRE: "anthropic"} | {peer.name: peer.wire for peer in ALL}
+    peers: list[Peer] = []
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="toolwire-bench-")))
         model = stack.enter_context(server("model_server.py"))
@@ -223,25 +258,31 @@ def rows(rounds: int = 5) -> PeerResults:
             try:
                 servers[peer.name] = stack.enter_context(_start_peer(peer, model.url, folder))
                 seconds[peer.name] = perf_counter() - start
+                peers.append(peer)
             except Absent as why:
                 absent[peer.name] = str(why)
-            headers[peer.name] = peer.headers(model.url)
-        if any(peer.wire == "anthropic" and peer.name in servers for peer in ALL):
-            servers[SAME_WIRE] = servers[OURS]
+        wires = {OURS: "openai-chat"}
+        if any(peer.wire == "anthropic" for peer in peers):
+            servers[SAME_WIRE], wires[SAME_WIRE] = servers[OURS], "anthropic"
         load = stack.enter_context(client())
 
         def orders(kind: str, share: int = 1) -> dict[str, Order]:
-            return {
-                name: Order(
-                    kind,
-                    one.port,
-                    CONNECTIONS,
-                    requests[name][kind] // share,
-                    headers=headers.get(name, {}),
-                    wire=wires.get(name, "openai-chat"),
-                )
-                for name, one in servers.items()
+            count, port = OUR_REQUESTS[kind] // share, servers[OURS].port
+            ours = {
+                name: Order(kind, port, CONNECTIONS, count, wire=wire)
+                for name, wire in wires.items()
             }
+            theirs = {
+                peer.name: peer.order(
+                    kind,
+                    servers[peer.name].port,
+                    model.url,
+                    CONNECTIONS,
+                    peer.requests[kind] // share,
+                )
+                for peer in peers
+            }
+            return {name: (ours | theirs)[name] for name in servers}
 
         turns = {}
         for what, kind in KINDS:
@@ -255,17 +296,19 @@ def rows(rounds: int = 5) -> PeerResults:
 @contextmanager
 def _start_peer(peer: Peer, base: str, folder: Path) -> Iterator[Server]:
     """Start a peer, and wait until it has responded correctly."""
-    port, words = _free(), folder / f"{peer.name}.txt"
-    with process(peer.command(base, port, folder), more=peer.environment, quiet=words) as started:
+    free, words = _free(), folder / f"{peer.name}.txt"
+    with process(peer.command(base, free, folder), more=peer.environment, quiet=words) as started:
         until = monotonic() + START
-        while not _listens(port):
+        port = None if peer.chooses_port else free
+        while port is None or not _listens(port):
             if started.poll() is not None or monotonic() > until:
                 raise Absent(f"did not start: {_last(words)}")
             sleep(0.2)
+            if port is None and (printed := _ADDRESS.search(words.read_text())):
+                port = int(printed[1])
         for _, kind in KINDS:
             try:
-                order = Order(kind, port, 1, 1, headers=peer.headers(base), wire=peer.wire)
-                uvloop.run(wait_for(measure(order), START))
+                uvloop.run(wait_for(measure(peer.order(kind, port, base, 1, 1)), START))
             except (AssertionError, OSError) as error:
                 raise Absent(
                     f"answered wrongly: {str(error)[:300] or type(error).__name__!r}"
@@ -305,8 +348,10 @@ def page(found: PeerResults) -> list[str]:
         "(smg) serve an Anthropic client, and so does our gateway in that row. × is our requests per",
         "second divided by theirs, the median of all rounds. Compare the ratios: the times depend on the",
         "machine.",
-        "litellm requires a key of its clients by default. Portkey runs with",
-        "`@hono/node-server` 1.13.8: with the newest version that it allows, its streams fail.",
+        "",
+        "litellm requires a key of its clients by default. Portkey runs with `@hono/node-server` 1.13.8:",
+        "with the newest version that it allows, its streams fail. tensorzero is the gateway that its",
+        "Python package embeds, with its observability switched off: that needs a database.",
         "",
         "| | gateway | requests/s | × | CPU µs per request | median ms | at least |",
         "|---|---|---|---|---|---|---|",
