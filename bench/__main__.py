@@ -32,6 +32,7 @@ import http_client
 import tool_pages
 from conversations import chat
 from marks import Word, most
+from progress import report
 
 import toolwire
 from toolwire.lint import check, repair
@@ -304,7 +305,10 @@ def main(words: list[str]) -> None:
     known = sections(PAGE.read_text()) if PAGE.exists() else {}
     for word in words or [word for word in PARTS if word not in LONG]:
         heading, measure = PARTS[word]
+        report(f"measuring {word}")
+        start = perf_counter()
         known[heading] = "\n".join(measure())
+        report(f"{word} took {perf_counter() - start:.0f} s")
         print(f"## {heading}\n\n{known[heading]}\n", flush=True)
     if not words:
         print(f"Not measured, because it takes minutes: python -m bench {' '.join(LONG)}")

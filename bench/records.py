@@ -21,6 +21,7 @@ from time import perf_counter, process_time
 from typing import TypeAlias
 
 from msgspec import Struct
+from progress import report
 
 from toolwire.execution.ledger.base import CallKey, Ledger, Outcome
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
@@ -84,6 +85,7 @@ def through(ledger: Ledger) -> Call:
 
 async def compare(name: str, callers: int, call: Call, plain: Call, rounds: int) -> Row:
     """Measure two kinds of calls alternately, so that a noisy machine affects both."""
+    report(f"{name}, {callers} callers")
     ratios, fast, slow, cpu = [], [], [], []
     for _ in range(rounds):
         before, _ = await _rate(plain, callers, PLAIN[callers])
