@@ -69,9 +69,12 @@ def _is_plain(message: Message, target: Wire, rules: RulesOfBoth) -> bool:
     text_after_calls = target.capabilities.text_after_calls
     call_ids: list[str] = []
     for part in message.parts:
-        origin = part.source
-        if part.signature is not None or origin.spec is None or not origin.spec.clean(origin.raw):
-            return False  # it has a signature, or fields that only its own wire knows
+        spec, raw = part.source.spec, part.source.raw
+        if part.signature is not None or spec is None:
+            return False
+        is_known = raw.__class__ is dict and not spec.inner and spec.keys.issuperset(raw)
+        if not is_known and not spec.clean(raw):
+            return False  # it has fields that only its own wire knows
         if part.__class__ is Call:
             if part.executor != "client" or part.origin != "wire" or part.family != "function":
                 return False

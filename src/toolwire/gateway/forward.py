@@ -177,8 +177,10 @@ async def _post(request: GatewayRequest, data: bytes, url: str | None = None) ->
 
 def _headers_to_forward(request: GatewayRequest) -> dict[str, str]:
     headers, names = request.record.trace_headers, request.target.forwarded_headers
-    if request.translator.same_wire:
-        names += request.api.forwarded_headers
+    if request.translator.same_wire and request.api.forwarded_headers:
+        names = (*names, *request.api.forwarded_headers)
+    if not names:
+        return headers
     found = [(name, request.headers[key]) for key, name in names if key in request.headers]
     if not found:
         return headers

@@ -48,5 +48,12 @@ def misplaced_outputs(facts: Facts) -> dict[JsonPath, JsonPath]:
         return {}
     if not wire(facts.profile.wire).capabilities.read_by_model:
         return {}
-    found = ((result, find_output(result)) for result in facts.observations.results)
-    return {result.path: output[0] for result, output in found if output is not None}
+    found: dict[JsonPath, JsonPath] = {}
+    for result in facts.observations.results:
+        output = result.output
+        if output.__class__ is str and output:
+            continue  # most results have one
+        moved = find_output(result)
+        if moved is not None:
+            found[result.path] = moved[0]
+    return found

@@ -29,7 +29,8 @@ ID_PREFIXES = ("chatcmpl-", "resp_", "msg_", "v1_")
 """The prefixes that wires put before the id of a response."""
 UNKNOWN_MODEL = "unknown"
 """The model of a response if neither its source nor its request names one."""
-_LENGTH = len(MINTED) + 16
+_DIGEST = 16
+_LENGTH = len(MINTED) + _DIGEST
 _CONTAINERS = (dict, list)
 
 
@@ -82,7 +83,7 @@ def _distinguish(context: EncodeContext) -> Iterator[str | int]:
 
 def is_minted_answer(text: str) -> bool:
     """Return True if the id of a response was minted; a prefix may precede it."""
-    return is_minted(text[-_LENGTH:])
+    return text[-_LENGTH:-_DIGEST] == MINTED and is_minted(text[-_LENGTH:])
 
 
 def seed_from(response_id: object) -> str:
@@ -108,10 +109,10 @@ def id_setting(field: str = "id", prefix: str = "") -> SettingSpec:
             return UNSET
         if value.startswith(prefix):
             return value
-        for other in ID_PREFIXES:
-            if value.startswith(other):
-                return prefix + value.removeprefix(other)
-        return prefix + value
+        if not value.startswith(ID_PREFIXES):
+            return prefix + value
+        other = next(filter(value.startswith, ID_PREFIXES))
+        return prefix + value.removeprefix(other)
 
     return SettingSpec("id", (field,), read=read, write=write)
 
