@@ -66,6 +66,26 @@ def test_a_message_of_an_unknown_role_gets_one_that_the_wire_knows(wire: str, ro
         assert "sunny" in json.dumps(translate(body, wire, target).body), target
 
 
+@pytest.mark.parametrize("wire", ["openai-chat", "mistral", "cohere"])
+def test_a_chat_message_without_a_role_keeps_its_call_or_result(wire: str) -> None:
+    function: JSON = {"name": "f", "arguments": "{}"}
+    call: JSON = {"id": "abcdef123", "type": "function", "function": function}
+    messages: list[JSON] = [
+        {"role": "user", "content": "hi"},
+        {"tool_calls": [call]},
+        {"tool_call_id": "abcdef123", "content": "sunny"},
+    ]
+    body: JSON = {"model": "m", "messages": messages}
+    repaired = repair(body, wire)
+    assert [change.path for change in repaired.changes] == [("messages", 1), ("messages", 2)]
+    assert repair(repaired.body, wire).changes == []
+    for history in (body, repaired.body, translate(body, wire, "anthropic").body):
+        source = "anthropic" if history not in (body, repaired.body) else wire
+        (pair,) = decode(history, source).pairs()
+        assert pair.call is not None and pair.result is not None
+        assert (pair.call.id, pair.result.text) == ("abcdef123", "sunny")
+
+
 @pytest.mark.parametrize("foreign", CALLS)
 @pytest.mark.parametrize("halves", ["calls", "results", "calls and results"])
 @pytest.mark.parametrize("wire", CALLS)

@@ -13,7 +13,6 @@ from typing import TypeGuard
 
 from msgspec.structs import replace
 
-from toolwire.codec import read_body
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.observations import Observation
@@ -33,18 +32,17 @@ from toolwire.conversation.parts import (
     output_text,
     readable_text,
 )
-from toolwire.errors import DecodeError
 from toolwire.lint.call_types import calls_without_type
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import MARK
 from toolwire.lint.foreign_blocks import read_foreign_block
+from toolwire.lint.foreign_roles import lacks_role, unread_messages
 from toolwire.lint.items import input_items
 from toolwire.lint.memo import once_per_history
 from toolwire.lint.misplaced_outputs import misplaced_outputs, with_output
 from toolwire.lint.unknown_fields import broken_blocks, unknown_fields
 from toolwire.wires import wire
 from toolwire.wires.engine.capabilities import NO_MEDIA, Place
-from toolwire.wires.engine.roles import meant_role
 from toolwire.wires.engine.specs import Block, Wire, read_id
 
 _CALL_FIELDS = frozenset({"tool_calls", "toolCalls"})
@@ -53,8 +51,6 @@ _ID_FIELDS = ("toolCallId", "tool_use_id", "toolUseId", "call_id")
 """Fields with the call id in messages of other APIs, which a chat does not read."""
 _WITHOUT_TYPE = ("", "untyped")
 """The type names of blocks without a type."""
-_ROLES_WITHOUT_ID = ("user", "function")
-"""Roles of messages that refer to no call."""
 
 
 def has_accepted_fields(facts: Facts) -> bool:
@@ -90,7 +86,8 @@ def has_own_format(facts: Facts) -> bool:
 
 def _has_known_messages(facts: Facts) -> bool:
     """True if all messages have the role of the user, the assistant or the system, as the target
-    names them, no block is a bare text, and none has a type on a wire without types."""
+    names them, no chat message lacks its role, no block is a bare text, and none has a type on a
+    wire without types."""
     profile = facts.profile
     accepted, has_types = profile.accepted_roles, _vocabulary(profile.wire).has_types
     checks_roles = bool(accepted) or profile.results_share_one_message
@@ -99,7 +96,10 @@ def _has_known_messages(facts: Facts) -> bool:
             return False
         raw = message.source.raw
         if raw.__class__ is dict:
-            if accepted and "role" in raw and raw["role"] not in accepted:
+            if "role" not in raw:
+                if lacks_role(message):
+                    return False
+            elif accepted and raw["role"] not in accepted:
                 return False
             content = raw.get("content") if has_types else None
             if content.__class__ is list and _has_plain_text(content):
@@ -156,7 +156,7 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
             )
         ]
     for message in messages:
-        if _unread_messages(message):
+        if unread_messages(message):
             continue  # their role is changed first
         calls = foreign_calls(message)
         place = vocabulary.place_of(message)
@@ -178,45 +178,6 @@ def _apart_from(message: Message, part: Part) -> Part:
     become separate parts."""
     is_message = part.__class__ is Result and part.path == message.path
     return replace(part, source=Source(path=part.path)) if is_message else part
-
-
-def _unread_messages(message: Message) -> list[Opaque]:
-    """The messages that the wire did not read because their role is unknown: this message, or items
-    in it."""
-    return [
-        part
-        for part in message.parts
-        if isinstance(part, Opaque)
-        and len(part.path) == len(message.path)
-        and isinstance(part.value, dict)
-        and "role" in part.value
-    ]
-
-
-@once_per_history
-def foreign_roles(facts: Facts) -> list[tuple[JsonPath, str]]:
-    """The path and the right role of each message whose role the wire does not know, and of each
-    message that answers a call by its id although its role refers to no call."""
-    if not facts.own_wire or facts.conversation.kind != "request":
-        return []
-    call_ids = {call.id for call in facts.calls}
-    found: list[tuple[JsonPath, str]] = []
-    for message in facts.messages:
-        unread = _unread_messages(message)
-        found += [(part.path, role) for part in unread if (role := _meant_role(facts, part.value))]
-        raw = message.source.raw
-        if unread or not isinstance(raw, dict) or raw.get("role") not in _ROLES_WITHOUT_ID:
-            continue
-        call_id = raw.get("tool_call_id")
-        if isinstance(call_id, str) and call_id in call_ids:
-            found.append((message.path, "tool"))
-    if not found:
-        return found
-    try:
-        read_body(with_roles(facts.body, found), facts.conversation.wire, "request")
-    except DecodeError:
-        return []  # the role is not the only error of a message
-    return found
 
 
 @once_per_history
@@ -242,25 +203,6 @@ def with_id_fields(body: JSON, fields: Iterable[tuple[JsonPath, str, str]]) -> J
             rest: Object = {key: value for key, value in message.items() if key != name}
             body = put(body, path, {**rest, "tool_call_id": call_id})
     return body
-
-
-def with_roles(body: JSON, roles: Iterable[tuple[JsonPath, str]]) -> JSON:
-    """The body with new roles for the messages at these paths."""
-    for path, role in roles:
-        body = put(body, (*path, "role"), role)
-    return body
-
-
-def _meant_role(facts: Facts, message: JSON) -> str:
-    """The role name of the wire for a message with an unknown role; empty if the message already
-    has that role."""
-    assert isinstance(message, dict)
-    role = meant_role(message)
-    names_call = isinstance(message.get("tool_call_id"), str)
-    if role == "tool" and not names_call and facts.profile.results_share_one_message:
-        role = "user"
-    word = "model" if role == "assistant" and "model" in facts.profile.accepted_roles else role
-    return "" if word == message.get("role") else word
 
 
 def _content_field(message: Message) -> list[Part]:

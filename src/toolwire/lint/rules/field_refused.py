@@ -34,7 +34,8 @@ from toolwire.lint.examples.chat import (
 from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import MARK
-from toolwire.lint.foreign_content import foreign_content, foreign_roles
+from toolwire.lint.foreign_content import foreign_content
+from toolwire.lint.foreign_roles import foreign_roles
 from toolwire.lint.memo import once_per_history
 from toolwire.lint.rule import Example, FixedBody, Problem, Rule
 from toolwire.lint.unknown_fields import unknown_fields, without_fields

@@ -8,7 +8,8 @@ the server refuses types that it does not know: "Invalid value: 'tool'. Supporte
 After a switch between chat and block wires, chat messages contain `tool_use` and `tool_result`
 blocks, and messages of blocks have the role `tool` or the field `tool_calls`. The types of texts
 and images also differ between wires: "Invalid value: 'input_text'. Supported values are: 'text',
-'image_url', …". So does the role of the model: "Please use a valid role: user, model."
+'image_url', …". So does the role of the model: "Please use a valid role: user, model." A program
+may also leave out the role, as in "Missing required parameter: 'messages[1].role'."
 
 The fix converts them to the format of the wire. Ids, names, arguments and outputs stay verbatim. A
 result without a call is reported as such, and not here.
@@ -18,9 +19,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, Object, text_of
+from toolwire.conversation.json import JSON, Object, get, text_of
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Part, Result, Source
@@ -49,13 +51,12 @@ from toolwire.lint.foreign_content import (
     foreign_calls,
     foreign_content,
     foreign_id_fields,
-    foreign_roles,
     has_foreign_role,
     has_known_types,
     is_chat_message,
     with_id_fields,
-    with_roles,
 )
+from toolwire.lint.foreign_roles import foreign_roles, with_roles
 from toolwire.lint.items import input_items, with_items
 from toolwire.lint.orphans import reported_orphans
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
@@ -148,7 +149,11 @@ def _check(facts: Facts) -> Iterable[Problem]:
     for call in calls_without_type(facts):
         yield call.path, f"the call {call.id} has no type, as on another wire", "safe"
     for path, role in foreign_roles(facts):
-        yield (*path, "role"), f"{facts.profile.name} expects the role `{role}` here", "safe"
+        place = (*path, "role")
+        if get(facts.body, place) is UNSET:
+            yield path, f"the message has no role and is read as one of `{role}`", "safe"
+        else:
+            yield place, f"{facts.profile.name} expects the role `{role}` here", "safe"
     for path, name, call_id in foreign_id_fields(facts):
         yield (*path, name), f"the id of the call {call_id} is written as on another wire", "safe"
     for message, new_parts in foreign_content(facts).items():
@@ -213,7 +218,12 @@ def _with_parts(message: Message, parts: tuple[Part, ...]) -> Message:
 def _with_known_roles(facts: Facts) -> FixedBody | None:
     """The body with role names of the wire."""
     roles = foreign_roles(facts)
-    changes = [((*path, "role"), f"changed the role to `{role}`") for path, role in roles]
+    changes = [
+        (path, f"added the role `{role}`")
+        if get(facts.body, (*path, "role")) is UNSET
+        else ((*path, "role"), f"changed the role to `{role}`")
+        for path, role in roles
+    ]
     return FixedBody(with_roles(facts.body, roles), tuple(changes)) if changes else None
 
 
@@ -366,6 +376,9 @@ RULE = Rule(
             tool_message("c2", [{"type": "text", "text": "2"}]),
         ),
         chat_example(USER, assistant(tool_call("c1")), function_call_output("c1")),
+        chat_example(
+            USER, {"tool_calls": [tool_call("c1")]}, {"tool_call_id": "c1", "content": "1"}
+        ),
         chat_example(
             USER,
             function_call("c1"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
@@ -65,7 +65,9 @@ class MessageReader(Struct, frozen=True, eq=False):
         """Read one message of a history or a response."""
         if not isinstance(message, dict):
             raise_unexpected(self.name, path, "an object", message)
-        role = message.get("role", "assistant")
+        role = message.get("role", UNSET)
+        if role is UNSET:  # a program left it out; only results name a call
+            role = "tool" if isinstance(message.get("tool_call_id"), str) else "assistant"
         if not isinstance(role, str):
             raise_unexpected(self.name, path + ("role",), "a string", role)
         neutral = self.roles.get(role)
