@@ -104,3 +104,42 @@ def test_an_unknown_field_of_a_result_is_reported_whatever_else_it_has(dropped: 
     message: Object = {"role": "assistant", "content": None, "tool_calls": [_CALL]}
     losses = translate({"messages": [USER, message, result]}, "openai-chat", "anthropic").losses
     assert "/messages/2/other" in [loss.pointer for loss in losses]
+
+
+_USE: Object = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
+_ANSWER: Object = {"type": "tool_result", "tool_use_id": "a", "content": "1"}
+_TOOL_USE: Object = {"toolUseId": "a", "name": "f", "input": {}}
+_TOOL_RESULT: Object = {"toolUseId": "a", "content": [{"text": "1"}], "status": "success"}
+_BLOCKS: list[tuple[str, str, Object, tuple[str, ...]]] = [
+    ("anthropic", "", {"type": "text", "text": "hi"}, ()),
+    ("anthropic", "", _USE, ("id", "name", "input")),
+    ("anthropic", "", _ANSWER, ("tool_use_id", "content")),
+    ("bedrock", "", {"text": "hi"}, ()),
+    ("bedrock", "toolUse", _TOOL_USE, ("toolUseId", "name", "input")),
+    ("bedrock", "toolResult", _TOOL_RESULT, ("toolUseId", "content", "status")),
+    ("gemini", "", {"text": "hi"}, ()),
+    ("gemini", "functionCall", {"id": "a", "name": "f", "args": {}}, ("id", "args")),
+]
+"""Wire, the field that holds a block, the block, and its fields that may be missing."""
+
+
+@pytest.mark.parametrize(("wire", "outer", "block", "optional"), _BLOCKS)
+def test_an_unknown_field_of_a_block_is_reported_whatever_else_it_has(
+    wire: str, outer: str, block: Object, optional: tuple[str, ...]
+) -> None:
+    field, content = ("contents", "parts") if wire == "gemini" else ("messages", "content")
+    for dropped in ("", *optional):
+        changed: Object = {key: value for key, value in block.items() if key != dropped}
+        changed["other"] = 1
+        message: JSON = {"role": "user", content: [{outer: changed} if outer else changed]}
+        losses = encode(decode({field: [message]}, wire), "openai-chat").losses
+        pointer = f"/{field}/0/{content}/0/{outer + '/' if outer else ''}other"
+        assert pointer in [loss.pointer for loss in losses], changed
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "bedrock"])
+@pytest.mark.parametrize("more", [{}, {"content": []}])
+def test_an_unknown_field_of_a_message_with_blocks_is_reported(wire: str, more: Object) -> None:
+    message: JSON = {"role": "user", "other": 1, **more}
+    losses = encode(decode({"messages": [message]}, wire), "openai-chat").losses
+    assert "/messages/0/other" in [loss.pointer for loss in losses]

@@ -60,7 +60,8 @@ _CALL_IN_RESPONSE: Object = {"caller": {"type": "direct"}}
 
 
 def _read_text(block: Object, path: JsonPath, spec: Block) -> Part:
-    return Text(require_string(block["text"]), source=Source(block, path, spec))
+    source = Source(block, path, spec, None, len(block) == 2)
+    return Text(require_string(block["text"]), source=source)
 
 
 def _write_text(part: Text, context: EncodeContext) -> JSON:
@@ -191,15 +192,11 @@ def _call_block(
         toolset, name = block.get("toolset_name"), read_name(block.get("name"))
         if toolset and isinstance(toolset, str) and name:
             name = join_name(toolset, name)  # two toolsets may each have a tool of this name
-        return Call(
-            call_id,
-            name,
-            read_value(block.get("input")),
-            origin,
-            f"{toolset}-toolset" if isinstance(toolset, str) else family,
-            executor,
-            source=Source(block, path, spec),
-        )
+        arguments = read_value(block.get("input"))
+        call_family = f"{toolset}-toolset" if isinstance(toolset, str) else family
+        is_complete = len(block) == 4 and "input" in block and name != "" and origin == "wire"
+        source = Source(block, path, spec, None, is_complete)
+        return Call(call_id, name, arguments, origin, call_family, executor, source=source)
 
     def write_native(call: Call, context: EncodeContext) -> JSON:
         return {"type": block_type, "id": call.id, "name": call.name, "input": call.input}
@@ -229,7 +226,9 @@ def _read_tool_result(block: Object, path: JsonPath, spec: Block) -> Part:
             for i, inner in enumerate(content)
         )
     is_error = block.get("is_error") is True
-    return Result(call_id, output, is_error, None, origin, source=Source(block, path, spec))
+    is_complete = len(block) == 3 and content is not None and origin == "wire"
+    source = Source(block, path, spec, None, is_complete)
+    return Result(call_id, output, is_error, None, origin, source=source)
 
 
 def _write_tool_result(result: Result, context: EncodeContext) -> JSON:

@@ -70,8 +70,8 @@ def _read_content(content: JSON, path: JsonPath) -> tuple[Part, ...]:
 
 def _read_message(message: JSON, path: JsonPath) -> Message:
     """Read a message. The system prompt, which is bare content, is read as a message too."""
-    source = Source(message, path, MESSAGE)
     if path == ("system",):
+        source = Source(message, path, MESSAGE)
         return Message("system", _read_content(message, path), None, NAME, source=source)
     if not isinstance(message, dict):
         raise_unexpected(NAME, path, "an object", message)
@@ -82,8 +82,11 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
     if role is None:
         return unread_message(NAME, name, message, path)
     if role == "tool" and "tool_call_id" in message:
+        source = Source(message, path, MESSAGE)
         return Message(role, (_read_tool_message(message, path),), None, NAME, source=source)
-    parts = _read_content(message.get("content"), path + ("content",))
+    content = message.get("content")
+    source = Source(message, path, MESSAGE, None, len(message) == 2 and content is not None)
+    parts = _read_content(content, path + ("content",))
     return Message(role, parts, None, NAME, source=source)
 
 

@@ -63,7 +63,7 @@ def _read_text(block: Object, path: JsonPath, spec: Block) -> Part:
     text = block["text"]
     if text.__class__ is not str:
         raise TypeError("a string")
-    return Text(text, source=Source(block, path, spec))
+    return Text(text, source=Source(block, path, spec, None, len(block) == 1))
 
 
 def _read_cited_text(block: Object, path: JsonPath, spec: Block) -> Part:
@@ -116,14 +116,17 @@ def _read_tool_use(block: Object, path: JsonPath, spec: Block) -> Part:
     if use.get("type") == "server_tool_use":
         spec = BLOCKS["server_tool_use"]
     call_id, origin = read_id(use.get("toolUseId"))
+    name = read_name(use.get("name"))
+    # toolUseId, name, input
+    has_only_these = len(use) == 3 and "input" in use and name != "" and origin == "wire"
     return Call(
         call_id,
-        read_name(use.get("name")),
+        name,
         read_value(use.get("input")),
         origin,
         spec.family,
         spec.executor,  # type: ignore[arg-type]
-        source=Source(block, path, spec),
+        source=Source(block, path, spec, None, has_only_these and len(block) == 1),
     )
 
 
@@ -158,15 +161,18 @@ def _read_output(content: JSON, path: JsonPath) -> Output:
 def _read_tool_result(block: Object, path: JsonPath, spec: Block) -> Part:
     result = require_object(block["toolResult"])
     call_id, origin = read_result_id(result.get("toolUseId"))
+    content, status = result.get("content"), result.get("status")
+    fields = 2 if status is None else 3  # toolUseId, content, status
+    has_only_these = len(result) == fields and content is not None and origin == "wire"
     return Result(
         call_id,
-        _read_output(result.get("content"), (*path, "toolResult", "content")),
-        result.get("status") == "error",
+        _read_output(content, (*path, "toolResult", "content")),
+        status == "error",
         None,
         origin,
         spec.family,
         spec.executor,  # type: ignore[arg-type]
-        source=Source(block, path, spec),
+        source=Source(block, path, spec, None, has_only_these and len(block) == 1),
     )
 
 

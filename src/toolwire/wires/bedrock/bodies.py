@@ -68,8 +68,8 @@ def _read_content(
 
 def _read_message(message: JSON, path: JsonPath) -> Message:
     """Read a message. The system prompt, which is bare content, is read as a message too."""
-    source = Source(message, path, MESSAGE)
     if path == ("system",):
+        source = Source(message, path, MESSAGE)
         return Message("system", _read_content(message, path, BLOCKS), None, NAME, source=source)
     if not isinstance(message, dict):
         raise_unexpected(NAME, path, "an object", message)
@@ -80,7 +80,9 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
     if role is None:
         return unread_message(NAME, name, message, path)
     specs = ASSISTANT_BLOCKS if role == "assistant" else BLOCKS
-    parts = _read_content(message.get("content"), path + ("content",), specs)
+    content = message.get("content")
+    source = Source(message, path, MESSAGE, None, len(message) == 2 and content is not None)
+    parts = _read_content(content, path + ("content",), specs)
     if role == "assistant" and path[0] == "messages":
         for part in parts:
             if part.source.spec is SERVER_RESULT:

@@ -87,7 +87,7 @@ def signature_of(block: Object) -> str | None:
 
 
 def _read_text(block: Object, path: JsonPath, spec: Block) -> Part:
-    source = Source(block, path, spec)
+    source = Source(block, path, spec, None, len(block) == 1)
     if spec.name == "thought":
         text = require_string(block.get("text", ""))
         return Reasoning(text, signature=signature_of(block), source=source)
@@ -313,7 +313,9 @@ class ContentParts:
             raise_unexpected(name, (*path, "parts"), "a list", parts)
         read, inside = self.read_part, path + ("parts",)
         read_parts = tuple([read(part, inside + (i,)) for i, part in enumerate(parts or ())])
-        return Message(role, read_parts, None, name, source=Source(content, path, _MESSAGE))
+        is_complete = parts is not None and len(content) == 2 and "role" in content
+        source = Source(content, path, _MESSAGE, None, is_complete)
+        return Message(role, read_parts, None, name, source=source)
 
     def read_part(self, block: JSON, path: JsonPath) -> Part:
         """Read one part; a text with `thought` is reasoning."""
@@ -401,9 +403,8 @@ class ContentParts:
             and not context.may_hide_ids
             and result.source.spec is not self.blocks["functionResponse"]
         ):
-            return {
-                "functionResponse": {"name": name, "id": call_id, "response": {"output": output}}
-            }
+            plain: Object = {"name": name, "id": call_id, "response": {"output": output}}
+            return {"functionResponse": plain}
         block: Object = {"name": name}
         sent_id = context.result_id(result)
         if self._is_hidden(sent_id, context):
