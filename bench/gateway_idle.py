@@ -74,8 +74,8 @@ class Listener(asyncio.Protocol):
             self.ended.set_result(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        for one in (self.begun, self.ended):
-            one.cancel()
+        for future in (self.begun, self.ended):
+            future.cancel()
 
     @property
     def whole(self) -> bool:
@@ -119,23 +119,23 @@ async def _hold_streams(
         transport, listener = await loop.create_connection(Listener, "127.0.0.1", gateway.port)
         transport.write(asks)
         listeners.append(listener)
-    await asyncio.wait([one.begun for one in listeners], timeout=WAIT)
+    await asyncio.wait([listener.begun for listener in listeners], timeout=WAIT)
     opening = perf_counter() - start
-    opened = sum(one.begun.done() and not one.begun.cancelled() for one in listeners)
+    opened = sum(listener.begun.done() and not listener.begun.cancelled() for listener in listeners)
     order = Order("whole", gateway.port, CONNECTIONS, int(PACE * seconds), PACE)
     during = await loop.run_in_executor(None, load.measure, order)
     full = gateway.megabytes()
     start = perf_counter()
-    waiting = [one for one in listeners if not one.ended.done()]
+    waiting = [listener for listener in listeners if not listener.ended.done()]
     await send_requests(
         model.port, [Shot(post_request(model.port, "/release", b"", {}))], connections=1
     )
     if waiting:
-        await asyncio.wait([one.ended for one in waiting], timeout=WAIT)
+        await asyncio.wait([listener.ended for listener in waiting], timeout=WAIT)
     ending = perf_counter() - start
-    ended = sum(one.whole for one in waiting)
-    for one in listeners:
-        one.transport.close()
+    ended = sum(listener.whole for listener in waiting)
+    for listener in listeners:
+        listener.transport.close()
     return IdleStreams(
         streams, seconds, opened, ended, opening, ending, before, during, (empty, full)
     )

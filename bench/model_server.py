@@ -99,7 +99,7 @@ def stream() -> list[bytes]:
     ]
     assert len(events) == EVENTS
     data = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events]
-    chunks = [b"%x\r\n%b\r\n" % (len(one), one) for one in data]
+    chunks = [b"%x\r\n%b\r\n" % (len(event), event) for event in data]
     chunks[0] = (
         b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
         + chunks[0]
@@ -147,8 +147,8 @@ class Model(asyncio.Protocol):
         if b'"stream":true' in held or b'"stream": true' in held:
             self._stream(held)
         elif head.startswith(b"post /release"):
-            for one in self.idle:
-                one.transport.write(self.rest)
+            for connection in self.idle:
+                connection.transport.write(self.rest)
             self.idle.clear()
             self.transport.write(self.released)
         else:

@@ -49,7 +49,7 @@ IMAGES = {agent.client.name: agent.client.apis for agent in AGENTS if agent.view
     framework.client.name: framework.images for framework in FRAMEWORKS
 }
 """The APIs on which a tool of a client returns an image."""
-CLIENTS_BY_NAME = {one.client.name: one.client for one in (*AGENTS, *FRAMEWORKS)}
+CLIENTS_BY_NAME = {entry.client.name: entry.client for entry in (*AGENTS, *FRAMEWORKS)}
 
 
 def read_results() -> dict[tuple[str, str, str], list[dict[str, str]]]:

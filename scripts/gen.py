@@ -57,7 +57,7 @@ def type_row(entry: CatalogueEntry) -> list[str]:
     discriminator = " ".join(
         f"{key}={value}" for key, value in entry.discriminator.items() if value != entry.type
     )
-    ids = ", ".join(code(describe_id(one)) for one in entry.ids)
+    ids = ", ".join(code(describe_id(field)) for field in entry.ids)
     return [
         f"{code(entry.type)} {code(discriminator)}".strip(),
         entry.direction,

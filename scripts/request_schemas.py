@@ -64,9 +64,11 @@ class Types:
             self._require_tags(item)
         options = schema.get("oneOf", schema.get("anyOf"))
         listed = (
-            [one for one in options if isinstance(one, dict)] if isinstance(options, list) else []
+            [option for option in options if isinstance(option, dict)]
+            if isinstance(options, list)
+            else []
         )
-        names = [str(one["$ref"]).rsplit("/", 1)[-1] for one in listed if "$ref" in one]
+        names = [str(option["$ref"]).rsplit("/", 1)[-1] for option in listed if "$ref" in option]
         for name in names if len(names) > 1 else ():
             self._require_tag(name)
 
@@ -160,9 +162,9 @@ def join(alternatives: Iterator[str]) -> list[str]:
     if "any" in found:
         return ["any"]
     if "string" in found:
-        found = [one for one in found if not one.startswith("'")]
+        found = [name for name in found if not name.startswith("'")]
     if "number" in found:
-        found = [one for one in found if one != "integer"]
+        found = [name for name in found if name != "integer"]
     return found
 
 

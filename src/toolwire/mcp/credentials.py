@@ -38,14 +38,14 @@ def add_credentials(
 
 
 def _with_defaults(
-    sent: Mapping[str, str], ids: Collection[str], own: CredentialSource | None
+    sent: Mapping[str, str], ids: Collection[str], source: CredentialSource | None
 ) -> Mapping[str, str]:
-    if own is None:
+    if source is None:
         return sent
     added: dict[str, str] = {}
     for id in ids:
         if not sent.get(id):
-            value = own.get(id) if isinstance(own, Mapping) else own(id)
+            value = source.get(id) if isinstance(source, Mapping) else source(id)
             if value:
                 added[id] = value
     return {**sent, **added}

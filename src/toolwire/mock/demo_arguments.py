@@ -60,10 +60,10 @@ def arguments(clause: Clause, schema: JSON) -> list[tuple[Object, tuple[str, ...
     """The arguments of each call that a clause asks for, and the required arguments that it
     lacks."""
     shape = schema if isinstance(schema, dict) else {}
-    held = shape.get("properties")
+    properties = shape.get("properties")
     fields: dict[str, Object] = (
-        {key: field if isinstance(field, dict) else {} for key, field in held.items()}
-        if isinstance(held, dict)
+        {key: field if isinstance(field, dict) else {} for key, field in properties.items()}
+        if isinstance(properties, dict)
         else {}
     )
     wanted = shape.get("required")
@@ -147,8 +147,8 @@ class _FoundValues:
         rest = self.text[at:]
         if rest[:1] in ("{", "["):
             try:
-                held, end = _JSON.raw_decode(rest)
-                return held, at + end
+                value, end = _JSON.raw_decode(rest)
+                return value, at + end
             except (ValueError, RecursionError):
                 pass
         match = _QUOTED.match(rest)

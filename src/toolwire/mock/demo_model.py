@@ -352,8 +352,12 @@ def _value(result: Result) -> JSON:
     """The output of a result: parsed, if it is JSON as text."""
     text = output_text(result.output)
     if not isinstance(result.output, str | tuple):
-        held = result.output
-        return held.get("output", held) if isinstance(held, dict) and len(held) == 1 else held
+        output = result.output
+        return (
+            output.get("output", output)
+            if isinstance(output, dict) and len(output) == 1
+            else output
+        )
     try:
         return parse(text)
     except ValueError:
@@ -402,10 +406,10 @@ def _arguments_of(step: QuestionStep) -> Object:
 
 def _describe_pair(call: Call, result: Result | None) -> str:
     """A line with a call and its result."""
-    held = call.input
+    arguments = call.input
     given = (
-        ", ".join(f"{key}={text_of(value)}" for key, value in held.items())
-        if isinstance(held, dict)
+        ", ".join(f"{key}={text_of(value)}" for key, value in arguments.items())
+        if isinstance(arguments, dict)
         else call.arguments
     )
     head = f"{call.name}({given})"

@@ -164,8 +164,8 @@ def _refused_sampling(settings: Object, model: str, names: tuple[str, str, str])
 
 
 def _breakpoints(body: Object, model: str) -> ErrorResponse | None:
-    held = (body.get(name) for name in ("tools", "system", "messages"))
-    count = sum(1 for part in held for _ in _marked(part)) + bool(body.get("cache_control"))
+    fields = (body.get(name) for name in ("tools", "system", "messages"))
+    count = sum(1 for field in fields for _ in _marked(field)) + bool(body.get("cache_control"))
     if count <= _BREAKPOINTS:
         return None
     return ErrorResponse(

@@ -198,8 +198,9 @@ class OxpTransport:
         target = _parse(url)
         if target.login is not None:
             raise InvalidResponse("the server sent a URL with credentials")
-        own = target.origin == self._origin and self._auth is not None
-        headers = self._auth.headers() if own and self._auth is not None else {}
+        headers: Mapping[str, str] = {}
+        if self._auth is not None and target.origin == self._origin:
+            headers = self._auth.headers()
         try:
             return await self._exchange("GET", url, b"", headers)
         except OSError as error:

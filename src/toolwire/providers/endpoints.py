@@ -191,7 +191,7 @@ def _find_address(
     if not address:
         variable = provider.base_url_env
         where = f"set the environment variable {variable}" if variable else "give a base URL"
-        raise UsageError(f"{model}: {provider.name} has no usual address; {where}")
+        raise UsageError(f"{model}: {provider.name} has no default address; {where}")
     if "://" in address:
         return address
     port = "" if ":" in address else provider.base_url.rpartition(":")[2]  # only a host

@@ -23,7 +23,7 @@ class Provider(Struct, frozen=True, kw_only=True):
     profile: str
     """The wire or profile that its API follows."""
     base_url: str = ""
-    """The usual address; empty if every customer has a separate one."""
+    """The default address; empty if every customer has a separate one."""
     base_url_env: str = ""
     """The environment variable that replaces the address."""
     path: str = "/chat/completions"

@@ -134,15 +134,15 @@ def key_of(db: sqlite3.Connection, path: str, given: bytes | None) -> bytes:
 
 
 def _key_of(db: sqlite3.Connection, path: str, given: bytes | None) -> bytes:
-    held = dict(db.execute("SELECT name, held FROM meta"))
-    key: bytes = given if given is not None else held.get("key") or secrets.token_bytes(32)
+    meta = dict(db.execute("SELECT name, held FROM meta"))
+    key: bytes = given if given is not None else meta.get("key") or secrets.token_bytes(32)
     check = hashlib.sha256(b"toolwire ledger key" + key).digest()
-    if held.get("key_check", check) != check:
+    if meta.get("key_check", check) != check:
         raise LedgerFileError(
             path,
             "its fingerprints were made with another key: pass the same key, or use a new file",
         )
-    if "key_check" not in held:
+    if "key_check" not in meta:
         rows = [("key_check", check), *([] if given is not None else [("key", key)])]
         db.executemany("INSERT INTO meta VALUES(?, ?)", rows)
     return key
