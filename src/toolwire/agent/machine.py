@@ -209,7 +209,7 @@ class AgentMachine:
 
     def _require_call(self, number: int) -> None:
         if number >= len(self._calls):
-            raise ValueError(f"there is no call {number} in the phase {self.phase}")
+            raise ValueError(f"there is no call {number} while {self.phase}")
 
     def _take_result(self, number: int, result: Result) -> list[Command]:
         self._require_call(number)
