@@ -24,6 +24,7 @@ from agent.mock_server import (
     sound,
     talk,
 )
+from cases import facts
 from msgspec.structs import replace
 
 from toolwire.agent.agent import Agent
@@ -395,7 +396,8 @@ def test_a_call_whose_stream_was_cut_off_is_never_run_and_those_before_it_are(
     given = {done.call.arguments.replace(" ", "") for done in only(seen, ToolStarted)}
     assert '{"a":3,"b":4}' not in given
     ran = [done.call.input for done in only(seen, ToolFinished)]
-    assert ran == [{"a": 1, "b": 2}]
+    calls_share_a_chunk = bool(facts(wire).exempt.joins_calls)  # then all of them are cut off
+    assert ran == ([] if calls_share_a_chunk else [{"a": 1, "b": 2}])
     assert over(seen).phase in (Phase.FAILED, Phase.STOPPED, Phase.DONE)
     assert set(placed.statuses()) == {200}, "no history was refused"
     sound(agent)
