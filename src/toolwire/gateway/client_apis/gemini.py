@@ -36,17 +36,24 @@ def _can_hold_token(part: JSON) -> bool:
 
 
 def _add_token_chunks(last: list[Chunk], token: str, blocks: int) -> list[Chunk]:
-    """Put the token into the chunk with the finish reason."""
-    content: Object = {"role": "model", "parts": [_token_part(token, _EMPTY_PART)]}
+    """Put the token into the chunk with the finish reason, which may have the calls of the turn."""
     index = next((n for n, chunk in enumerate(last) if "candidates" in chunk), None)
     if index is None:
+        content: Object = {"role": "model", "parts": [_token_part(token, _EMPTY_PART)]}
         return [*last, {"candidates": [{"index": 0, "content": content}]}]
     end: Object = {**last[index]}
     candidates = end["candidates"]
     first = candidates[0] if isinstance(candidates, list) and candidates else None
     if isinstance(first, dict) and isinstance(candidates, list):
+        content = {"role": "model", **_content_of(first)}
         end["candidates"] = [{**first, "content": content}, *candidates[1:]]
+        _add_token(end, token)
     return [*last[:index], end, *last[index + 1 :]]
+
+
+def _content_of(candidate: Object) -> Object:
+    content = candidate.get("content")
+    return content if isinstance(content, dict) else {}
 
 
 _CALL_FIELDS = ("functionCall", "function_call")
