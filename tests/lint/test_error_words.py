@@ -181,3 +181,23 @@ def test_a_contraction_means_the_same_as_its_words(word: str) -> None:
 )
 def test_the_message_of_the_provider_outranks_the_words_around_it(text: str, rule: str) -> None:
     assert explain(text)[0].name == rule
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        "messages.2.tool_call_id: Field required",
+        "[{'type': 'missing', 'loc': ('body', 'messages', 2, 'tool_call_id'), 'msg': 'Field required'}]",
+        '{"detail":[{"loc":["body","messages",2,"tool_call_id"],"msg":"field required"}]}',
+        '[{"path": ["messages", 2, "tool_call_id"], "message": "Required"}]',
+        "#/messages/2: required key [tool_call_id] not found",
+    ],
+)
+def test_validators_report_a_place_in_different_forms(report: str) -> None:
+    first = explain(report)[0]
+    assert (first.name, first.pointer) == ("id-missing", "/messages/2")
+
+
+def test_a_union_branch_is_no_field_of_the_request() -> None:
+    report = "'loc': ('body', 'messages', 1, 'typed-dict', 'sent_from'), 'msg': 'Extra inputs are not permitted'"
+    assert explain(report)[0].name == "field-refused"

@@ -24,6 +24,7 @@ ARGUMENT_PHRASES = (
         words=(
             r"item pairs from a mapping|can only concatenate str \(not dict\)"
             r"|function_call\.args \(|tooluse\.input in the request is"
+            r"|\bstr object has no attribute (?:items|keys|get)\b"
         ),
         rules=_ARGUMENT_TYPE_RULES,
         meaning="the arguments of a call do not have the required type",
@@ -42,6 +43,42 @@ ARGUMENT_PHRASES = (
                 " parsing a value at line 1 column 0"
             ),
         ),
+    ),
+    ErrorPattern(
+        words=(
+            r"(?:stream|response|output|connection)\w* (?:was )?(?:ended|closed|stopped|cut|lost"
+            r"|interrupted|terminated) .{0,40}tool[ _-]?(?:call|use|input)"
+            r"|incomplete tool[ _]?call(?! sequence)"
+        ),
+        rules=("stream-aborted-call", "args-invalid-json", "stream-multi-call-chunk"),
+        meaning="a stream ended in the middle of a call",
+        examples=("stream ended before the tool call was complete",),
+    ),
+    ErrorPattern(
+        words="no string-argument constructor",
+        also="tool|function",
+        rules=("args-double-encoded", "args-wrong-type", "args-invalid-json"),
+        meaning="the arguments of a call are text where an object is required",
+        implies={"arguments_format": "object"},
+        examples=(
+            (
+                "Executing tool call: f. Cannot construct instance of `java.util.HashMap`: no"
+                " String-argument constructor to deserialize from String value"
+            ),
+        ),
+    ),
+    ErrorPattern(
+        words=r"key tool_(?:name|arguments?)_key=\S{1,40} not found",
+        rules=("text-tool-call", "name-missing", "args-invalid-json"),
+        meaning="the model wrote a call as text without the key that names its tool",
+        examples=("Key tool_name_key='name' not found in the generated tool call.",),
+    ),
+    ErrorPattern(
+        words="value looks like object, but can.?t find closing",
+        rules=("args-invalid-json", "args-merged", "args-empty-string"),
+        meaning="the arguments of a call are not complete JSON",
+        implies={"arguments_format": "json"},
+        examples=("Value looks like object, but can't find closing '}' symbol",),
     ),
     ErrorPattern(
         words="parameters for tool .{0,80}did not match schema",

@@ -25,13 +25,13 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         "LONG",
         r"too long|at most \d+|(?:max(?:imum)? |above_max_)length(?: of)?|longer than|exceed\w*"
         r"|less than or equal to \d+|between \d+ and \d+ char\w*|\d+ characters or"
-        r"|(?:<=|limit is) \d+|过长|超过|超出",
+        r"|(?:<=|limit (?:is|of)) \d+|over the limit|过长|超过|超出",
     ),
     (
         "EMPTY",
         r"(?:non-?)?empty|blank|at least (?:1|one)(?: (?:of|tokens?|elements?|items?|entry"
         r"|char\w*))?"
-        r"|minimum length"
+        r"|min(?:imum)? length"
         r"|greater than or equal to 1|too short|whitespace|required oneof field|为空|空",
     ),
     (
@@ -40,7 +40,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"|already (?:exists?|been|sent|\w+(?:ed|en))|(?<!no\s)more than (?:once|one)"
         r"|multiple times"
         r"|already has|a second"
-        r"|repeated|twice|distinct|multiple|two|several|shared?|reus\w+|重复",
+        r"|repeated|twice|distinct|collision|clash\w*|multiple|two|several|shared?|reus\w+|重复",
     ),
     ("PREFIX", r"(?:begins?|starts?) with(?! an?\b)|prefix"),
     (
@@ -48,7 +48,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"patterns?|regex|only contain|(?:invalid|illegal|special) char\w*|alphanumeric|letters|a-z"
         r"|\[a-z[^\]]*\]|(?:in|wrong|required|expected|valid|an invalid) format|format errors?"
         r"|malformed(?= (?:tool ?(?:call|use) ?|call ?)ids?\b)|length (?:of )?9|characters"
-        r"|格式|命名",
+        rf"|{_NOT} match \^|格式|命名",
     ),
     (
         "BROKEN",
@@ -56,15 +56,18 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"(?: (?:format|string|syntax|parse|decode|error|input(?! for)|object))*"
         r"|pars(?:e|ed|ing|able|er)|unterminated|malformed|truncated|incomplete"
         r"|unexpected (?:end|token|eof|char\w*)|extra data|delimiter|decod\w*|deseriali[sz]\w*"
-        r"|eof while|control character|expecting|解析|broken",
+        r"|eof while|control character|expecting|解析|broken|cut off"
+        rf"|{_NOT} (?:be )?(?:fully|completely|entirely) (?:received|transmitted|sent|read)",
     ),
     (
         "TYPE",
-        rf"(?:expect\w*|{_MUST} be|needs? to be|got|received|into|as|not|input should be)(?: an?)?"
+        rf"(?:expect\w*|{_MUST} be|to be|got|received|into|as|not|input should be)(?: an?)?"
         rf"(?: instance of)?(?: (?:valid|one of|type|plain|either))*(?: an?)? {_TYPE}"
         r"|(?:invalid|wrong|incorrect) type|type (?:error|mismatch)|cannot unmarshal|from a mapping"
         r"|of type (?:string|api\.)|is of type \w+ but should be|not iterable|has no attribute"
         r"|string indices|(?:must|should|has to) be text"
+        r"|(?:got|received) <class \w+>|expected type: \w+|cannot construct instance of"
+        r"|(?:cannot|can not|could not) deserialize value of type \S{1,120} from \w+ value"
         r"|to be a string|\| ?items|类型错误|(?:不是|必须是|应为)(?:数组|字符串|对象|列表)",
     ),
     (
@@ -79,7 +82,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     (
         "VALUES",
         r"(?:supported|valid|allowed) values|(?:must|should|is not) (?:be )?one of|use a valid"
-        r"|expected tags|any variant|unknown variant",
+        r"|expected tags|any variant|unknown variant|literal error",
     ),
     # --- something lacks, or stands in the wrong place --------------------------------------------
     (
@@ -111,8 +114,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"|missing required(?: \w+)?|(?:cannot|can not|may not) be (?:null|none|undefined)"
         r"|(?:null|none|undefined) is not (?:an? )?(?:allowed|valid|accepted)(?: value)?"
         rf"|{_MUST} (?:not )?be (?:set|provided|present|specified|defined|passed|given|supplied"
-        rf"|null"
-        r"|undefined)(?! back)"
+        r"|included|null|undefined)(?! back)"
         r"|(?:is|was|got|but got|found) (?:null|none|nil|undefined)|必填|必须",
     ),
     (
@@ -126,7 +128,11 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"|(?:respond|reply) to (?:all|each|every|the|any)",
     ),
     ("ORPHAN", r"orphan\w*|dangling|unmatched|stray|unpaired"),
-    ("MIXED", r"mix\w* with|in the same (?:message|turn)|alongside|together with|combined with"),
+    (
+        "MIXED",
+        r"mix\w* with|in the same (?:message|turn)|alongside|together with|combined with"
+        r"|other (?:parts|content|blocks)",
+    ),
     ("COUNT", r"(?<!\d)\d{1,2} (?=tool|function)|(?:same |equal )?(?:number|count)s?(?: of)?"),
     ("UNEQUAL", r"too (?:many|few)|(?:more|fewer|less) .{0,20}than"),
     ("MISSING", r"missing|absent|omitted"),
@@ -136,22 +142,26 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"|issued|made|locate\w*|resolve|requested|request|exposed|part of|declared|listed)"
         rf"|{_NOT} (?:an? |one )(?:known|registered|recogni[sz]ed|defined|existing)"
         r"|unable to find|no such|no longer|removed|deleted|expired|trimmed|dropped|evicted|pruned"
+        r"|compacted|stripped"
         r"|未找到|不存在|找不到|不匹配",
     ),
     ("NO", r"no|none|neither|never"),
     (
         "UNKNOWN",
         r"unknown|unavailable|unregistered|unrecogni[sz]ed|non-?exist\w+"
-        rf"|{_NOT} (?:an? )?(?:valid|available|known|recogni[sz]ed)(?= (?:tool|function|role))",
+        r"|undefined(?= (?:tool|function))"
+        rf"|{_NOT} (?:an? )?(?:valid|available|known|recogni[sz]ed)(?= (?:tool|function|role))"
+        rf"|{_NOT} (?:an? )?(?:part|one|member) of (?:the |your )?(?:\w+ )?(?:tools|functions)",
     ),
     ("UNEXPECTED", r"unexpected"),
     ("EXPECTED", r"expect(?:s|ed)?|insufficient"),
     (
         "ALTERNATE",
-        r"alternat\w*|consecutive|successive|in (?:a row|succession)|same role|interleav\w*"
+        r"alternat\w*|(?:consecutive|successive)(?! (?:attempt|fail|error|retr|time|request|run))"
+        r"|in (?:a row|succession)|same role|interleav\w*"
         r"|should be \[?(?:user|assistant|tool)\]?,? but",
     ),
-    ("FIRST", r"first|begin\w*|start(?!ing an? )\w*|leading"),
+    ("FIRST", r"first|opens? with|opening with|begin\w*|start(?!ing an? )\w*|leading"),
     ("LAST", r"last|final|end(?:s|ing)? with|prefill|trailing|at the end"),
     ("AFTER", r"after|follow(?:s|ed|ing)?(?: by)?"),
     ("BEFORE", r"before|prec\w{1,4}(?:ing|ed|es)?"),

@@ -57,6 +57,17 @@ CONTENT_PHRASES = (
     ),
     ErrorPattern(
         words=(
+            "structured ?content .{0,60}schema|output ?schema .{0,60}structured ?content"
+            "|structured content (?:is|was) (?:missing|required|not)"
+        ),
+        rules=("output-not-string", "schema-refused", "content-shape"),
+        meaning="the output of a tool is not what the output schema of its server promises",
+        examples=(
+            "MCP error -32600: Tool f has an output schema but did not return structured content",
+        ),
+    ),
+    ErrorPattern(
+        words=(
             "output of tool call should be .{0,20}input text|"
             r"\.content: expected one of .{0,60}but got an object"
         ),

@@ -9,10 +9,22 @@ _REFUSED = (
     "(UNSUPPORTED|VALUES|INVALID|UNKNOWN|UNEXPECTED|NOT_FOUND|MATCH|FORMAT|TYPE|BROKEN|ONLY|MISSING"
     "|REQUIRED|HAVE|EMPTY|LONG)"
 )
+_SCHEMA_KEYWORD = (
+    r"(?:x-[\w-]{1,40}|\$?schema|\$(?:ref|defs|id|comment)|(?:additional|pattern)_?properties|const"
+    r"|exclusive_?m(?:in|ax)imum|propertynames|unevaluated\w{1,20}|examples|(?:one|all)_?of"
+    r"|multiple_?of|unique_?items|optional|read_?only)(?![\w-])"
+)
+"""Keywords of JSON Schema, and extensions of it, that only the schema of a tool has."""
 
 DEFINITION_PHRASES = (
     ErrorPattern(
-        words="tool calling without tools= param|expects the tools= param",
+        words=(
+            "tool calling without tools= param|expects the tools= param"
+            r"|must (?:also )?(?:contain|include|define|provide|have) (?:the )?tool definitions"
+            r"|requires? (?:the )?tool definitions (?:on|for|with|when|if)"
+            r"|tool_?config (?:field )?(?:is|was) (?:missing|required|not (?:set|defined|provided))"
+            r"|tool definitions (?:are|is|must be) (?:required|missing|provided|present)"
+        ),
         rules=("tools-undefined",),
         meaning="the history has calls, but the request defines no tools",
         implies={"calls_need_tool_definitions": True},
@@ -45,7 +57,11 @@ DEFINITION_PHRASES = (
         examples=("Invalid tool name: search. Must be one of: read, write",),
     ),
     ErrorPattern(
-        words="tool_choice is only allowed when tools",
+        words=(
+            "tool_choice is only allowed when tools"
+            r"|tool_?choice\W{1,3}(?:\w+ )?(?:requires|needs|without|but no) (?:\w+ )?tools\b"
+            r"|tool_?choice, tools (?:must|should|has to|have to|needs? to) be"
+        ),
         rules=("name-unknown", "tools-undefined"),
         meaning="the request has a tool choice and defines no tools",
         implies={"tool_choice_must_exist": True},
@@ -57,7 +73,11 @@ DEFINITION_PHRASES = (
         ),
     ),
     ErrorPattern(
-        words=(r"invalid schema for function|invalid_function_parameters|input_schema\b"),
+        words=(
+            r"invalid schema for function|invalid_function_parameters|input_schema\b"
+            r"|requires at least one (?:\w+ )?parameters? (?:when|for|in) (?:using )?tools?\b"
+            rf"|unknown name {_SCHEMA_KEYWORD}(?! at \W{{0,2}}(?:contents|generation|request\.gen))"
+        ),
         rules=("schema-refused",),
         meaning="the provider does not accept the definition of a tool",
         examples=(

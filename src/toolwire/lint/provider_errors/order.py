@@ -25,7 +25,7 @@ ORDER_PHRASES = (
         examples=("User messages cannot contain tool uses. Please remove the tool uses.",),
     ),
     ErrorPattern(
-        words="function call turns? comes? immediately after",
+        words=r"function call turns? (?:\w+ ){0,2}comes? (?:immediately|directly|right) after",
         rules=("history-starts-with-call", "calls-split", "result-separated", "result-with-extra"),
         meaning="calls are not in the position that this provider requires",
         implies={"call_needs_preceding_user": True, "result_placement": "alone"},
@@ -37,7 +37,9 @@ ORDER_PHRASES = (
         ),
     ),
     ErrorPattern(
-        words="function response turns? comes? immediately after",
+        words=(
+            r"function response turns? (?:\w+ ){0,2}comes? (?:immediately|directly|right) after"
+        ),
         rules=(
             "result-separated",
             "orphan-result",
@@ -59,6 +61,16 @@ ORDER_PHRASES = (
         meaning="a user message directly follows a result; an assistant message must come first",
         implies={"no_user_after_tool": True},
         examples=("cannot specify both message and tool_results in multistep mode",),
+    ),
+    ErrorPattern(
+        words=(
+            r"pre-?fill\w*(?: \w+){0,4} (?:not (?:supported|allowed)|unsupported|incompatible)|"
+            "not support .{0,40}pre-?fill"
+        ),
+        rules=("trailing-assistant", "user-after-tool"),
+        meaning="the request ends with an assistant message, which the model would continue",
+        implies={"must_end_with_user_or_tool": True},
+        examples=("Assistant response prefill is incompatible with enable_thinking.",),
     ),
     ErrorPattern(
         words="conversation blocks and tool ?result blocks cannot be",
@@ -88,7 +100,10 @@ ORDER_PHRASES = (
         ),
     ),
     ErrorPattern(
-        words="must alternate|roles? in a row",
+        words=(
+            r"must alternate|roles? in a row|messages\.size\(\) ?%"
+            r"|(?:odd|even) number of messages"
+        ),
         rules=(
             "same-role-twice",
             "results-split",
@@ -103,6 +118,18 @@ ORDER_PHRASES = (
             (
                 "A conversation must alternate between user and assistant roles. Make sure the"
                 " conversation alternates between user and assistant roles and try again."
+            ),
+        ),
+    ),
+    ErrorPattern(
+        words=r"top-?level .{0,3}system\b|system .{0,40}\btop-?level",
+        rules=("late-system-message", "wrong-vocabulary", "wrong-role"),
+        meaning="this API has a parameter for the system prompt, and no message with this role",
+        implies={"system_comes_first": True},
+        examples=(
+            (
+                'Unexpected role "system". The Messages API accepts a top-level `system` parameter,'
+                ' not "system" as an input message role.'
             ),
         ),
     ),
@@ -130,7 +157,8 @@ ORDER_PHRASES = (
     ),
     ErrorPattern(
         words=(
-            r"unknown variant .?function\b|function_call is deprecated"
+            r"unknown variant .?function\b|function_call (?:in messages )?is deprecated"
+            r"|role:? function (?:is |was )?(?:no longer|not) supported"
             r"|\$\.function_call is invalid"
         ),
         rules=("legacy-function-call",),
@@ -221,6 +249,7 @@ ORDER_READINGS = (
         concepts=(
             "ALTERNATE",
             "UNEXPECTED ROLE (USER|ASSISTANT|SYSTEM)",
+            "EXPECTED ROLE (USER|ASSISTANT) ~ (USER|ASSISTANT)",
             "(USER|ASSISTANT) AFTER (USER|ASSISTANT)",
         ),
         rules=(

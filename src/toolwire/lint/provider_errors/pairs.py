@@ -98,7 +98,10 @@ PAIR_PHRASES = (
         examples=("Invalid request: tool_call_id  is not found",),
     ),
     ErrorPattern(
-        words=r"unexpected role tool after|unexpected role RoleEnum\.tool\b",
+        words=(
+            r"unexpected role tool after|unexpected role RoleEnum\.tool\b"
+            r"|could not match tool (?:response|result|output|message)(?! schema)"
+        ),
         rules=ORPHAN_RULES,
         meaning="a result does not follow an assistant message with calls",
         implies={"rejects_orphan_results": True},
@@ -128,7 +131,10 @@ PAIR_READINGS = (
             "RESULT ~ UNKNOWN CALL",
             "ORPHAN RESULT",
             "NOT_FOUND CALL RESULT",
-            "RESULT HAVE ASSISTANT",
+            "RESULT ~ HAVE ~ ASSISTANT",
+            "NO BEFORE ASSISTANT",
+            "FIRST MESSAGE RESULT",
+            "NOT_FOUND ~ BEFORE ~ RESULT",
         ),
         rules=ORPHAN_RULES,
         meaning="a result seems to be for a call that is not open",
@@ -150,6 +156,7 @@ PAIR_READINGS = (
             "CALL RESULT MATCH COUNT",
             "EXPECTED COUNT RESULT",
             "UNEQUAL ~ (CALL|RESULT)",
+            "COUNT (TOOL|TOOLS|CALL) ~ COUNT RESULT",
         ),
         rules=("count-mismatch", "partial-batch", "missing-result", "results-split", "dup-result"),
         meaning="a turn seems not to have as many results as calls",
@@ -224,7 +231,11 @@ PAIR_READINGS = (
         examples=("tool message call_9 has no matching tool call in the conversation",),
     ),
     ErrorPattern(
-        concepts=("USER ~ (AFTER|MATCH) ~ RESULT", "RESULT ~ (AFTER|MATCH) USER"),
+        concepts=(
+            "USER ~ (AFTER|MATCH) ~ RESULT",
+            "RESULT ~ (AFTER|MATCH) USER",
+            "EXPECTED ASSISTANT AFTER (TOOL|RESULT)",
+        ),
         rules=("user-after-tool", "results-split"),
         meaning="a user message seems to follow a result directly",
         implies={"no_user_after_tool": True},

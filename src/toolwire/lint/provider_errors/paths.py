@@ -25,6 +25,29 @@ PATH_PHRASES = (
         examples=("messages.65.content.1.tool_use.text: Extra inputs are not permitted",),
     ),
     ErrorPattern(
+        words=rf"unknown parameter in {_MESSAGE}{_FIELDS}",
+        rules=("wrong-vocabulary", "field-refused", "content-shape"),
+        meaning="a block of a message is in the format of another API",
+        examples=(
+            (
+                'Unknown parameter in messages[1].content[0]: "tool_use", must be one of: text,'
+                " image, document, toolUse, toolResult"
+            ),
+        ),
+    ),
+    ErrorPattern(
+        words=rf"unknown name response at {_MESSAGE}{_FIELDS}\W{{1,3}}proto field is not repeating",
+        rules=("output-not-string", "content-shape"),
+        meaning="the output of a result is a list, and this API requires an object",
+        examples=(
+            (
+                'Invalid JSON payload received. Unknown name "response" at'
+                " 'contents[2].parts[0].function_response': Proto field is not repeating, cannot"
+                " start list."
+            ),
+        ),
+    ),
+    ErrorPattern(
         words=(
             rf"{_ITEM}\W{{1,4}}missing required (?:field|parameter)"
             rf"|{_ITEM}\.(?!output|name|role|arguments|call_id){_FIELDS}\W{{1,4}}(?:array too long"
@@ -42,6 +65,17 @@ PATH_PHRASES = (
         meaning="a message contains an image, and this provider accepts only text in its place",
         implies={"text_result_models": ".*"},
         examples=("messages[12]: unknown variant `image_url`, expected `text` at line 1 column 9",),
+    ),
+    ErrorPattern(
+        words=(
+            rf"{_MESSAGE}{_FIELDS}\W{{1,3}}unknown variant (?!function\b|image_url\b)[\w-]{{1,40}},"
+            r" expected|invalid value: (?:(?:in|out)put_text|tool_use|tool_result|thinking|text)\b"
+        ),
+        rules=("wrong-vocabulary", "content-shape", "item-shape"),
+        meaning="a message or a block has a role or a type of another API",
+        examples=(
+            "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.",
+        ),
     ),
     ErrorPattern(
         words=rf"(?:{_ITEM}|{_MESSAGE}){_FIELDS}\.name\W{{1,4}}(?:string )?does not match pattern",

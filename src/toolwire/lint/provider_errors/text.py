@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from toolwire.conversation.json import JsonPath
 from toolwire.lint.provider_errors.concepts import rate_words
+from toolwire.lint.provider_errors.validators import rewrite_locations
 
 
 class References(Struct, frozen=True):
@@ -50,7 +51,7 @@ _LINE_BREAK = re.compile(r"( ?)(?:[│┃|] ?)?\r?\n[\s│┃|>⎿]*")
 one."""
 _STACK_FRAME = re.compile(
     r"^[ \t│]*(?:File \"[^\"\n]{1,300}\", line \d+.*(?:\n[ \t│]+(?!\w*(?:Error|Exception)).*)?"
-    r"|at \S.{0,300}:\d+(?::\d+)?\)?|-+> \d.*|[\^~ ]+)$",
+    r"|at \S.{0,300}:\d+(?::\d+)?\)?|.{0,300};\n[ \t]*\^+[ \t]*|-+> \d.*|[\^~ ]+)$",
     re.MULTILINE,
 )
 """Lines of a traceback: the names in them are unrelated to the error."""
@@ -65,6 +66,8 @@ _ADDRESS = re.compile(
     r"|\b[a-z]:\\[^\s\"']*",
     re.IGNORECASE,
 )
+_PACKAGE = re.compile(r"\b(?:com|org|io|dev|net|java)\.(?:[a-z]\w{0,60}\.){1,9}(?=[A-Z])")
+"""The package before the name of a class, whose words have nothing to do with the error."""
 _COMPOUND = re.compile(
     r"(?<=[a-z])(?=[A-Z])|(?<=[a-z])(?=tool_[a-z])|(?<=tool_use)(?=[a-rt-z])"
     r"|(?<=tool_result)(?=[a-rt-z])"
@@ -80,7 +83,9 @@ _QUOTATION = re.compile(r"`{1,3}([^`]{1,2000})`{1,3}")
 _MIN_QUOTATION = 40
 """The minimum length of a quoted error: the name of a field or a program is shorter."""
 _ELLIPSIS = re.compile(r"\.{3,}|…")
-_LAST_WORD = re.compile(r"(?<![a-z_])(?!(?:tool|input|function|thought)$)[a-z_]{4,30}$")
+_LAST_WORD = re.compile(
+    r"(?<![a-z_])(?!(?:tool|input|function|thought|tool_use|argument|parameter|character)$)[a-z_]{4,30}$"
+)
 _CLIPPED_WORDS = (
     "tool_calls tool_call_id tool_result tool_use_id function_call function_response signature"
     " thought_signature reasoning_content thinking duplicated without required following preceding"
@@ -177,19 +182,20 @@ def split_compounds(text: str) -> str:
     """A text with a space between words that are written as one, as in `MissingToolResultsError`,
     and without URLs and file paths, whose words are unrelated to the error."""
     text = _remove_frames(_COLOUR.sub("", text[:_MAX_TEXT]))
-    return _COMPOUND.sub(" ", _ADDRESS.sub(" ", text))
+    return _COMPOUND.sub(" ", _PACKAGE.sub(" ", _ADDRESS.sub(" ", text)))
 
 
 def _to_line(text: str) -> str:
     """A text in lower case without quotes, escapes, line breaks and template statements."""
     text = _CONTRACTION.sub(r"\1 not", _ELLIPSIS.sub("", unescape(text)))
-    text = _SPACES.sub(" ", _QUOTES.sub("", text))
+    text = rewrite_locations(_SPACES.sub(" ", _QUOTES.sub("", text)))
     return _TEMPLATE_STATEMENT.sub(" ", text).lower()
 
 
 def read_references(text: str) -> References:
     """The ids, paths, maximum length and maximum number of tokens in a text."""
     text = _SPACES.sub(" ", _LINE_BREAK.sub(" ", unescape(_COLOUR.sub("", text[:_MAX_TEXT]))))
+    text = rewrite_locations(text)
     ids = [match[1] for pattern in _ID_PATTERNS for match in pattern.finditer(text)]
     ids += [item.strip() for match in _ID_LIST.finditer(text) for item in match[1].split(",")]
     ids = [call_id.rstrip(".:") for call_id in ids]

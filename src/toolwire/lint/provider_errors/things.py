@@ -29,7 +29,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|(?:message|msg|errors?|detail|reason):|internal server error|(?:in )?context="
         r"|(?:type|code|status|param|object|title): ?(?:null|none|error|\w*(?:error|exception"
         r"|failed))|(?:errors? )?(?:occurred )?when calling the \w+ operation"
-        r"|(?:the )?model returned the following errors|generatecontentrequest(?: proto)?"
+        r"|(?:the )?model returned the following errors|generate content request(?: proto)?"
         r"|(?:failed to |error )?call(?:ing)? (?:the )?(?:chat|llm|model|api|agent)[\w-]{0,40}"
         r"|(?:llm|model|api) (?:request|call) failed|for role:\w+ the following must be satisfied"
         r"|(?:response|request|user|session|conversation|thread|turn|message)[_ ]ids?"
@@ -40,6 +40,9 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|stop ?reason:? ?\w+"
         r"|finish[ _]?reason:? ?(?:stop|length|tool ?use|tool_calls)"
         r"|\w+ object has no attribute \w+|\(reading \w+\)|args: ?\{\}"
+        r"|at \[source: .{0,160}?column: \d+\]|\(token \S{1,60}\)"
+        r"|parsed at index \d+|of type struct \{.{0,600}|key tool_\w+_key"
+        r"|parameter validation failed|malformed input request|[\w.]{1,60} is not a function"
         r"|name \w+ is not defined|(?:database|db|sql|graphql|xml) schemas?",
     ),
     (
@@ -91,8 +94,9 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|start token \d+|failed to parse input at pos|respect the required format"
         r"|invalid sequence as part of tool ?use|tokens remaining in message header"
         r"|element <\w+> closed by|xml syntax error|model called a tool|json blob"
-        r"|(?:model|llm|assistant) (?:did|does|do) not (?:call|use|invoke|select) (?:a|any|the) "
-        r"(?:tool|function)",
+        r"|(?:model|llm|assistant|you) (?:did|does|do) not (?:call|use|invoke|select|make|issue) "
+        r"(?:an?|any|the) (?:tool|function)"
+        r"|instead of (?:calling )?(?:an? |the )?(?:tool|function)",
     ),
     (
         "DECODER",
@@ -119,7 +123,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|empty_)[a-z]{1,40}(?:_[a-z]{1,40}){0,6}_tool_(?:use|result)(?:_\w+)?"
         r"|(?:web search|web fetch|code execution|mcp|tool search) tool (?:use|result)",
     ),
-    ("COUNT RESULT", r"(?:number|count) of (?:results|responses|outputs)"),
+    ("COUNT RESULT", r"(?:(?:number|count) of|only \d+) (?:results|responses|outputs)"),
     ("COUNT CALL", r"(?:number|count) of calls"),
     (
         "RESULT",
@@ -129,12 +133,14 @@ THINGS: tuple[tuple[str, str], ...] = (
     ("RESULT TYPE", r"tool (?:results?|outputs?|responses?) (?:content )?(?:types?|shape)"),
     (
         "RESULT",
-        r"tool content(?= part)|tool (?:call )?(?:results?|responses?|outputs?|messages?|returns?)"
+        r"tool content(?= part)|tool (?:call )?(?:results?|responses?|outputs?|messages?|returns?"
+        r"|repl(?:y|ies)|answers?)"
         r"(?: (?:parts?|blocks?|events?|items?))?"
         r"|function (?:call )?(?:responses?|results?|outputs?)"
         r"(?: (?:parts?|blocks?|turns?|events?))?"
         r"|\w+_call_outputs?|response messages?|(?:messages? )?(?:with )?(?:the )?role ?[:=]? ?tool"
         r"|tool role|(?:a|an|its|their|single|matching|corresponding) results?"
+        r"|(?:tool|function)(?: function)? (?:must|should|has to) return"
         r"|工具(?:调用)?(?:结果|返回|响应|消息)|tool execution results? ?(?:message)?s?",
     ),
     (
@@ -214,9 +220,11 @@ THINGS: tuple[tuple[str, str], ...] = (
     (
         "FOREIGN",
         r"invalid union|path: \[ ?type ?\]"
-        r"|untagged enum(?! ?response| ?tool ?choice)|(?:core|ui|model) message\[\]|determine type",
+        r"|untagged enum(?!(?: \w+){0,3}? ?\w*(?:response|chunk|event|delta)\b| tool choice)"
+        r"|(?:core|ui|model) message\[\]|determine type",
     ),
     ("CONTENT EMPTY", r"content ?= ?(?:none|null)"),
+    ("NO CONTENT NO", r"neither (?:text|content) (?:nor|or)"),
     ("CONTENT TYPE", r"content types?"),
     ("KIND", r"(?:message|content|item|block|part)s?\.? ?(?:with )?types?|with type|input tag"),
     ("ROLE INVALID", r"key error: (?:tool|function)(?!\w)|unexpected role:? tool(?! after)"),
@@ -228,7 +236,7 @@ THINGS: tuple[tuple[str, str], ...] = (
     (
         "CONTENT",
         r"(?:text )?(?:content|blocks?|parts?)(?: (?:blocks?|parts?|elements?|items?|field))*"
-        r"|\.text|text (?:field|elements?)|内容",
+        r"|\.text|\.contents(?=:)|text (?:field|elements?)|内容",
     ),
     ("OUTPUT", r"\.?output"),
     (

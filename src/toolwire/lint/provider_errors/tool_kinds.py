@@ -33,6 +33,7 @@ TOOL_KINDS = (
             r"|(?:does not support|unsupported|unrecognized|unknown|not supported) .{0,40}"
             r"(?:param\w*|arguments?)\b[a-z ]{0,20}[:({ ]{1,4}(?:tools|functions)\b(?!\[)"
             r"|models? (?:that |which )?supports? (?:tool|function)"
+            r"|(?:^|[^\w.\]]|request )(?:tools|functions):? extra (?:inputs|fields) (?:are )?not"
             r"|不支持 ?(?:工具|函数|function|tool) ?(?:调用|call)"
             r"|(?:工具|函数)调用(?:功能)?不(?:被)?支持"
         ),

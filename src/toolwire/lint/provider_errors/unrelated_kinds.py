@@ -18,7 +18,11 @@ UNRELATED_KINDS = (
             r"|上下文(?:长度|过长)|(?:prompt|input|request body|payload|entity) (?:is )?too large"
             r"|request_too_large|(?:input|prompt|request|context) too long|(?:conversation"
             r"|history) (?:is )?too long"
-            r"|exceeds? (?:the )?maximum (?:allowed )?tokens|range of input length"
+            r"|exceeds? (?:the )?maximum (?:allowed )?tokens|range of input length|context limit"
+            r"|token limit exceeded|(?:exceed\w*|over) .{0,20}token limit"
+            r"|(?:prompt|input|request)s? token(?: count|s)\b(?!.{0,60}(?:per[ -]|rate)).{0,40}"
+            r"(?:exceed|greater than|more than|<=|maximum|the limit)"
+            r"|(?:prompt|input|request|conversation) (?:contains|has|is|was) [\d,.]+k? tokens"
         ),
         weak_pattern=r"exceeds? (?:the )?maximum (?:allowed )?size",
         command="toolwire cut FILE --tokens TOKENS",
@@ -29,7 +33,10 @@ UNRELATED_KINDS = (
         pattern=(
             r"credit balance|insufficient[ _](?:quota|balance|credits?|funds)|exceeded your current"
             r" quota|quota (?:is )?(?:used|exceeded|exhausted)|billing"
-            r"|payment required|余额不足|欠费"
+            r"|payment (?:required|method)|余额不足|欠费"
+            r"|(?:out of|no|more|add|not enough) credits?\b"
+            r"|(?:spend\w*|credit|budget|key|monthly) limit (?:exceeded|reached|of)|spend\w* limit"
+            r"|budget (?:has been |was )?exceeded"
         ),
         status="402",
     ),
@@ -40,6 +47,7 @@ UNRELATED_KINDS = (
             r"rate[ _-]?limit|too many requests|tokens per min|requests per min"
             r"|resource[ _]?exhausted|throttl|usage limit|limit .{0,60}is exceeded"
             r"|exhausted your capacity|hit your limit|请求过于频繁|限流"
+            r"|(?<![a-z])[tr]p[mdh] limit|concurren\w+ (?:limit|requests)|token quota|retry limit"
         ),
         status="429",
     ),
@@ -52,7 +60,12 @@ UNRELATED_KINDS = (
             r"|permission[ _]?(?:denied|error)|not authorized|invalid (?:token|credentials)"
             r"|expired token|(?<!extra_)forbidden|token is (?:incorrect|invalid|expired|missing)"
             r"|(?<!exist or you do )\bnot have access|(?:account|organization) (?:is|has been)"
-            r" \w+|region (?:is )?not supported|身份验证|密钥"
+            r" \w+|region (?:is )?not supported|身份验证|密钥|invalid (?:model|access|secret) key"
+            r"|auth\w* (?:credentials|token)|token (?:has |is )?expired"
+            r"|credentials (?:not|have|are)|load (?:the )?(?:default )?credentials"
+            r"|(?:security|access|bearer|session|refresh) token .{0,60}(?:invalid|expired|missing)"
+            r"|(?:must|need to|please|have to) (?:be )?(?:logged|log|sign|signed) ?in\b|run /login"
+            r"|not logged in"
         ),
         status="40[13]",
     ),
@@ -79,14 +92,15 @@ UNRELATED_KINDS = (
             r"(?:image|pdf|file|media)|invalid image|(?:pdf|document) (?:pages?|exceeds|is too)"
             r"|maximum of \d+ (?:pdf|images?|pages)|unsupported image|too many images"
             r"|image_url (?:is|are) (?:only|not)|content[ -]type.{0,40}\bimage\b|image\.source"
-            r"|(?:image|document|media)\S{0,40}base64"
+            r"|(?:image|document|media)\S{0,40}base64|at most \d+ images?\b"
+            r"|unsupported (?:file|media|mime|audio|video)|images? per (?:prompt|request|message)"
         ),
     ),
     ErrorKind(
         "response-format",
         "the schema of the answer (`response_format`) is not accepted",
         pattern=(
-            r"response_?format|response_?schema|response_mime_type|text\.format|output_config"
+            r"response_?format|response[ _]?schema|response_mime_type|text\.format|output_config"
             r"|output_format|structured output|no object generated"
         ),
     ),
@@ -95,7 +109,8 @@ UNRELATED_KINDS = (
         "the provider has no capacity at the moment; send the request again later",
         pattern=(
             r"overloaded|service (?:is )?(?:temporarily )?unavailable|no capacity"
-            r"|server is busy|high demand|no available (?:accounts?|providers?|channel)|无可用渠道"
+            r"|server is busy|(?:high|heavy) (?:demand|load)|at capacity|无可用渠道"
+            r"|no available (?:accounts?|providers?|channel)"
         ),
         status="529|503",
     ),
@@ -103,11 +118,11 @@ UNRELATED_KINDS = (
         "model",
         "the provider does not have this model, or the model cannot do this",
         pattern=(
-            r"model (?:(?!tool|function).){0,100}(?:does ?not ?exist|not found|is not supported"
-            r"|not available|deprecated"
-            r"|decommissioned)|model_not_found|no such model"
+            r"\bmodels?[ /:](?:(?!tool|function).){0,100}(?:does ?not ?exist|not found"
+            r"|is not supported|not available|deprecated|decommissioned)|model_not_found"
+            r"|no such model|model (?:identifier|id|name) (?:\w+ ){0,3}(?:invalid|unknown|not)"
             r"|invalid model|unknown (?:\w+ )?model|not a valid model|模型不存在"
-            r"|no endpoints found|not found for account"
+            r"|no endpoints found|not found for account|find (?:the |a )?(?:requested )?model\b"
             r"|not supported for model|model .{0,60}does not support (?:this|the) (?:api|endpoint"
             r"|method)"
         ),
@@ -116,7 +131,7 @@ UNRELATED_KINDS = (
         "connection",
         "the connection to the server failed, or the server did not answer in time",
         pattern=(
-            r"connection (?:error|closed|refused|reset|aborted|failed)|\beconn\w+|\benotfound"
+            r"connection ?(?:error|closed|refused|reset|aborted|failed)|\beconn\w+|\benotfound"
             r"|getaddrinfo"
             r"|socket hang up|fetch failed(?! with status)|\btimed? ?out|timeout|certificate"
             r"|\bssl\b|\bnetwork|\bdns\b"
@@ -124,6 +139,9 @@ UNRELATED_KINDS = (
             r"|other side closed|max retries exceeded|name resolution|failed to establish"
             r"|unable to connect|invalid response body|expected http/|closed connection|超时"
             r"|\bstream (?:closed|ended|interrupted)|error sending request|premature close"
+            r"|no such host|remoteprotocolerror|\bdial tcp|\berr_(?:conn|inter|name|time)"
+            r"|operation was aborted"
+            r"|(?:unexpected eof|incomplete chunked) (?:while )?read"
             r"|(?<!access )\bterminated\b(?! early)"
         ),
     ),
