@@ -312,6 +312,13 @@ def no_tool_is_defined(history: HistoryEditor, n: int) -> bool:
     return (history.body.pop("tools", None) or history.body.pop("toolConfig", None)) is not None
 
 
+@register_break(lambda profile: profile.tool_choice_needs_tools, "name-unknown")
+def a_tool_choice_stays_without_tools(history: HistoryEditor, n: int) -> bool:
+    history.body.pop("tools", None)
+    history.body["tool_choice"] = "auto"
+    return True
+
+
 @register_break(lambda profile: profile.tool_choice_must_exist, "name-unknown")
 def the_required_tool_is_not_defined(history: HistoryEditor, n: int) -> bool:
     if history.wire not in ("openai-responses", "anthropic"):

@@ -67,6 +67,7 @@ def _tools_of_chat(body: Object, model: str) -> ErrorResponse | None:
             return ErrorResponse(
                 f"Invalid value for '{name}': '{name}' is only allowed when 'tools' are specified.",
                 param=name,
+                rule="name-unknown" if name == "tool_choice" else "",
             )
     return None
 

@@ -105,6 +105,8 @@ class Profile(Struct, frozen=True):
     """True if two tool definitions of the same name are rejected."""
     tool_choice_must_exist: bool = False
     """True if a tool choice that names an undefined tool is rejected."""
+    tool_choice_needs_tools: bool = False
+    """True if a tool choice, even `none`, is rejected in a request that defines no tools."""
     rejects_empty_tool_calls: bool = False
     """True if an empty list of tool calls is rejected."""
     rejects_null_tool_calls: bool = False

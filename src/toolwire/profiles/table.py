@@ -112,12 +112,14 @@ _PROFILES = (
         last_seen="2026-08",
         result_placement="next",
         arguments_format="text",
+        tool_choice_needs_tools=True,
         rejects_empty_tool_calls=True,
         source=(
-            "null content: docker-agent#63, llama_index#17555; "
-            "empty list of calls: openai-node#1341; 40 characters at older servers, 64 at newer:"
-            " litellm#11392, llm-rosetta#596; names: OpenAPI description; results contiguous:"
-            " copilot-sdk#1922, goose#11893; one each: agno#5116; images in results refused:"
+            "null content: docker-agent#63, llama_index#17555; a choice without tools:"
+            " OpenAI-DotNet#479, vllm#40311; empty list of calls: openai-node#1341;"
+            " 40 characters at older servers, 64 at newer: litellm#11392, llm-rosetta#596;"
+            " names: OpenAPI description; results contiguous: copilot-sdk#1922, goose#11893; one"
+            " each: agno#5116; images in results refused:"
             " OpenHands#7700, or not seen by the model: openai-openapi#523; images of the"
             " assistant: openai-node#1030"
         ),
@@ -160,6 +162,7 @@ _PROFILES = (
         confidence="medium",
         result_placement="next",
         arguments_format="text",
+        tool_choice_needs_tools=True,
         rejects_empty_tool_calls=True,
         source=(
             "null content: docker-agent#63, llama_index#17555; "

@@ -64,7 +64,7 @@ DEFINITION_PHRASES = (
         ),
         rules=("name-unknown", "tools-undefined"),
         meaning="the request has a tool choice and defines no tools",
-        implies={"tool_choice_must_exist": True},
+        implies={"tool_choice_needs_tools": True},
         examples=(
             (
                 "Invalid value for 'tool_choice': 'tool_choice' is only allowed when 'tools'"
