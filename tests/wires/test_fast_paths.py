@@ -110,6 +110,7 @@ _USE: Object = {"type": "tool_use", "id": "a", "name": "f", "input": {}}
 _ANSWER: Object = {"type": "tool_result", "tool_use_id": "a", "content": "1"}
 _TOOL_USE: Object = {"toolUseId": "a", "name": "f", "input": {}}
 _TOOL_RESULT: Object = {"toolUseId": "a", "content": [{"text": "1"}], "status": "success"}
+_RESPONSE: Object = {"id": "a", "name": "f", "response": {"output": "1"}}
 _BLOCKS: list[tuple[str, str, Object, tuple[str, ...]]] = [
     ("anthropic", "", {"type": "text", "text": "hi"}, ()),
     ("anthropic", "", _USE, ("id", "name", "input")),
@@ -118,7 +119,10 @@ _BLOCKS: list[tuple[str, str, Object, tuple[str, ...]]] = [
     ("bedrock", "toolUse", _TOOL_USE, ("toolUseId", "name", "input")),
     ("bedrock", "toolResult", _TOOL_RESULT, ("toolUseId", "content", "status")),
     ("gemini", "", {"text": "hi"}, ()),
-    ("gemini", "functionCall", {"id": "a", "name": "f", "args": {}}, ("id", "args")),
+    ("gemini", "functionCall", {"id": "a", "name": "f", "args": {}}, ("id", "name", "args")),
+    ("gemini", "functionResponse", _RESPONSE, ("id", "name", "response")),
+    ("gemini", "executableCode", {"id": "a", "args": {}}, ()),
+    ("gemini", "codeExecutionResult", {"id": "a", "response": {}}, ()),
 ]
 """Wire, the field that holds a block, the block, and its fields that may be missing."""
 

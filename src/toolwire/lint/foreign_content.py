@@ -104,7 +104,7 @@ def _has_known_messages(facts: Facts) -> bool:
             content = raw.get("content") if has_types else None
             if content.__class__ is list and _has_plain_text(content):
                 return False
-        if not has_types and any(_typed_block(part) is not None for part in message.parts):
+        if not has_types and any(map(_typed_block, message.parts)):
             return False
     return True
 
@@ -290,7 +290,9 @@ def _is_plain_text(part: Part) -> TypeGuard[Text]:
 def _typed_block(part: Part) -> Object | None:
     """The block of a part if it has a field `type`."""
     raw = part.source.raw
-    return raw if isinstance(raw, dict) and isinstance(raw.get("type"), str) else None
+    if raw.__class__ is dict and "type" in raw and isinstance(raw["type"], str):
+        return raw
+    return None
 
 
 class _Vocabulary:

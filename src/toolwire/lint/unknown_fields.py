@@ -131,7 +131,8 @@ def _known_fields(facts: Facts) -> dict[JsonPath, frozenset[str]]:
         for part in message.parts:
             source = part.source
             raw = source.raw
-            if raw.__class__ is dict and source is not outer and raw is not outer.raw:
+            is_read = source.is_complete or source is outer or raw is outer.raw
+            if raw.__class__ is dict and not is_read:
                 spec = source.spec
                 if spec is not None and (spec.inner or not spec.keys.issuperset(raw)):
                     _note_unread(source, known)

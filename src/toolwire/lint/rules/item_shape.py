@@ -28,29 +28,31 @@ _NOT_NULL = {
     "message": ("status",),
     "function_call": ("status",),
 }
-"""Fields that an item may lack but that must not be null, by the type of the item."""
+"""Fields that an item may lack but that must not be null, by the type of each item that can be
+corrected."""
 _TEXT_TYPES = ("text", "input_text", "output_text")
 
 
 def _corrected(kind: str, item: Object) -> tuple[Object, list[str]]:
     """An item in the accepted form, and its faults."""
     corrected, texts = item, []
-    if kind in _NOT_NULL and None in item.values():
+    if None in item.values():
         problems = [name for name in _NOT_NULL[kind] if name in item and item[name] is None]
         corrected = {name: value for name, value in item.items() if name not in problems}
         texts = [f"{name} is null" for name in problems]
     if kind == "reasoning" and "summary" not in corrected:
         corrected = {**corrected, "summary": []}
         texts = texts or ["summary is missing"]
+    if kind != "message":
+        return corrected, texts
     content = item.get("content")
-    is_own = kind == "message" and not is_chat_message(item)
-    if is_own and not isinstance(content, list | str):
+    if not isinstance(content, (list, str)) and not is_chat_message(item):
         text = "" if content is None else text_of(content)
         if item.get("role") == "assistant":  # an output, which has an id, has a list
             corrected = {k: v for k, v in corrected.items() if k not in ("id", "status")}
         corrected = {**corrected, "content": text}
         texts.append(f"the content is {'missing' if content is None else 'no text'}")
-    if kind == "message" and isinstance(content, list):
+    if isinstance(content, list):
         expected = "output_text" if item.get("role") == "assistant" else "input_text"
         blocks = [_with_type(block, expected) for block in content]
         if blocks != content:
@@ -68,8 +70,13 @@ def _with_type(block: JSON, expected: str) -> JSON:
 
 def _corrections(facts: Facts) -> list[tuple[int, Object, list[str]]]:
     """The refused items: index, accepted form, and faults."""
-    found = [(index, *_corrected(kind, item)) for index, kind, item in input_items(facts)]
-    return [(index, item, texts) for index, item, texts in found if texts]
+    found: list[tuple[int, Object, list[str]]] = []
+    for index, kind, item in input_items(facts):
+        if kind in _NOT_NULL:  # no other item can be corrected
+            corrected, texts = _corrected(kind, item)
+            if texts:
+                found.append((index, corrected, texts))
+    return found
 
 
 def _check(facts: Facts) -> Iterable[Problem]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import UNSET
 
-from toolwire.conversation.ids import is_minted, mint
+from toolwire.conversation.ids import mint
 from toolwire.conversation.json import JSON, JsonPath, Object, snake
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import (
@@ -46,6 +46,12 @@ from toolwire.wires.engine.specs import (
     unread_message,
 )
 from toolwire.wires.families.contents.responses import is_wrapper, read_response, write_response
+from toolwire.wires.families.contents.server_tools import (
+    write_code,
+    write_code_result,
+    write_tool_call,
+    write_tool_response,
+)
 from toolwire.wires.families.contents.spelling import get_field, spellings
 
 _CODE_EXECUTION = "code_execution"
@@ -141,6 +147,14 @@ def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
     else:
         name = read_name(get_field(call, "toolType" if spec.name == "toolCall" else "name"))
         arguments = read_value(call.get("args"))
+    is_complete = (
+        spec.name == "functionCall"
+        and len(block) == 1
+        and len(call) == 3
+        and origin == "wire"
+        and name != ""
+        and "args" in call
+    )
     return Call(
         call_id,
         name,
@@ -149,34 +163,8 @@ def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
         spec.family,
         spec.executor or "client",
         signature=signature_of(block),
-        source=Source(block, path, spec),
+        source=Source(block, path, spec, None, is_complete),
     )
-
-
-def _id_field(call_id: str) -> Object:
-    return {} if is_minted(call_id) else {"id": call_id}
-
-
-def _write_code(call: Call, context: EncodeContext) -> JSON:
-    code = call.input if isinstance(call.input, dict) else {}
-    return {"executableCode": {**_id_field(call.id), **code}}
-
-
-def _write_code_result(result: Result, context: EncodeContext) -> JSON:
-    outcome = "OUTCOME_FAILED" if result.error else "OUTCOME_OK"
-    answer: Object = {"outcome": outcome, "output": result.text}
-    return {"codeExecutionResult": {**_id_field(result.call_id), **answer}}
-
-
-def _write_tool_call(call: Call, context: EncodeContext) -> JSON:
-    return {"toolCall": {**_id_field(call.id), "toolType": call.name, "args": call.input}}
-
-
-def _write_tool_response(result: Result, context: EncodeContext) -> JSON:
-    output = result.output
-    response = output_text(output) if isinstance(output, tuple) else output
-    answer: Object = {"toolType": result.name, "response": response}
-    return {"toolResponse": {**_id_field(result.call_id), **answer}}
 
 
 def _response_and_media(
@@ -264,19 +252,17 @@ class ContentParts:
                 fields="id name response parts",
                 family="function",
             ),
-            call("executableCode", write=_write_code, fields="id language code", family=_CODE),
+            call("executableCode", write=write_code, fields="id language code", family=_CODE),
             result(
                 "codeExecutionResult",
-                write=_write_code_result,
+                write=write_code_result,
                 fields="id outcome output",
                 family=_CODE,
             ),
-            call(
-                "toolCall", write=_write_tool_call, fields="id toolType args", family=_SERVER_TOOL
-            ),
+            call("toolCall", write=write_tool_call, fields="id toolType args", family=_SERVER_TOOL),
             result(
                 "toolResponse",
-                write=_write_tool_response,
+                write=write_tool_response,
                 fields="id toolType response",
                 family=_SERVER_TOOL,
             ),
@@ -348,6 +334,14 @@ class ContentParts:
         else:
             output = text_or_none(answer.get("output")) or ""
             error = answer.get("outcome") not in (None, "OUTCOME_OK")
+        is_complete = (
+            spec.name == "functionResponse"
+            and len(block) == 1
+            and len(answer) == 3
+            and origin == "wire"
+            and name is not None
+            and "response" in answer
+        )
         return Result(
             call_id,
             output,
@@ -357,7 +351,7 @@ class ContentParts:
             spec.family,
             spec.executor or "client",
             signature=signature_of(block),
-            source=Source(block, path, spec),
+            source=Source(block, path, spec, None, is_complete),
         )
 
     def _read_response(self, answer: Object, media_path: JsonPath) -> tuple[Output, bool]:
