@@ -112,7 +112,9 @@ class TargetStream:
 
     def report_unknown_fields(self, part: Part) -> None:
         """Report the signature and the fields of a part that only its own wire can hold."""
-        if part.signature is not None or not (part.spec is None or part.spec.clean(part.raw)):
+        source = part.source
+        is_clean = source.is_complete or source.spec is None or source.spec.clean(source.raw)
+        if part.signature is not None or not is_clean:
             keeps_signature = self.takes_signature(part)
             self.context.report_unknown_fields(part, keeps_signature=keeps_signature)
 
