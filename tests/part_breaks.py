@@ -314,6 +314,8 @@ def no_tool_is_defined(history: HistoryEditor, n: int) -> bool:
 
 @register_break(lambda profile: profile.tool_choice_needs_tools, "name-unknown")
 def a_tool_choice_stays_without_tools(history: HistoryEditor, n: int) -> bool:
+    if history.wire != "openai-chat":
+        return False
     history.body.pop("tools", None)
     history.body["tool_choice"] = "auto"
     return True
