@@ -7,6 +7,8 @@ selects (`-k`, `-m`, `--lf`, `--ff`, `--sw`, a node id) or lists (`--collect-onl
 each row, with the same node ids: a failed row can be selected by what the report says.
 
 Decorators stack as those of `parametrize` do. A fixture is set up once for all rows of an item.
+`share=3` runs every third row of a plain run; the seed of the run decides which, so that runs
+complement each other. Deep runs, and runs that select, take all rows.
 `gap` marks a row that is known to fail.
 """
 
@@ -19,6 +21,7 @@ from functools import partial
 from itertools import product
 
 import pytest
+from cases import DEEP
 from msgspec import Struct
 
 MARK = "rows"
@@ -48,6 +51,7 @@ def rows(
     *,
     ids: Callable[..., str] | None = None,
     group: Callable[..., str] | None = None,
+    share: int = 1,
 ) -> pytest.MarkDecorator:
     """Parametrize a test.
 
@@ -57,6 +61,7 @@ def rows(
         ids: makes the id of a row from its values; the default joins their `str`.
         group: names the item of a row in a plain run; the default is the attribute `wire` of the
             first value, so that all other values share one item.
+        share: how many rows there are for each one that a plain run takes.
     """
     keys = [name.strip() for name in names.split(",")]
     out: list[Row] = []
@@ -69,7 +74,7 @@ def rows(
             row_id = f"{row_id}~{count}"
         key = group(*row) if group else getattr(row[0], "wire", "")
         out.append(Row(row_id, str(key), dict(zip(keys, row, strict=True))))
-    return pytest.mark.rows(tuple(keys), tuple(out))
+    return pytest.mark.rows(tuple(keys), tuple(out), share)
 
 
 def _text(value: object) -> str:
@@ -101,6 +106,9 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
     single = selects(metafunc.config)
     keys: list[str] = [key for mark in marks for key in mark.args[0]]
     every = [_join(parts) for parts in product(*(mark.args[1] for mark in marks))]
+    if not single and not DEEP:
+        share: int = max(mark.args[2] for mark in marks)
+        every = every[int(metafunc.config.option.hypothesis_seed) % share :: share]
     if not every:
         metafunc.parametrize(keys, [])
         return

@@ -21,6 +21,7 @@ STREAMS = [stream for name in streaming() for stream in load_streams(name)]
 @rows(
     "case, target",
     [(case, target) for case in ANSWERS for target in VALIDATORS if target != case.wire],
+    share=2,
     group=lambda case, target: f"{case.wire}-to-{target}",
 )
 def test_a_translated_answer_has_every_field(case: Case, target: str) -> None:
@@ -31,6 +32,7 @@ def test_a_translated_answer_has_every_field(case: Case, target: str) -> None:
 @rows(
     "case, target",
     [(case, target) for case in STREAMS for target in VALIDATORS if target != case.wire],
+    share=2,
     group=lambda case, target: f"{case.wire}-to-{target}",
 )
 def test_every_event_of_a_translated_stream_has_every_field(case: StreamCase, target: str) -> None:

@@ -86,7 +86,7 @@ EDITS = [
 ]
 
 
-@rows("case, n", EDITS)
+@rows("case, n", EDITS, share=2)
 def test_editing_one_part_changes_that_part_and_nothing_else(case: Case, n: int) -> None:
     assert_edits_are_local(case, n)
 

@@ -45,7 +45,10 @@ ROWS = [
 
 
 @rows(
-    "wire, name, story, target", ROWS, group=lambda wire, name, story, target: f"{wire}-to-{target}"
+    "wire, name, story, target",
+    ROWS,
+    group=lambda wire, name, story, target: f"{wire}-to-{target}",
+    share=2,
 )
 def test_a_broken_history_is_accepted_by_its_target(
     wire: str, name: str, story: str, target: str

@@ -322,7 +322,7 @@ PAIRS += [
 ]
 
 
-@rows("case, target", PAIRS, group=lambda case, target: f"{case.wire}-to-{target}")
+@rows("case, target", PAIRS, group=lambda case, target: f"{case.wire}-to-{target}", share=2)
 def test_what_is_not_reported_lost_is_still_there(case: Case, target: str) -> None:
     with gap(GAPS.get((str(case), target))):
         assert_reported_or_kept(case, target)

@@ -172,7 +172,7 @@ def test_the_wires_of_models_and_frameworks_have_histories_of_several_turns() ->
     assert own >= {*MODELS, *FRAMEWORKS}
 
 
-@rows("case, target", ROWS)
+@rows("case, target", ROWS, share=2)
 def test_one_turn_more_leaves_what_was_sent_as_it_was(case: Case, target: str) -> None:
     assert_stable(case.body, case.wire, target)
 

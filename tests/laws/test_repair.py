@@ -125,6 +125,7 @@ def test_a_break_is_found_and_repaired(wire: str, target: str, name: str, story:
 @rows(
     "case, name",
     [(case, name) for wire, _ in PLAIN for case in clean(wire) for name in sorted(BREAKS)],
+    share=3,
 )
 def test_a_case_that_is_broken_is_repaired(case: Case, name: str) -> None:
     broken = break_history(name, case.body, case.wire)

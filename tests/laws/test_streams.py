@@ -147,7 +147,7 @@ def test_a_stream_folds_to_the_whole_body(case: StreamCase) -> None:
     assert decode(body, case.wire, "response") == decode(case.body, case.wire, "response")
 
 
-@rows("case, target", pairs_of(STREAMS))
+@rows("case, target", pairs_of(STREAMS), share=3)
 def test_folding_and_restreaming_do_not_change_the_events(case: StreamCase, target: str) -> None:
     events = case.events
     before = deepcopy(events)
@@ -382,7 +382,7 @@ def assert_commutes(case: StreamCase, body: JSON, target: str, *, complete: bool
     assert not silent or not complete, f"not reported: {'; '.join(silent)}"
 
 
-@rows("case, target", pairs_of(SAMPLE))
+@rows("case, target", pairs_of(SAMPLE), share=3)
 def test_folding_what_is_restreamed_is_translating_what_is_folded(
     case: StreamCase, target: str
 ) -> None:
@@ -461,7 +461,7 @@ def trailers(whole: bytes) -> tuple[bytes, ...]:
     )
 
 
-@rows("case", SAMPLE)
+@rows("case", SAMPLE, share=2)
 def test_bytes_may_be_cut_anywhere(case: StreamCase) -> None:
     whole = raw(case)
     body = fold(whole, case.wire)
@@ -489,7 +489,7 @@ async def restream_async(source: AsyncIterator[JSON | bytes], wire: str, target:
     return b"".join([piece async for piece in restream(source, wire, target)])
 
 
-@rows("case, target", pairs_of(STREAMS))
+@rows("case, target", pairs_of(STREAMS), share=3)
 def test_the_output_does_not_depend_on_how_the_input_arrives(case: StreamCase, target: str) -> None:
     whole = raw(case)
     expected = b"".join(restream(whole, case.wire, target))

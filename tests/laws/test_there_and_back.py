@@ -115,6 +115,7 @@ def round_trip(case: Case, over: str) -> tuple[Conversation, Conversation, Mappi
 @rows(
     "case, over",
     [(case, over) for case in ALL if case.wire in MODELS for over in MODELS if over != case.wire],
+    share=2,
     group=lambda case, over: f"{case.wire}-over-{over}",
 )
 def test_ids_names_arguments_and_results_are_restored(case: Case, over: str) -> None:

@@ -214,7 +214,7 @@ def test_half_a_surrogate_pair_in_a_name_of_a_file_is_written_to_any_wire(target
 CASES_AND_WIRES = [(case, wire) for case in CASES for wire in WIRES]
 
 
-@rows("case, wire", CASES_AND_WIRES)
+@rows("case, wire", CASES_AND_WIRES, share=3)
 def test_a_body_of_another_wire_or_kind_raises_decode_error_or_is_read(
     case: Case, wire: str
 ) -> None:
@@ -222,7 +222,7 @@ def test_a_body_of_another_wire_or_kind_raises_decode_error_or_is_read(
         try_decode(case.body, wire, kind)
 
 
-@rows("case, target", CASES_AND_WIRES)
+@rows("case, target", CASES_AND_WIRES, share=3)
 def test_a_case_is_written_to_any_wire_as_any_kind_or_refused_by_usage_error(
     case: Case, target: str
 ) -> None:

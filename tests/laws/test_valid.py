@@ -27,6 +27,7 @@ def test_every_wire_that_a_model_speaks_has_a_validator() -> None:
 @rows(
     "case, target",
     [(case, target) for case in ALL for target in VALIDATED if target != case.wire],
+    share=3,
     group=row_group,
 )
 def test_the_official_types_accept_what_translate_makes(case: Case, target: str) -> None:
@@ -49,6 +50,7 @@ def findings(case: Case, target: str) -> list[str]:
 @rows(
     "case, target",
     [(case, target) for case in ALL for target in TARGETS],
+    share=3,
     group=lambda case, target: row_group(case, PROFILES[target].wire),
 )
 def test_check_finds_nothing_to_fix_in_what_translate_makes(case: Case, target: str) -> None:

@@ -130,6 +130,7 @@ PARAPHRASES = json.loads(
     "expected, text",
     [(expected, text) for expected, texts in PARAPHRASES.items() for text in texts],
     group=lambda expected, text: expected,
+    share=2,
 )
 def test_a_sentence_in_other_words_leads_to_the_same_rule_or_kind(expected: str, text: str) -> None:
     found = [(one.code, one.name) for one in explain(text)]
