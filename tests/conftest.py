@@ -42,6 +42,8 @@ settings.register_profile(
 )
 settings.load_profile("laws")
 
+SEED = "TOOLWIRE_TEST_SEED"
+"""The environment variable with the seed of a run: xdist passes only options of the command line."""
 DATA_NAMES = frozenset({"CATALOGUE", "DATA", "recorded_streams"})
 """What tests of a wire call the files of ../shared/data."""
 LARGE = {
@@ -64,8 +66,10 @@ def pytest_configure(config: Config) -> None:
     """Choose the seed of this run, which the workers of xdist share, and spread the work of
     collecting."""
     config.addinivalue_line("markers", "rows(names, rows): parameters of a test, see rows.py")
+    is_worker = "PYTEST_XDIST_WORKER" in os.environ
     if config.getoption("--hypothesis-seed") is None:
-        config.option.hypothesis_seed = str(_seed())
+        config.option.hypothesis_seed = os.environ[SEED] if is_worker else str(_seed())
+    os.environ[SEED] = str(config.option.hypothesis_seed)
     # Each worker starts to collect at another folder: the first one to reach a file rewrites its
     # asserts for the others.
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")

@@ -106,8 +106,8 @@ def parametrize(metafunc: pytest.Metafunc) -> None:
     single = selects(metafunc.config)
     keys: list[str] = [key for mark in marks for key in mark.args[0]]
     every = [_join(parts) for parts in product(*(mark.args[1] for mark in marks))]
-    if not single and not DEEP:
-        share: int = max(mark.args[2] for mark in marks)
+    share: int = max(mark.args[2] for mark in marks)
+    if share > 1 and not single and not DEEP:
         every = every[int(metafunc.config.option.hypothesis_seed) % share :: share]
     if not every:
         metafunc.parametrize(keys, [])

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cases import child_environment
+from cases import DEEP, child_environment
 
 CONFTEST = """\
 import rows
@@ -95,3 +95,23 @@ def test_a_keyword_selects_single_rows(folder: Path) -> None:
     failed, counts = run_sample(folder, "-k", "test_row and three")
     assert failed == ["test_row[b-three]"]
     assert counts["passed"] == 1
+
+
+SHARED = """\
+from rows import rows
+
+@rows("number", [0, 1, 2, 3, 4], share=2)
+def test_fails(number):
+    raise AssertionError
+"""
+
+
+@pytest.mark.skipif(DEEP, reason="a deep run takes all rows")
+def test_a_run_takes_a_share_of_the_rows_and_the_next_seed_the_others(folder: Path) -> None:
+    (folder / "test_sample.py").write_text(SHARED)
+    first, second = (run_sample(folder, f"--hypothesis-seed={seed}")[0] for seed in (6, 7))
+    assert first == ["test_fails[0]", "test_fails[2]", "test_fails[4]"]
+    assert second == ["test_fails[1]", "test_fails[3]"]
+    assert run_sample(folder, "--hypothesis-seed=6", "-k", "test_fails")[0] == sorted(
+        first + second
+    )
