@@ -33,6 +33,7 @@ from gateway.upstreams import ScriptedUpstream, answers
 from gateway_ops.running import UPSTREAMS, gateway_tools, model, post, serve_gateway
 from mock.hosting import ServedMock, serve_mock
 from mock.tools import run
+from rows import rows
 
 from toolwire import decode
 from toolwire.conversation.json import JSON, Object, dump
@@ -166,7 +167,7 @@ def talk_to_gateways(
     return turns, [*history, *turns[-1].kept, *CLIENT.begin("[[text You are welcome.]]")]
 
 
-@pytest.mark.parametrize("upstream", WIRES)
+@rows("upstream", WIRES, share=2)
 @pytest.mark.parametrize("shows", [True, False], ids=["shown", "hidden"])
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 @pytest.mark.parametrize("talk", OWN | MIXED)
