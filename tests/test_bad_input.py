@@ -341,3 +341,17 @@ def test_detect_fails_if_no_wire_matches() -> None:
         detect(b'{"weather": "fine"}')
     with pytest.raises(DecodeError):
         detect(b"{")
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (b'{"a": "b', "unterminated string at line 1, column 7"),
+        (b'{"a": "b\x01"}', "invalid control character at line 1, column 9"),
+        (b'{"a": 1} x', "extra data at line 1, column 10"),
+    ],
+)
+def test_the_position_of_broken_json_is_named_once(body: bytes, problem: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        decode(body, "openai-chat")
+    assert caught.value.why == f"broken JSON: {problem}"

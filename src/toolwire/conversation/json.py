@@ -305,7 +305,8 @@ def _parse_error(body: bytes, error: Exception) -> str:
     except json.JSONDecodeError as why:
         if why.pos >= len(why.doc.rstrip()):
             return f"broken JSON: the input ends too early, at line {why.lineno}"
-        return f"broken JSON: {why.msg.lower()} at line {why.lineno}, column {why.colno}"
+        problem = why.msg.lower().removesuffix(" at").removesuffix(" starting")
+        return f"broken JSON: {problem} at line {why.lineno}, column {why.colno}"
     except RecursionError:
         return "broken JSON: nested too deeply"
     except ValueError:
