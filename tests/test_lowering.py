@@ -384,7 +384,8 @@ def test_tool_definitions_are_reported_where_there_is_no_place_for_them(kind: Ki
 def test_a_tool_choice_names_as_many_tools_as_the_target_takes(
     names: tuple[str, ...], policy: str, kept: tuple[str, ...], count: int
 ) -> None:
-    source = conversation(settings={"choice": Choice("required", names)})
+    tools = (Tool("a"), Tool("b"))
+    source = conversation(settings={"choice": Choice("required", names)}, tools=tools)
     lowered = lower_for(source, choice_names=policy, refusals=False)
     choice = lowered.conversation.settings["choice"]
     assert isinstance(choice, Choice) and choice.names == kept

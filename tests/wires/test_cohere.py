@@ -19,6 +19,7 @@ from toolwire import (
     Reasoning,
     Result,
     Text,
+    Tool,
     catalogue,
     decode,
     detect,
@@ -186,14 +187,11 @@ def test_strict_tools_holds_for_every_tool_and_is_written_only_if_all_agree() ->
 
 def test_a_choice_of_one_tool_becomes_any_and_auto_is_left_out() -> None:
     user = Message("user", (Text("Hi"),))
-    encoded = encode(
-        Conversation((user,), settings={"choice": Choice("required", ("look",))}), "cohere"
-    )
-    assert encoded.body == {
-        "tool_choice": "REQUIRED",
-        "messages": [{"role": "user", "content": "Hi"}],
-    }
-    auto = encode(Conversation((user,), settings={"choice": Choice("auto")}), "cohere")
+    tools = (Tool("look", None, {"type": "object"}),)
+    required = {"choice": Choice("required", ("look",))}
+    encoded = encode(Conversation((user,), tools=tools, settings=required), "cohere")
+    assert get(encoded.body, ("tool_choice",)) == "REQUIRED"
+    auto = encode(Conversation((user,), tools=tools, settings={"choice": Choice("auto")}), "cohere")
     assert "tool_choice" not in auto.body  # type: ignore[operator]
     assert [len(encoded.losses) for encoded in (encoded, auto)] == [1, 1]
 

@@ -20,6 +20,7 @@ from toolwire import (
     Reasoning,
     Result,
     Text,
+    Tool,
     Usage,
     catalogue,
     decode,
@@ -408,10 +409,12 @@ def test_options_are_read_and_written() -> None:
         "effort": "xhigh",
     }
     assert conversation.source.unknown_fields == (("options", "conversationId"),)
-    chat = encode(conversation, "openai-chat")
+    with_tool = replace(conversation, tools=(Tool("f", None, {"type": "object"}),))
+    chat = encode(with_tool, "openai-chat")
     written_body = translate(chat.json(), "openai-chat", NAME).body
     assert value_at(written_body, "options") == {
-        key: value for key, value in OPTIONS.items() if key != "topK"
+        **{key: value for key, value in OPTIONS.items() if key != "topK"},
+        "tools": [{"jsonSchema": {"type": "object"}, "name": "f"}],
     }
 
 

@@ -325,7 +325,12 @@ def test_any_and_required_mean_the_same() -> None:
     for word in ("any", "required"):
         read = decode({"messages": [], "tool_choice": word}, "mistral")
         assert read.settings["choice"] == Choice("required")
-    body = translate({"messages": [], "tool_choice": "required"}, "openai-chat", "mistral").body
+    chat: JSON = {
+        "messages": [],
+        "tools": [{"type": "function", "function": {"name": "a"}}],
+        "tool_choice": "required",
+    }
+    body = translate(chat, "openai-chat", "mistral").body
     assert get(body, ("tool_choice",)) == "any"
 
 
@@ -339,7 +344,9 @@ def test_the_seed_has_another_name_here() -> None:
 
 def test_a_choice_of_several_tools_is_reported_with_its_path() -> None:
     config: JSON = {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["a", "b"]}}
-    translated = translate({"contents": [], "toolConfig": config}, "gemini", "mistral")
+    tools: JSON = [{"functionDeclarations": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}]
+    body: JSON = {"contents": [], "tools": tools, "toolConfig": config}
+    translated = translate(body, "gemini", "mistral")
     assert get(translated.body, ("tool_choice",)) == "any"
     assert [loss.pointer for loss in translated.losses] == ["/toolConfig/functionCallingConfig"]
 

@@ -118,11 +118,7 @@ def without_defaults(conversation: Conversation, defaults: Mapping[str, int]) ->
 
 def without_idle_settings(conversation: Conversation, losses: list[Loss]) -> Conversation:
     """Drop settings about tools if no tools are defined: servers refuse even the choice `auto`
-    then.
-
-    A choice that requires a call is kept if the source defined no tools either: the server reports
-    this error.
-    """
+    then."""
     settings = conversation.settings
     if "choice" not in settings and "parallel" not in settings:
         return conversation
@@ -131,9 +127,7 @@ def without_idle_settings(conversation: Conversation, losses: list[Loss]) -> Con
     defined = {tool.name for tool in conversation.tools if tool.kind in CLIENT_TOOLS}
     idle: tuple[str, ...] = ()
     if not defined:
-        demanded = isinstance(choice, Choice) and choice.mode == "required"
-        were_defined = bool(conversation.source.tools or conversation.tools)
-        idle = () if demanded and not were_defined else ("choice", "parallel")
+        idle = ("choice", "parallel")
     elif names and defined.isdisjoint(names):
         idle = ("choice",)
     elif isinstance(choice, Choice) and not defined.issuperset(names):
