@@ -188,8 +188,8 @@ def test_strict_tools_holds_for_every_tool_and_is_written_only_if_all_agree() ->
 def test_a_choice_of_one_tool_becomes_any_and_auto_is_left_out() -> None:
     user = Message("user", (Text("Hi"),))
     tools = (Tool("look", None, {"type": "object"}),)
-    required = {"choice": Choice("required", ("look",))}
-    encoded = encode(Conversation((user,), tools=tools, settings=required), "cohere")
+    choice = Choice("required", ("look",))
+    encoded = encode(Conversation((user,), tools=tools, settings={"choice": choice}), "cohere")
     assert get(encoded.body, ("tool_choice",)) == "REQUIRED"
     auto = encode(Conversation((user,), tools=tools, settings={"choice": Choice("auto")}), "cohere")
     assert "tool_choice" not in auto.body  # type: ignore[operator]

@@ -412,10 +412,9 @@ def test_options_are_read_and_written() -> None:
     with_tool = replace(conversation, tools=(Tool("f", None, {"type": "object"}),))
     chat = encode(with_tool, "openai-chat")
     written_body = translate(chat.json(), "openai-chat", NAME).body
-    assert value_at(written_body, "options") == {
-        **{key: value for key, value in OPTIONS.items() if key != "topK"},
-        "tools": [{"jsonSchema": {"type": "object"}, "name": "f"}],
-    }
+    tools: JSON = [{"jsonSchema": {"type": "object"}, "name": "f"}]
+    kept = {key: value for key, value in OPTIONS.items() if key != "topK"}
+    assert value_at(written_body, "options") == {**kept, "tools": tools}
 
 
 def test_instructions_are_read_as_a_system_prompt_and_stay_in_their_field() -> None:

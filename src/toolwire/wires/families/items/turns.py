@@ -45,7 +45,7 @@ def _write_empty(part: Text, context: EncodeContext) -> JSON:
 
 
 EMPTY_MESSAGE = Block("message", part=Text, write=_write_empty)
-"""A message item without content, which is read as an empty text."""
+"""A message item whose content is empty or missing, which is read as an empty text."""
 
 
 class CallIndex:
@@ -161,7 +161,7 @@ class ItemReader(Struct, frozen=True, eq=False):
             yield role, parts
 
     def read_message(self, item: Object, path: JsonPath) -> tuple[Role | None, tuple[Part, ...]]:
-        """The role and parts of a message item; the role is None if it is malformed."""
+        """The role and parts of a message item; the role is None if it is unknown."""
         name, content = item.get("role"), item.get("content")
         if name == "tool" and isinstance(content, str | list | None):
             assert TOOL_MESSAGE.read is not None
@@ -170,8 +170,10 @@ class ItemReader(Struct, frozen=True, eq=False):
         if role is not None and isinstance(content, str):
             spec = content_block(PLAIN_TEXT, item)
             return role, (Text(content, source=Source(content, (*path, "content"), spec)),)
+        if content is None and item.keys() <= MESSAGE.keys:
+            content = []
         if role is None or not isinstance(content, list):
-            return None, (opaque("message", item, path),)
+            return role, (opaque("message", item, path),)
         if not content:
             return role, (Text("", source=Source(item, path, EMPTY_MESSAGE)),)
         parts = read_content(content, (*path, "content"))
