@@ -145,9 +145,14 @@ class _MessagePass:
         return replace(message, role=role, parts=tuple(parts))
 
     def _with_media(self, message: Message) -> Message:
-        """A user message with the media of the results before it and of its own results."""
+        """A user message with the media of the results before it and of its own results.
+
+        A message with calls stays as it is: a result must not move before the call it belongs to.
+        """
         others = [part for part in message.parts if not isinstance(part, Result)]
         if not others or message.role not in ("user", "tool"):
+            return message
+        if any(isinstance(part, Call) for part in others):
             return message
         results = [part for part in message.parts if isinstance(part, Result)]
         return replace(message, parts=(*results, *self._moved_media.take(), *others))
