@@ -288,10 +288,11 @@ def _is_plain_text(part: Part) -> TypeGuard[Text]:
 
 
 def _typed_block(part: Part) -> Object | None:
-    """The block of a part if it has a field `type`."""
+    """The block of a part if it has a field `type`. A part without a path is not a block but the
+    JSON output of a tool."""
     raw = part.source.raw
     if raw.__class__ is dict and "type" in raw and isinstance(raw["type"], str):
-        return raw
+        return raw if part.source.path else None
     return None
 
 
