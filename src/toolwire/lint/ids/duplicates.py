@@ -86,6 +86,27 @@ def distinct_calls_sharing_an_id(facts: Facts) -> list[list[Call]]:
     return groups
 
 
+def pairs_are_certain(facts: Facts, group: list[Call]) -> bool:
+    """True if it is certain which call of a group with one id each result belongs to."""
+    results = [facts.result_of[call] for call in group if call in facts.result_of]
+    if len(results) in (0, len(group)):
+        return True  # the pairing assigned them in order
+    names_differ = len({call.name for call in group}) == len(group)
+    return names_differ and all(result.name for result in results)
+
+
+@once_per_history
+def calls_with_uncertain_result(facts: Facts) -> PartSet[Call]:
+    """The calls that share an id of which only some have a result. A new id would decide to which
+    of them the result belongs."""
+    if not has_repeated_ids(facts) or not ids_must_differ(facts):
+        return PartSet()
+    groups = distinct_calls_sharing_an_id(facts)
+    return PartSet(
+        call for group in groups if not pairs_are_certain(facts, group) for call in group
+    )
+
+
 def calls_reusing_an_id(facts: Facts) -> list[tuple[Call, int]]:
     """For each turn, the first call with each id of an earlier turn, and its number among all calls
     with that id."""

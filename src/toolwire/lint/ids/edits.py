@@ -24,6 +24,7 @@ from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import replace_parts
+from toolwire.lint.ids.duplicates import calls_with_uncertain_result
 from toolwire.lint.ids.formats import native_id_text, shorten
 from toolwire.lint.memo import once_per_history
 from toolwire.profiles.profile import Profile
@@ -47,11 +48,16 @@ def id_rule_for(facts: Facts) -> IdRule:
 
 def calls_with_invalid_id(facts: Facts) -> list[Call]:
     """The calls with an id that the target refuses. Minted ids are not in the history and do not
-    count.
+    count; calls with an uncertain result are separated by their own rule first.
     """
     if not facts.invalid_ids:
         return []
-    return [call for call in facts.calls if call.id in facts.invalid_ids and call.origin == "wire"]
+    uncertain = calls_with_uncertain_result(facts)
+    return [
+        call
+        for call in facts.calls
+        if call.id in facts.invalid_ids and call.origin == "wire" and call not in uncertain
+    ]
 
 
 # --- ids in the JSON ------------------------------------------------------------------------------
@@ -151,7 +157,9 @@ def split_pairs(facts: Facts, reduce: Callable[[str], str | None]) -> PartMap[Re
     result, if there is only one of each."""
     if not facts.open_calls or not facts.results_without_call:
         return PartMap()
-    parts: list[PairHalf] = [*facts.open_calls, *facts.results_without_call]
+    uncertain = calls_with_uncertain_result(facts)
+    open_calls = [call for call in facts.open_calls if call not in uncertain]
+    parts: list[PairHalf] = [*open_calls, *facts.results_without_call]
     if not any(reduce(call_id_of(part)) for part in parts):
         return PartMap()
 
@@ -161,7 +169,7 @@ def split_pairs(facts: Facts, reduce: Callable[[str], str | None]) -> PartMap[Re
         return () if turn is None else turn.caller_indexes, reduce(call_id) or call_id
 
     calls: dict[tuple[tuple[int, ...], str], list[Call]] = {}
-    for call in facts.open_calls:
+    for call in open_calls:
         calls.setdefault(key(call), []).append(call)
     results: dict[tuple[tuple[int, ...], str], list[Result]] = {}
     for result in facts.results_without_call:

@@ -35,6 +35,7 @@ from toolwire.lint.ids.duplicates import (
     distinct_calls_sharing_an_id,
     has_repeated_ids,
     ids_must_differ,
+    pairs_are_certain,
 )
 from toolwire.lint.ids.edits import all_ids, describe_move, new_id, nth_id, reassign_ids, with_id
 from toolwire.lint.ids.formats import describe_maker, shorten
@@ -52,17 +53,9 @@ def _groups(facts: Facts) -> list[list[Call]]:
     ]
 
 
-def _pairs_are_certain(facts: Facts, group: list[Call]) -> bool:
-    results = [facts.result_of[call] for call in group if call in facts.result_of]
-    if len(results) in (0, len(group)):
-        return True  # the pairing assigned them in order
-    names_differ = len({call.name for call in group}) == len(group)
-    return names_differ and all(result.name for result in results)
-
-
 def _check(facts: Facts) -> Iterable[Problem]:
     for group in _groups(facts):
-        certain = _pairs_are_certain(facts, group)
+        certain = pairs_are_certain(facts, group)
         for call in group[1:]:
             message = (
                 f"the call to {call.name} has the id {shorten(call.id)}{describe_maker(call.id)},"
@@ -75,7 +68,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     groups = _groups(facts)
-    uncertain = [group for group in groups if not _pairs_are_certain(facts, group)]
+    uncertain = [group for group in groups if not pairs_are_certain(facts, group)]
     if uncertain and not unsafe:
         return rewrite_results_of_shared_ids(facts, uncertain)
     ids_in_use = all_ids(facts)
