@@ -25,7 +25,13 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Call
 from toolwire.lint import all_rules, check, repair
 from toolwire.lint.ambiguous_calls import ambiguous_calls
-from toolwire.lint.examples.blocks import assistant_blocks, tool_result, tool_use, user_blocks
+from toolwire.lint.examples.blocks import (
+    assistant_blocks,
+    text_block,
+    tool_result,
+    tool_use,
+    user_blocks,
+)
 from toolwire.lint.examples.chat import USER, assistant, tool_call, tool_message
 from toolwire.lint.facts import Facts
 from toolwire.profiles.table import profile
@@ -80,15 +86,17 @@ def _two_calls_and_a_result(wire: str, call_id: str) -> JSON:
     """Two calls of a turn with one id, and one result with it."""
     if wire == "anthropic":
         uses = [tool_use(call_id, name=name) for name in ("f", "g")]
-        result = user_blocks(tool_result(call_id, content="for one"))
+        result = user_blocks(tool_result(call_id, content="for one"), text_block("next"))
         return {"messages": [USER, assistant_blocks(*uses), result]}
     calls = (tool_call(call_id, arguments='{"n": 1}'), tool_call(call_id, arguments='{"n": 2}'))
     return {"messages": [USER, assistant(*calls), tool_message(call_id, "for one"), USER]}
 
 
-@pytest.mark.parametrize("wire", ["anthropic", "mistral", "openai-chat"])
-@pytest.mark.parametrize("call_id", ["functions.f:0", "x" * 70, "a|b"], ids=["dots", "long", "bar"])
-def test_the_only_result_of_two_calls_with_an_id_that_is_refused_goes_to_neither(
+@pytest.mark.parametrize("wire", ["anthropic", "mistral", "openai-chat", "deepseek", "qwen"])
+@pytest.mark.parametrize(
+    "call_id", ["functions.f:0", "x" * 70, "a|b", "call_1"], ids=["dots", "long", "bar", "plain"]
+)
+def test_the_only_result_of_two_calls_with_one_id_goes_to_neither_if_the_other_gets_one(
     wire: str, call_id: str
 ) -> None:
     repaired = repair(_two_calls_and_a_result(wire, call_id), wire)

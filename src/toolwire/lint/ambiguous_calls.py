@@ -12,8 +12,7 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.ids.duplicates import (
     calls_sharing_an_id,
     copies_of_calls,
-    distinct_calls_sharing_an_id,
-    has_repeated_ids,
+    groups_to_separate,
     ids_must_differ,
 )
 from toolwire.lint.ids.output_as_id import results_with_output_as_id
@@ -22,18 +21,15 @@ from toolwire.lint.memo import once_per_history
 
 @once_per_history
 def ambiguous_calls(facts: Facts) -> PartSet[Call]:
-    """The open calls in turns with a result that has its output as id. Where the target refuses
-    equal ids, also open calls that share an id with a call that has a result, and copies of
-    calls."""
+    """The open calls in turns with a result that has its output as id; open calls that share an id
+    with a call that has a result; and, where the target refuses equal ids, copies of calls."""
     if not facts.open_calls:
         return PartSet()
     ambiguous = PartSet(call for _, calls, _ in results_with_output_as_id(facts) for call in calls)
-    if not has_repeated_ids(facts) or not ids_must_differ(facts):
-        return ambiguous
-    for group in calls_sharing_an_id(facts):
+    for group in calls_sharing_an_id(facts) if ids_must_differ(facts) else ():
         for copy in copies_of_calls(facts, group):
             ambiguous.add(copy)
-    for group in distinct_calls_sharing_an_id(facts):
+    for group in groups_to_separate(facts):
         if any(call in facts.result_of for call in group):
             for call in group:
                 if call not in facts.result_of:

@@ -96,12 +96,27 @@ def pairs_are_certain(facts: Facts, group: list[Call]) -> bool:
 
 
 @once_per_history
+def groups_to_separate(facts: Facts) -> list[list[Call]]:
+    """The groups of calls with one id that a target refuses. If it accepts them, those in which a
+    result must be added: beside the added one, the others would belong to certain calls."""
+    groups = distinct_calls_sharing_an_id(facts)
+    if not groups or ids_must_differ(facts):
+        return groups
+    if not facts.profile.rejects_missing_results:
+        return []
+    missing = PartSet(call for _, call in facts.missing_results)
+    return [
+        group
+        for group in groups
+        if not pairs_are_certain(facts, group) and any(call in missing for call in group)
+    ]
+
+
+@once_per_history
 def calls_with_uncertain_result(facts: Facts) -> PartSet[Call]:
     """The calls that share an id of which only some have a result. A new id would decide to which
     of them the result belongs."""
-    if not has_repeated_ids(facts) or not ids_must_differ(facts):
-        return PartSet()
-    groups = distinct_calls_sharing_an_id(facts)
+    groups = groups_to_separate(facts)
     return PartSet(
         call for group in groups if not pairs_are_certain(facts, group) for call in group
     )

@@ -31,12 +31,7 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.uncertain_results import rewrite_results_of_shared_ids
-from toolwire.lint.ids.duplicates import (
-    distinct_calls_sharing_an_id,
-    has_repeated_ids,
-    ids_must_differ,
-    pairs_are_certain,
-)
+from toolwire.lint.ids.duplicates import groups_to_separate, pairs_are_certain
 from toolwire.lint.ids.edits import all_ids, describe_move, new_id, nth_id, reassign_ids, with_id
 from toolwire.lint.ids.formats import describe_maker, shorten
 from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
@@ -44,13 +39,8 @@ from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 def _groups(facts: Facts) -> list[list[Call]]:
     """The calls that share an id, for each turn and id."""
-    if not has_repeated_ids(facts) or not ids_must_differ(facts):
-        return []
-    return [
-        group
-        for group in distinct_calls_sharing_an_id(facts)
-        if any(call.id != call.name for call in group)
-    ]
+    groups = groups_to_separate(facts)
+    return [group for group in groups if any(call.id != call.name for call in group)]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:

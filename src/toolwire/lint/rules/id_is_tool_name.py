@@ -30,21 +30,14 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.uncertain_results import rewrite_results_of_shared_ids
-from toolwire.lint.ids.duplicates import (
-    calls_reusing_an_id,
-    distinct_calls_sharing_an_id,
-    has_repeated_ids,
-    ids_must_differ,
-)
+from toolwire.lint.ids.duplicates import calls_reusing_an_id, groups_to_separate, has_repeated_ids
 from toolwire.lint.ids.edits import all_ids, describe_move, new_id, nth_id, reassign_ids, with_id
 from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 
 def _groups(facts: Facts) -> list[list[Call]]:
     """For each turn and id, the calls that share the name of their tool as id."""
-    if not has_repeated_ids(facts) or not ids_must_differ(facts):
-        return []
-    groups = distinct_calls_sharing_an_id(facts)
+    groups = groups_to_separate(facts)
     return [group for group in groups if group[0].id == group[0].name]
 
 
