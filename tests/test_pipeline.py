@@ -365,7 +365,8 @@ def test_a_result_in_a_system_instruction_becomes_one_text_message() -> None:
     text = "[toolwire] a result of f, whose call is not in this history: 1"
     message: JSON = {"role": "user", "parts": [{"text": text}]}
     assert repaired.body == {"contents": [message, question]}
-    assert [change.name for change in repaired.changes] == ["orphan-result"]
+    names = [change.name for change in repaired.changes]
+    assert names == ["wrong-role", "history-starts-with-result"]
     assert repaired.findings == []
 
 

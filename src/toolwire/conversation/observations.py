@@ -75,7 +75,7 @@ class Observation:
     PLAIN_TOOLS = 1 << 16
     """Every tool definition is a function with a name and without a strict flag."""
     ROLES_FIT = 1 << 17
-    """Calls are in messages of the assistant, and results in others."""
+    """Calls are in messages of the assistant, and results in those of a user or a tool."""
     WIRE_IDS = 1 << 18
     """Every call and result has a call id from its wire that is not a number, and no call has an
     item id beside it."""
@@ -202,7 +202,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
             elif part.__class__ is Result:
                 results.append(part)
                 has_results = True
-                if role == "assistant":
+                if role == "assistant" or role == "system":
                     missing |= Observation.RESULTS_IN_PLACE | Observation.ROLES_FIT
                 elif not pending or pending.pop() != part.call_id:
                     missing |= Observation.RESULTS_IN_PLACE

@@ -1,4 +1,5 @@
-"""A call is in a user message, or a result is in an assistant message.
+"""A call is in a user message, a result is in an assistant message, or one of them is in a system
+message.
 
 Calls belong in assistant messages, and results in user or tool messages. A program that stores a
 whole exchange under one role breaks this: "`tool_result` blocks can only be in `user` messages". On
@@ -6,7 +7,7 @@ wires where such a message has no place for a call or a result, one half of the 
 
 The fix moves the call or the result to a separate message with the right role. It stays in its
 place, but calls of a user message that has none of their results follow its other content, directly
-before the results. Nothing is lost.
+before the results; calls and results of a system message follow it. Nothing is lost.
 """
 
 from __future__ import annotations
@@ -43,15 +44,19 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import merge_same_roles
 from toolwire.lint.rule import FixedConversation, Problem, Rule
 
+_MISPLACED: dict[Role, tuple[type[Call | Result], ...]] = {
+    "assistant": (Result,),
+    "user": (Call,),
+    "tool": (Call,),
+    "system": (Call, Result),
+}
+"""What the messages of a role cannot hold."""
+
 
 def _misplaced(message: Message) -> list[Call | Result]:
     """The calls and results of the client that a message of this role cannot hold."""
-    wrong = Result if message.role == "assistant" else Call
-    return [
-        part
-        for part in message.parts
-        if isinstance(part, Call | Result) and part.__class__ is wrong and part.executor == "client"
-    ]
+    wrong = _MISPLACED[message.role]
+    return [part for part in message.parts if isinstance(part, wrong) and part.executor == "client"]
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
@@ -66,7 +71,8 @@ def _check(facts: Facts) -> Iterable[Problem]:
             if isinstance(part, Call):
                 text = f"the call {part.id} ({part.name}) is in a {message.role} message"
             else:
-                text = f"the result for {part.call_id} is in an assistant message"
+                role = "an assistant" if message.role == "assistant" else "a system"
+                text = f"the result for {part.call_id} is in {role} message"
             yield part.path, text, "safe"
 
 
@@ -99,6 +105,10 @@ def _is_of_assistant(message: Message) -> bool:
 def _split(message: Message, misplaced: list[Call | Result], facts: Facts) -> list[Message]:
     """Split the message into several with the right roles, in the order of the parts."""
     wire = facts.conversation.wire
+    if message.role == "system":
+        staying = tuple([part for part in message.parts if part not in PartSet[Part](misplaced)])
+        others = [Message(_role_for(part, facts), (part,), None, wire) for part in misplaced]
+        return [replace(message, parts=staying), *others] if staying else others
     if len(misplaced) == len(message.parts) or _is_of_assistant(message):
         role: Role = "user" if message.role == "assistant" else "assistant"
         return [replace(message, role=role)]
@@ -126,6 +136,13 @@ def _split(message: Message, misplaced: list[Call | Result], facts: Facts) -> li
     return messages
 
 
+def _role_for(part: Call | Result, facts: Facts) -> Role:
+    """The role of a message that holds only this part."""
+    if isinstance(part, Call):
+        return "assistant"
+    return "user" if facts.profile.results_share_one_message else "tool"
+
+
 def _has_no_result_of(message: Message, misplaced: list[Call | Result], facts: Facts) -> bool:
     """True if no result in a message belongs to one of its calls.
 
@@ -143,7 +160,7 @@ def _has_no_result_of(message: Message, misplaced: list[Call | Result], facts: F
 RULE = Rule(
     "TW071",
     "wrong-role",
-    title="a call is in a user message, or a result is in an assistant message",
+    title="a call or a result is in a message of a role that cannot hold it",
     cost="lossless",
     check=_check,
     fix=_fix,
@@ -165,6 +182,12 @@ RULE = Rule(
         ),
         contents_example(
             user_parts({"text": "hi"}), model_parts(call_part("f")), model_parts(response_part("f"))
+        ),
+        contents_example(
+            user_parts({"text": "hi"}),
+            model_parts(call_part("f")),
+            user_parts(response_part("f")),
+            systemInstruction={"parts": [{"text": "Be kind."}, response_part("g")]},
         ),
     ),
     good=(
