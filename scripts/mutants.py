@@ -381,6 +381,24 @@ MUTANTS = [
     ),
     Mutant(
         "wires/engine/message_lowering.py",
+        "if any(isinstance(part, Call) for part in others):",
+        "if False:",
+        "laws/test_finds.py",
+    ),
+    Mutant(
+        "lint/ids/edits.py",
+        "uncertain = calls_with_uncertain_result(facts)\n    return [",
+        "uncertain = PartSet[Call]()\n    return [",
+        "lint/test_duplicate_ids.py",
+    ),
+    Mutant(
+        "lint/ids/duplicates.py",
+        "if not pairs_are_certain(facts, group) and any(call in missing for call in group)",
+        "if False",
+        "lint/test_duplicate_ids.py",
+    ),
+    Mutant(
+        "wires/engine/message_lowering.py",
         "return replace(message, parts=(*results, *self._moved_media.take(), *others))",
         "return replace(message, parts=(*results, *others, *self._moved_media.take()))",
         "test_lowering.py",
@@ -860,8 +878,8 @@ MUTANTS = [
     # --- repair: roles, and ids of results that a fix pairs ---
     Mutant(
         "lint/rules/wrong_role.py",
-        'wrong = Result if message.role == "assistant" else Call',
-        "wrong = Call",
+        "wrong = _MISPLACED[message.role]",
+        "wrong = (Call,)",
         "lint/test_pairs.py",
     ),
     Mutant(
