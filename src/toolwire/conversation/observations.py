@@ -68,8 +68,8 @@ class Observation:
     OTHER_WIRE = 1 << 13
     """No message was read from the wire of the target."""
     PLAIN = 1 << 14
-    """There is nothing but text, calls of the client in assistant messages, and results of text; no
-    message and no text is empty."""
+    """`ONLY_TEXT_AND_TOOLS` holds, system messages come first, no text follows a call in a message,
+    and no text is a refusal."""
     RESULTS_TOGETHER = 1 << 15
     """The results of the calls of one message are in one message."""
     PLAIN_TOOLS = 1 << 16
@@ -95,22 +95,27 @@ class Observation:
     """The arguments of every call are an object in the JSON."""
     ARGUMENTS_ARE_TEXT = 1 << 25
     """The arguments of every call are a text in the JSON that begins like an object."""
-    ACCEPTED_IDS = 1 << 26
+    ONLY_TEXT_AND_TOOLS = 1 << 26
+    """There is nothing but text, calls of the client in assistant messages, and results of text; no
+    message and no text is empty."""
+    ACCEPTED_IDS = 1 << 27
     """The target accepts the id of every call and result. This property and those below depend on
     the target and are only known on its own wire."""
-    ACCEPTED_NAMES = 1 << 27
+    ACCEPTED_NAMES = 1 << 28
     """The target accepts the name of every tool."""
-    ACCEPTED_ARGUMENTS = 1 << 28
+    ACCEPTED_ARGUMENTS = 1 << 29
     """The arguments of every call have the form that the target expects."""
-    ACCEPTED_FIELDS = 1 << 29
+    ACCEPTED_FIELDS = 1 << 30
     """The target accepts the fields of every message."""
-    OWN_FORMAT = 1 << 30
+    OWN_FORMAT = 1 << 31
     """Messages, calls and results have types and roles that the target knows, and only fields that
     its wire reads."""
 
 
-ALL = (1 << 26) - 1
+ALL = (1 << 27) - 1
 """All properties that one pass sees."""
+_NOT_PLAIN = Observation.PLAIN | Observation.ONLY_TEXT_AND_TOOLS
+"""The properties that do not hold if there is anything but text, calls and results of text."""
 SERVER_TOOL_IDS = ("srvtoolu_", "mcptoolu_")
 """Prefixes of ids that a provider gives to calls that it runs itself."""
 
@@ -212,7 +217,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 if output.__class__ is str:
                     outputs.append(output)
                 elif output.__class__ is tuple:
-                    missing |= Observation.PLAIN
+                    missing |= _NOT_PLAIN
                     if is_foreign:
                         leftovers += output
             elif part.__class__ is Call:
@@ -222,7 +227,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 pending.append(part.id)
                 has_calls = True
             else:
-                missing |= _OTHER_PARTS.get(type(part), Observation.PLAIN)
+                missing |= _OTHER_PARTS.get(type(part), _NOT_PLAIN)
                 if pending:
                     missing |= Observation.RESULTS_IN_PLACE
             if is_foreign:
@@ -264,7 +269,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
         if texts and texts[-1][-1:].isspace():
             missing |= Observation.NO_BLANK_TEXT
     if "" in texts:
-        missing |= Observation.NO_BLANK_TEXT | Observation.PLAIN
+        missing |= Observation.NO_BLANK_TEXT | _NOT_PLAIN
     elif any(map(str.isspace, texts)):
         missing |= Observation.NO_BLANK_TEXT
     if outputs and ("" in outputs or any(map(str.isspace, outputs))):
@@ -284,13 +289,11 @@ def observe(conversation: Conversation, target: str) -> Observations:
     return observations
 
 
-_BROKEN_BY_MISPLACED_CALLS = (
-    Observation.RESULTS_IN_PLACE | Observation.ROLES_FIT | Observation.PLAIN
-)
+_BROKEN_BY_MISPLACED_CALLS = Observation.RESULTS_IN_PLACE | Observation.ROLES_FIT | _NOT_PLAIN
 """The properties that do not hold if a message of another role than the assistant has calls."""
-_OTHER_PARTS: dict[type[Part], int] = {Reasoning: Observation.PLAIN | Observation.NO_REASONING}
+_OTHER_PARTS: dict[type[Part], int] = {Reasoning: _NOT_PLAIN | Observation.NO_REASONING}
 """The properties that do not hold if there is a part of a type. For a type that is not listed, this
-is `PLAIN`."""
+is `_NOT_PLAIN`."""
 
 
 def is_left_out(message: Message) -> bool:
@@ -369,12 +372,10 @@ def _broken_by_executor(part: Call | Result) -> int:
     """Return the properties that do not hold if a provider runs a call, or asks for an approval."""
     if part.executor != "client":
         return _BROKEN_BY_SERVER_CALLS
-    return Observation.NO_SERVER_TOOLS | Observation.PLAIN
+    return Observation.NO_SERVER_TOOLS | _NOT_PLAIN
 
 
-_BROKEN_BY_SERVER_CALLS = (
-    Observation.NO_SERVER_TOOLS | Observation.PLAIN | Observation.RESULTS_IN_PLACE
-)
+_BROKEN_BY_SERVER_CALLS = Observation.NO_SERVER_TOOLS | _NOT_PLAIN | Observation.RESULTS_IN_PLACE
 
 
 def native_calls(messages: tuple[Message, ...], wire: str, *, executor: str) -> list[Call]:

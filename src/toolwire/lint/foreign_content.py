@@ -68,7 +68,7 @@ def has_accepted_fields(facts: Facts) -> bool:
 def has_own_format(facts: Facts) -> bool:
     """True if a quick check shows that nothing has the format of another wire."""
     seen, profile = facts.observations, facts.profile
-    if not seen.holds(Observation.PLAIN) or not has_known_types(facts):
+    if not seen.holds(Observation.ONLY_TEXT_AND_TOOLS) or not has_known_types(facts):
         return False
     if profile.requires_call_type and calls_without_type(facts):
         return False
@@ -140,7 +140,7 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
         return found  # a log of calls and results: an argument or output is not a block
     messages: Sequence[Message] = facts.messages
     # Every block has a known type. On a wire without types, blocks with a type are foreign.
-    if facts.observations.holds(Observation.PLAIN) and vocabulary.has_types:
+    if facts.observations.holds(Observation.ONLY_TEXT_AND_TOOLS) and vocabulary.has_types:
         roles = facts.profile.accepted_roles
         messages = [
             message

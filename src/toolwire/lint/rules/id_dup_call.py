@@ -99,7 +99,7 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=18,
-    ruled_out_by=(Observation.UNIQUE_CALL_IDS | Observation.PLAIN,),
+    ruled_out_by=(Observation.UNIQUE_CALL_IDS | Observation.ONLY_TEXT_AND_TOOLS,),
     bad=(
         chat_example(USER, assistant(tool_call("c1"), tool_call("c1")), tool_message("c1")),
         chat_example(

@@ -127,7 +127,7 @@ RULE = Rule(
     order=44,
     handled_by="lower",
     applies=lambda profile: bool(profile.text_result_models or profile.media_only_from_user),
-    ruled_out_by=(Observation.PLAIN,),
+    ruled_out_by=(Observation.ONLY_TEXT_AND_TOOLS,),
     bad=(
         contents_example(
             HI, model_parts(call_part("f")), user_parts(_RESULT), model="gemini-2.5-flash"

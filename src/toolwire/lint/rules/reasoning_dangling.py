@@ -128,7 +128,7 @@ RULE = Rule(
     applies=lambda profile: profile.reasoning_to_return == "thinking",
     ruled_out_by=(Observation.NO_REASONING,),
     ruled_out_on="other wires",
-    ruled_out_on_own_wire_by=(Observation.PLAIN,),
+    ruled_out_on_own_wire_by=(Observation.ONLY_TEXT_AND_TOOLS,),
     bad=(
         items_example(reasoning_item()),
         items_example(reasoning_item("rs_1", "hm"), USER),
