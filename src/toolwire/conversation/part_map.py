@@ -54,6 +54,11 @@ class PartMap(Generic[P, V]):
         """The value for a part; the default is stored if there is none."""
         return self._entries.setdefault(id(part), (part, default))[1]
 
+    def missing(self, parts: Iterable[P]) -> list[P]:
+        """Those of the parts that have no value, in their order."""
+        entries = self._entries
+        return [part for part in parts if id(part) not in entries]
+
     def clear(self) -> None:
         """Remove all entries."""
         self._entries.clear()

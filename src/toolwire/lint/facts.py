@@ -79,7 +79,7 @@ class Facts(PairFacts):
             return False
         if any(self.body.get(key) for key in _SERVER_STATE_FIELDS):
             return True
-        if self.observations.holds(Observation.PLAIN):  # every item has a known type
+        if self.observations.holds(Observation.ONLY_TEXT_AND_TOOLS):  # every item has a known type
             return False
         return any(
             isinstance(part, Opaque) and part.type == "item_reference"
@@ -218,11 +218,13 @@ class Facts(PairFacts):
                 *self._ambiguous_parts,
             )
         )
+        missing = PartSet(call for call in self.open_calls if call not in explained)
         return [
             (batch, call)
             for batch in self.batches
+            if len(batch.results) < len(batch.calls)
             for call in batch.calls
-            if call not in self.result_of and call not in explained
+            if call in missing
         ]
 
     @lazy_property

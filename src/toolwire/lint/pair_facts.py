@@ -126,15 +126,18 @@ class PairFacts:
         )
 
     @lazy_property
+    def _located_parts(self) -> list[tuple[Part, int]]:
+        """Every part that is not text, with the index of its message."""
+        return [
+            (part, n)
+            for n, message in enumerate(self.messages)
+            for part in message.parts
+            if part.__class__ is not Text
+        ]
+
+    @lazy_property
     def _message_indexes(self) -> PartMap[Part, int]:
-        return PartMap(
-            [
-                (part, n)
-                for n, message in enumerate(self.messages)
-                for part in message.parts
-                if part.__class__ is not Text
-            ]
-        )
+        return PartMap(self._located_parts)
 
     def message_index(self, part: Call | Result) -> int:
         """The index of the message that holds a call or result."""
@@ -194,20 +197,19 @@ class PairFacts:
         calls: dict[str, tuple[Call, int]] = {}
         """Id → call without a result so far, and the index of its message."""
         pairs_by_id: list[tuple[Call, Result]] = []
-        for n, message in enumerate(self.messages):
-            for part in message.parts:
-                if part.__class__ is Call:
-                    calls[part.id] = (part, n)
-                elif part.__class__ is Result:
-                    call, index = calls.pop(part.call_id, (None, -1))
-                    if index == n or part.origin == "minted":
+        for part, n in self._located_parts:
+            if part.__class__ is Call:
+                calls[part.id] = (part, n)
+            elif part.__class__ is Result:
+                call, index = calls.pop(part.call_id, (None, -1))
+                if index == n or part.origin == "minted":
+                    return None
+                if call is not None:
+                    if call.executor != part.executor and not self._stay_together(call, part):
                         return None
-                    if call is not None:
-                        if call.executor != part.executor and not self._stay_together(call, part):
-                            return None
-                        pairs_by_id.append((call, part))
-                    elif self.conversation.ordered or self._calls_have_item_ids:
-                        return None
+                    pairs_by_id.append((call, part))
+                elif self.conversation.ordered or self._calls_have_item_ids:
+                    return None
         if len(calls) + len(pairs_by_id) < len(self.calls) + len(self.server_calls):
             return None
         return PartMap(pairs_by_id), PartMap([(result, call) for call, result in pairs_by_id])
@@ -248,18 +250,15 @@ class PairFacts:
         """The client's calls without a result, in order."""
         if self.are_paired_in_order:
             return self.calls[len(self.results) :]
-        return [call for call in self.calls if call not in self.result_of]
+        return self.result_of.missing(self.calls)
 
     @lazy_property
     def results_without_call(self) -> list[Result]:
         """The client's results without a call, in order."""
         if self.are_paired_in_order:
             return []
-        return [
-            result
-            for result in self.results
-            if result not in self.call_of and result.executor == "client"
-        ]
+        unpaired = self.call_of.missing(self.results)
+        return [result for result in unpaired if result.executor == "client"]
 
     # --- turns and batches ---
 
@@ -307,10 +306,9 @@ class PairFacts:
         if self.are_paired_in_order:
             return self._batches_in_order()
         calls_at: dict[int, list[Call]] = {}
-        for n, message in enumerate(self.messages):
-            for part in message.parts:
-                if part.__class__ is Call and part.executor == "client":
-                    calls_at.setdefault(n, []).append(part)
+        for part, n in self._located_parts:
+            if part.__class__ is Call and part.executor == "client":
+                calls_at.setdefault(n, []).append(part)
         batches: list[CallBatch] = []
         callers: list[int] = []
         by_id: dict[str, Call] = {}

@@ -180,13 +180,19 @@ class _Layout:
     def conversation(self) -> Conversation:
         """The conversation with all batches placed."""
         messages: list[Message] = []
-        changed_indexes = self._facts.message_indexes(self._moved)
-        for n, message in enumerate(self._facts.messages):
+        changed = self._facts.message_indexes(self._moved)
+        copied = 0
+        """The number of messages that are copied or changed so far."""
+        for n in sorted(changed | self._removed | self._inserted.keys()):
+            messages += self._facts.messages[copied:n]
             if n not in self._removed:
-                rest = without_parts(message, self._moved) if n in changed_indexes else message
+                message = self._facts.messages[n]
+                rest = without_parts(message, self._moved)
                 if rest.parts or rest is message:
                     messages.append(rest)
             messages += self._inserted.get(n, ())
+            copied = n + 1
+        messages += self._facts.messages[copied:]
         return merge_same_roles(self._facts, messages)
 
 

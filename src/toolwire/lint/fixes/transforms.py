@@ -210,11 +210,8 @@ def merge_same_roles(facts: Facts, messages: Iterable[Message]) -> Conversation:
     """The previous index of the last message; -1 if it is new."""
     for message in messages:
         index = old_index.get(message, -1)
-        if (
-            merged
-            and _side(merged[-1]) == _side(message) != "system"
-            and not (index > 0 and previous == index - 1)
-        ):
+        were_neighbours = index > 0 and previous == index - 1
+        if merged and not were_neighbours and follows_same_side(merged[-1], message):
             merged[-1] = _merge(merged[-1], message, facts.conversation.wire)
             previous = -1
         else:
