@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from rows import rows
 
-from toolwire import Conversation, codec
+from toolwire import Conversation, codec, decode, encode
 from toolwire.codec import encode_in_full, read_body, resolve
 from toolwire.conversation.json import JSON
 from toolwire.conversation.part_map import PartSet
@@ -50,15 +50,9 @@ def parts_with_sources(part: Part) -> Iterator[object]:
             yield from parts_with_sources(inner)
 
 
-@rows(
-    "name, example",
-    EXAMPLES,
-    ids=lambda name, example: name,
-    group=lambda name, example: example.wire,
-)
-def test_what_a_fix_leaves_alone_is_neither_written_nor_read_in_another_way(
-    name: str, example: Example, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def compare_with_whole_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compare what a repair writes and reads with the whole body, written and read."""
+
     def write_edited(conversation: Conversation, call_ids: set[str]) -> JSON:
         body = codec.write_edited(conversation, call_ids)
         assert body == encode_in_full(conversation, conversation.wire).body
@@ -71,7 +65,79 @@ def test_what_a_fix_leaves_alone_is_neither_written_nor_read_in_another_way(
 
     monkeypatch.setattr(repair_loop, "write_edited", write_edited)
     monkeypatch.setattr(repair_loop, "read_edited", read_edited)
+
+
+@rows(
+    "name, example",
+    EXAMPLES,
+    ids=lambda name, example: name,
+    group=lambda name, example: example.wire,
+)
+def test_what_a_fix_leaves_alone_is_neither_written_nor_read_in_another_way(
+    name: str, example: Example, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare_with_whole_bodies(monkeypatch)
     repair(example.body, example.wire, target=example.target)
+
+
+WIRES = ["openai-chat", "openai-responses", "azure-foundry", "anthropic", "gemini", "bedrock"]
+PIXEL: JSON = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+TOOLS: JSON = [{"type": "function", "function": {"name": name}} for name in ("f", "g")]
+
+
+def turn(n: int) -> list[JSON]:
+    """A question, two calls with their results, and an answer; one result and one question hold an
+    image."""
+    calls: list[JSON] = [
+        {"id": f"c{n}{name}", "type": "function", "function": {"name": name, "arguments": "{}"}}
+        for name in ("f", "g")
+    ]
+    asks: JSON = [{"type": "text", "text": f"{n}?"}, PIXEL] if n == 2 else f"{n}?"
+    found: JSON = [{"type": "text", "text": "seen"}, PIXEL] if n == 3 else "found"
+    return [
+        {"role": "user", "content": asks},
+        {"role": "assistant", "content": f"let me see {n}", "tool_calls": calls},
+        {"role": "tool", "tool_call_id": f"c{n}f", "content": found},
+        {"role": "tool", "tool_call_id": f"c{n}g", "content": "nothing"},
+        {"role": "assistant", "content": f"answer {n}"},
+    ]
+
+
+MESSAGES: list[JSON] = [{"role": "system", "content": "s"}, *turn(0), *turn(1), *turn(2), *turn(3)]
+RESULTS = [n for n, message in enumerate(MESSAGES) if message["role"] == "tool"]  # type: ignore[index, call-overload]
+
+
+@rows("wire", WIRES)
+@rows("position", RESULTS)
+@pytest.mark.parametrize("copies", [0, 2])
+def test_a_history_with_one_fix_is_written_and_read_as_the_whole_body(
+    wire: str, position: int, copies: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = [*MESSAGES[:position], *[MESSAGES[position]] * copies, *MESSAGES[position + 1 :]]
+    history = decode({"model": "m", "messages": broken, "tools": TOOLS}, "openai-chat")
+    body = encode(history, wire).body
+    compare_with_whole_bodies(monkeypatch)
+    assert repair(body, wire).changes
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "openai-responses", "anthropic", "bedrock"])
+def test_messages_after_a_fix_are_moved_and_not_read_again(
+    wire: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[tuple[Conversation, Conversation]] = []
+
+    def read_edited(body: JSON, before: Conversation) -> Conversation:
+        read.append((before, codec.read_edited(body, before)))
+        return read[-1][1]
+
+    monkeypatch.setattr(repair_loop, "read_edited", read_edited)
+    broken = [*turn(0), *turn(1)[:2], *turn(1)[3:], *turn(4)]
+    history = decode({"model": "m", "messages": broken, "tools": TOOLS}, "openai-chat")
+    assert repair(encode(history, wire).body, wire).changes
+    [(before, after)] = read
+    assert len(after.calls()) == 6
+    for new, old in zip(after.calls()[4:], before.calls()[4:], strict=True):
+        assert new.args is old.args
 
 
 def test_messages_before_a_fix_stay_the_same_objects() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from operator import is_
 
 from msgspec import UNSET, UnsetType
@@ -14,7 +14,8 @@ from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Conversation, Kind, Loss
 from toolwire.conversation.observations import Observation, observe
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Message, Pair
+from toolwire.conversation.parts import Call, Message, Pair
+from toolwire.conversation.relocation import move
 from toolwire.profiles.table import Profile
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.lowering import lower_to_capabilities
@@ -46,13 +47,14 @@ def write_plain_edits(
     """Return the body of an edited request whose edited messages hold only text, existing calls,
     and results under `call_ids`: their ids fit, and nothing has to be lowered but error flags.
     Return UNSET for any other edit."""
-    source = conversation.source
-    if source.messages is None or source.tools is not conversation.tools:
+    source, before = conversation.source, conversation.source.messages
+    if before is None or source.tools is not conversation.tools:
         return UNSET
     if source.settings != conversation.settings:
         return UNSET
-    unedited = PartSet(source.messages)
-    edited = tuple([message for message in conversation.messages if message not in unedited])
+    first, end = _edited_range(before, conversation.messages)
+    unedited = PartSet(before[first:])
+    edited = tuple([m for m in conversation.messages[first:end] if m not in unedited])
     edits = replace(conversation, messages=edited)
     seen = observe(edits, target.name)
     if not seen.holds(Observation.PLAIN | Observation.NO_SERVER_TOOLS):
@@ -69,15 +71,73 @@ def write_plain_edits(
             edits, target.capabilities, wire=target.name, kind="request", losses=context.losses
         )
         new = PartMap(zip(edited, lowered.messages, strict=True))
-        messages = tuple([new.get(message, message) for message in conversation.messages])
+        middle = [new.get(message, message) for message in conversation.messages[first:end]]
+        messages = (*conversation.messages[:first], *middle, *conversation.messages[end:])
         conversation = replace(conversation, messages=messages)
-    return write(conversation, target, context).body
+    body = _write_turns(conversation, first, end, target=target, context=context)
+    return write(conversation, target, context).body if isinstance(body, UnsetType) else body
+
+
+def _write_turns(
+    conversation: Conversation, first: int, end: int, *, target: Wire, context: EncodeContext
+) -> JSON | UnsetType:
+    """Write the turns of the messages from `first` to `end`, and take the JSON of all others from
+    the source. Return UNSET if the body has to be written in full."""
+    field, body, messages = target.messages_field, conversation.source.body, conversation.messages
+    before, elements = conversation.source.messages, _elements(body, field)
+    if target.read_message is None or elements is None or before is None:
+        return UNSET
+    offset = _messages_elsewhere(before, elements, field)
+    start = _start_of_turn(messages, first)
+    if offset is None or start <= offset or not isinstance(body, dict):
+        return UNSET
+    # A writer may join a new message with the one after it.
+    end = min(end + 1, len(messages))
+    for message in messages[:start]:
+        for part in message.parts:
+            if part.__class__ is Call:
+                context.record_name(part)  # results need the names of earlier calls
+    turns = replace(conversation, messages=messages[start:end])
+    written = _elements(write(turns, target, context).body, field)
+    if written is None:
+        return UNSET
+    rest = len(messages) - end
+    after = elements[len(elements) - rest :]
+    return {**body, field: [*elements[: start - offset], *written, *after]}
+
+
+def _start_of_turn(messages: Sequence[Message], index: int) -> int:
+    """The index of the first of the assistant messages directly before a message and the results
+    and other messages before it; 0 if there are none."""
+    while index and messages[index - 1].role != "assistant":
+        index -= 1
+    while index and messages[index - 1].role == "assistant":
+        index -= 1
+    return index
+
+
+def _edited_range(before: Sequence[Message], messages: Sequence[Message]) -> tuple[int, int]:
+    """The range of the messages between the unedited ones at the start and at the end."""
+    first = _first_difference(messages, before)
+    last = _first_difference(messages[first:][::-1], before[first:][::-1])
+    return first, len(messages) - last
+
+
+def _messages_elsewhere(
+    messages: Sequence[Message], elements: list[JSON], field: str
+) -> int | None:
+    """The number of messages that were read from other fields, such as a system prompt; None if
+    the elements of the list are not one message each."""
+    count = len(messages) - len(elements)
+    if count < 0 or any(message.path[0] == field for message in messages[:count]):
+        return None
+    return count
 
 
 def reread_messages(body: JSON, before: Conversation, wire: Wire) -> tuple[Message, ...] | None:
-    """Read the messages of a request, and reuse those that `before` has in the same position.
-    Return None if anything other than the list of messages differs, or if the wire cannot read
-    single messages."""
+    """Read the messages of a request, and reuse those of `before`, also if all that follow an edit
+    moved by the same distance. Return None if anything other than the list of messages differs, or
+    if the wire cannot read single messages."""
     field, old_body, old_messages = wire.messages_field, before.source.body, before.messages
     elements = _elements(body, field)
     old_elements = _elements(old_body, field)
@@ -90,20 +150,22 @@ def reread_messages(body: JSON, before: Conversation, wire: Wire) -> tuple[Messa
         return wire.read_from(elements, changed, before)
     if wire.read_message is None:
         return None
-    start = len(old_messages) - len(old_elements)
-    """The number of messages in other fields, such as a system prompt."""
-    if any(message.path[0] == field for message in old_messages[:start]):
+    start = _messages_elsewhere(old_messages, old_elements, field)
+    if start is None:
         return None
     messages = list(old_messages[: start + changed])
+    distance = len(elements) - len(old_elements)
     for n, element in enumerate(elements[changed:], changed):
+        message: Message | None = None
         if n < len(old_elements) and element is old_elements[n]:
-            messages.append(old_messages[start + n])
-        else:
-            messages.append(wire.read_message(element, (field, n)))
+            message = old_messages[start + n]
+        elif n >= distance and element is old_elements[n - distance]:
+            message = move(old_messages[start + n - distance], distance)
+        messages.append(message or wire.read_message(element, (field, n)))
     return tuple(messages)
 
 
-def _first_difference(elements: list[JSON], old_elements: list[JSON]) -> int:
+def _first_difference(elements: Sequence[object], old_elements: Sequence[object]) -> int:
     """The index of the first element that is not the same object in both lists."""
     return [*map(is_, elements, old_elements), False].index(False)
 

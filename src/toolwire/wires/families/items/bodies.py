@@ -15,13 +15,15 @@ from toolwire.conversation.id_rules import NAMESPACE_SEPARATOR
 from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import BodySource, Choice, Conversation, Kind, Tool
-from toolwire.conversation.parts import Call, Message, Part, Role, Source, Text
+from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source, Text
+from toolwire.conversation.relocation import move
 from toolwire.wires.engine.answers import complete_answer, seed_from
 from toolwire.wires.engine.bodies import answer_message
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingsRead, put_tools, read_settings, write_settings
-from toolwire.wires.engine.specs import keys, list_at, raise_unexpected
+from toolwire.wires.engine.specs import Block, keys, list_at, raise_unexpected
 from toolwire.wires.families.items.content import PLAIN_TEXT
+from toolwire.wires.families.items.item_types import INCOMPLETE_RESULTS
 from toolwire.wires.families.items.item_writer import ItemWriter
 from toolwire.wires.families.items.namespaces import join_name, repeats_name, split_name
 from toolwire.wires.families.items.settings import (
@@ -118,8 +120,8 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
     ) -> tuple[Message, ...] | None:
         """The messages of an edited input; None if the whole body has to be read.
 
-        They are read from the turn of the first changed item on. A message item of the user or the
-        system ends the turn before it, and of the earlier items only the calls matter.
+        Only the turns with changed items are read. A message item of the user or the system ends
+        the turn before it, and of the earlier items only the calls matter.
 
         Args:
             items: The edited input.
@@ -135,10 +137,11 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         index = CallIndex()
         for call in calls:
             index.add(call)
-        messages = self.read_turns(items, "input", index, start)
+        moved, end = _turns_after(changed, items, before)
+        messages = self.read_turns(items[:end], "input", index, start)
         if index.unknown_fields or index.tools_items:
             return None
-        return (*kept, *_qualify_repeated_names(messages, list(before.tools)))
+        return (*kept, *_qualify_repeated_names(messages, list(before.tools)), *moved)
 
     def _text_message(self, role: Role, text: str, key: str) -> Message:
         part = Text(text, source=Source(text, (key,), PLAIN_TEXT))
@@ -281,6 +284,42 @@ def _turns_before(changed: int, messages: Sequence[Message]) -> tuple[Sequence[M
     return (), 0
 
 
+def _turns_after(
+    changed: int, items: list[JSON], before: Conversation
+) -> tuple[Sequence[Message], int]:
+    """The messages of the turns after the last changed item, at their positions in an edited input,
+    and the position of their first item. There are none if reading one of them again may give
+    another message."""
+    old_items = get(before.source.body, ("input",))
+    assert isinstance(old_items, list)
+    unchanged = _count_same(old_items[changed:][::-1], items[changed:][::-1])
+    distance = len(items) - len(old_items)
+    for n, message in enumerate(before.messages):
+        position = message.source.path[-1]
+        if not isinstance(message.source.raw, dict) or not isinstance(position, int):
+            continue
+        if position >= len(old_items) - unchanged:
+            later = [_move_turn(turn, distance) for turn in before.messages[n:]]
+            moved = [turn for turn in later if turn is not None]
+            return (moved, position + distance) if len(moved) == len(later) else ((), len(items))
+    return (), len(items)
+
+
+def _move_turn(message: Message, distance: int) -> Message | None:
+    """A message at another position; None if its items have to be read again."""
+    if isinstance(message.source.spec, ToolsItem) or any(map(_depends_on_call, message.parts)):
+        return None
+    return move(message, distance)
+
+
+def _depends_on_call(part: Part) -> bool:
+    """True for a result that gets its name or executor from its call."""
+    if not isinstance(part, Result):
+        return False
+    spec = part.source.spec
+    return part.name is not None or not isinstance(spec, Block) or spec.name in INCOMPLETE_RESULTS
+
+
 class _Turns(Struct, frozen=True, eq=False):
     """Turns that are written verbatim."""
 
@@ -309,9 +348,9 @@ def _unedited_turns(conversation: Conversation) -> tuple[_Turns, _Turns]:
     return head, _Turns()
 
 
-def _count_same(before: Sequence[Message], messages: Sequence[Message]) -> int:
-    """The number of leading messages that are the same objects."""
-    return [*map(is_, before, messages), False].index(False)
+def _count_same(before: Sequence[object], after: Sequence[object]) -> int:
+    """The number of leading messages or items that are the same objects."""
+    return [*map(is_, before, after), False].index(False)
 
 
 def _body_source(body: Object, settings: SettingsRead, index: CallIndex) -> BodySource:
