@@ -102,12 +102,13 @@ class EncodeContext(Struct, eq=False):
     results: Sequence[Result] = ()
     """Every result that is written, in order; a call may have several."""
     nth_received: PartMap[Result, int] | None = None
-    """The position of each result among those of its call, by the ids in the conversation; None
-    until it is computed."""
+    """The position of each result among those of its call, by ids in the conversation, if known."""
     nth_sent: PartMap[Result, int] | None = None
     """The same positions by the ids that are sent."""
     assistant_content: Literal["", "text", "some"] = ""
     """The content that the target requires beside calls in an assistant message."""
+    legacy_calls: bool = False
+    """True if the client of a response reads a call only from the legacy field of its wire."""
     breakpoints: Breakpoints | None = None
     """The parts that get cache breakpoints; None if there are none."""
     extra_settings: bool = False
@@ -382,11 +383,8 @@ class EncodeContext(Struct, eq=False):
         return forms[nth] if nth < len(forms) else None
 
     def _nth(self, result: Result, *, sent: bool) -> int:
-        """Return how many results of the same call precede this one.
-
-        Results are counted by the ids that are sent if `sent`, otherwise by the ids in the
-        conversation.
-        """
+        """Return how many results of the same call precede this one: by the ids that are sent if
+        `sent`, otherwise by the ids in the conversation."""
         positions = self.nth_sent if sent else self.nth_received
         if positions is None:
             positions = self._count_results(sent=sent)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import UNSET, Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Conversation, Kind, Tool
@@ -72,6 +72,13 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     finish_field: str = "finish_reason"
     seed_field: str = "id"
     """The field of a response from which call ids are minted."""
+    stop_after_calls: str = ""
+    """The stop reason of a message with calls; on wires without such a reason, the calls imply
+    it. It follows from `finish_from_wire`."""
+
+    def __post_init__(self) -> None:
+        has_reason = "tool" in self.finish_from_wire.values()
+        force_setattr(self, "stop_after_calls", "tool" if has_reason else "stop")
 
     def read(self, body: JSON, kind: Kind) -> Conversation:
         """Read a request or a response."""
@@ -221,7 +228,8 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         messages = conversation.messages
         if not messages and not context.native:
             messages = (Message("assistant", ()),)
-        if self.chat.answers_legacy(context):
+        context.legacy_calls = self.chat.answers_legacy(context)
+        if context.legacy_calls:
             messages = tuple([keep_first_call(message, context.losses) for message in messages])
         return self.write_answers(body, messages, conversation, context)
 
@@ -235,14 +243,19 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         """Put a choice for each message into a response."""
         choices: list[JSON] = []
         for i, message in enumerate(messages):
-            choice = get(conversation.source.body, message.path[:-1]) if context.native else UNSET
-            if not isinstance(choice, dict):
-                choice = self.write_finish_reason({"index": i, **self.choice}, message, context)
-            elif not message.parts and choice.get("message") is None:
-                choices.append(choice)
+            source = get(conversation.source.body, message.path[:-1]) if context.native else UNSET
+            if not isinstance(source, dict):
+                choice: Object = {"index": i, **self.choice}
+                choice[self.finish_field] = self.finish_reason(message, context)
+            elif not message.parts and source.get("message") is None:
+                choices.append(source)
                 continue
-            choices.append({**choice, "message": self.write_message(message, context)})
-        return {**body, "choices": choices}
+            else:
+                choice = dict(source)
+            choice["message"] = self.write_message(message, context)
+            choices.append(choice)
+        body["choices"] = choices
+        return body
 
     def write_message(self, message: Message, context: EncodeContext) -> JSON:
         """Write the message of a response, with the fields that every message of a response has."""
@@ -252,25 +265,17 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
             return written
         return {**required, **written}
 
-    def write_finish_reason(
-        self, frame: Object, message: Message, context: EncodeContext
-    ) -> Object:
-        """The frame of a choice with the finish reason."""
+    def finish_reason(self, message: Message, context: EncodeContext) -> str:
+        """The finish reason of a message as the wire writes it."""
         after_calls = self.stop_after_calls
         if message.stop == "tool" and after_calls != "tool" and has_calls(message):
             message = replace(message, stop=after_calls)
         to_wire, from_wire = self.finish_to_wire, self.finish_from_wire
         reason = write_finish_reason(message, to_wire, from_wire, context) or to_wire["stop"]
-        if reason == to_wire.get("tool") and self.chat.answers_legacy(context):
+        if context.legacy_calls and reason == to_wire.get("tool"):
             assert self.chat.legacy_call is not None
-            reason = self.chat.legacy_call.name
-        return {**frame, self.finish_field: reason}
-
-    @property
-    def stop_after_calls(self) -> str:
-        """The stop reason of a message with calls; on wires without such a reason, the calls imply
-        it."""
-        return "tool" if "tool" in self.finish_from_wire.values() else "stop"
+            return self.chat.legacy_call.name
+        return reason
 
 
 class SingleMessageBodies(ChatBodies, frozen=True, eq=False, kw_only=True):
@@ -292,5 +297,6 @@ class SingleMessageBodies(ChatBodies, frozen=True, eq=False, kw_only=True):
         if stop == "stop" and context.native and has_calls(message):
             stop = "tool"  # as it is decoded
         if message.stop not in (None, stop):
-            body = self.write_finish_reason(body, message, context)
-        return {**body, "message": self.write_message(message, context)}
+            body[self.finish_field] = self.finish_reason(message, context)
+        body["message"] = self.write_message(message, context)
+        return body

@@ -150,17 +150,18 @@ class Chat(MessageReader, frozen=True, eq=False):
         out: Object = {"role": "assistant", "content": None}
         if context.assistant_content == "some":
             out["content"] = ""
-        legacy = self.legacy_call if self.answers_legacy(context) else None
+        legacy = self.legacy_call if context.legacy_calls else None
         for part in message.parts:
-            if isinstance(part, Call) and legacy is not None:
-                out[legacy.name] = self.write_legacy_call(part, context)
-            elif isinstance(part, Call):
-                calls.append(self.write_call(part, context))
-            elif isinstance(part, Text):
+            if part.__class__ is Text:
                 if part.refusal:
                     out["refusal"] = f"{out.get('refusal') or ''}{part.text}"
                 elif part.text:
                     texts.append(part.text)
+            elif part.__class__ is Call:
+                if legacy is None:
+                    calls.append(self.write_call(part, context))
+                else:
+                    out[legacy.name] = self.write_legacy_call(part, context)
             elif isinstance(part, Reasoning) and self.reasoning_fields:
                 key = self.reasoning_fields[0]
                 out[key] = f"{out.get(key, '')}{part.text}"

@@ -70,7 +70,7 @@ class ChatWriter(StreamWriter):
         self.bodies = spec.bodies
         self.chat = spec.bodies.chat
         self.supports_custom_calls = "custom" in self.chat.calls
-        self.writes_one_call = self.chat.answers_legacy(context)
+        context.legacy_calls = self.writes_one_call = self.chat.answers_legacy(context)
         self.frame: Object = {}
         """The fields of every chunk beside its choices."""
         self.choices: dict[int, WrittenChoice] = {}
@@ -207,7 +207,7 @@ class ChatWriter(StreamWriter):
         if stop == "tool" and choice is not None and choice.started_calls:
             stop = self.bodies.stop_after_calls
         message = Message("assistant", (), stop)
-        reason = self.bodies.write_finish_reason({}, message, self.context).get("finish_reason")
+        reason = self.bodies.finish_reason(message, self.context)
         has_output = choice is not None and choice.has_output
         delta: Object = {} if has_output or self.spec.empty_content == "" else {"content": ""}
         if not self.spec.usage_in_last_choice:
