@@ -89,27 +89,34 @@ def decode_in_full(body: Body, wire: str, kind: Kind = "request") -> Conversatio
     """Read a body as a conversation whose paths point into the full body, as the stages need
     them."""
     source_wire, _ = resolve(wire)
-    _require_kind(kind)
+    if kind not in _KINDS:
+        raise UsageError(_wrong_kind(kind))
     given, raw = load(body, source_wire.name)
+    full = full_body(given, source_wire, kind) if given.__class__ is list else given
     try:
-        conversation = _read_given(full_body(given, source_wire, kind), source_wire, kind, raw)
+        conversation = _read(full, source_wire, kind, raw)
     except DecodeError as error:
-        path = path_as_given(error.path, given, source_wire)
-        raise DecodeError(error.why, wire=error.wire, path=path) from None
+        conversation = _read_short_form(full, source_wire, kind, raw, given=given, error=error)
     if given is conversation.source.body:
         return conversation
     return replace(conversation, source=note_shape(conversation.source, given, source_wire))
 
 
-def _read_given(body: JSON, wire: Wire, kind: Kind, raw: bytes | None) -> Conversation:
-    """Read a body that may be in a short form, which is expanded only if necessary."""
+def _read_short_form(
+    body: JSON, wire: Wire, kind: Kind, raw: bytes | None, *, given: JSON, error: DecodeError
+) -> Conversation:
+    """Read a body that its wire could not read, if it has a short form, which is expanded.
+
+    Raises the error of the wire otherwise, with the path in what the caller passed.
+    """
+    normalized = body if wire.normalize is None else wire.normalize(body)
     try:
-        return _read(body, wire, kind, raw)
-    except DecodeError:
-        normalized = body if wire.normalize is None else wire.normalize(body)
         if normalized is body:
-            raise
-    return _read(normalized, wire, kind, raw)
+            raise error
+        return _read(normalized, wire, kind, raw)
+    except DecodeError as problem:
+        path = path_as_given(problem.path, given, wire)
+        raise DecodeError(problem.why, wire=problem.wire, path=path) from None
 
 
 def read_body(body: JSON, wire: str, kind: Kind) -> Conversation:
@@ -149,10 +156,16 @@ def _mark_as_read(conversation: Conversation, raw: bytes | None) -> Conversation
     if source is NO_BODY:
         source = BodySource()
         conversation = replace(conversation, source=source)
-    force_setattr(source, "raw", raw)
-    force_setattr(source, "messages", conversation.messages)
-    force_setattr(source, "tools", conversation.tools)
-    force_setattr(source, "settings", conversation.settings)
+    if raw is not None:
+        force_setattr(source, "raw", raw)
+    if (
+        source.messages is not conversation.messages
+        or source.settings is not conversation.settings
+        or source.tools is not conversation.tools
+    ):
+        force_setattr(source, "messages", conversation.messages)
+        force_setattr(source, "tools", conversation.tools)
+        force_setattr(source, "settings", conversation.settings)
     return conversation
 
 
@@ -214,7 +227,8 @@ def encode_in_full(
 ) -> Encoded:
     """Write a conversation as a full body, even if its body was passed in a short form."""
     target, profile = resolve(wire)
-    _require_kind(kind)
+    if kind not in _KINDS:
+        raise UsageError(_wrong_kind(kind))
     require_policy(server_tools, wire)
     require_breakpoint_policy(cache_breakpoints, wire)
     reverse_map = NO_MAP if ids is None else IdMap.of(ids)
@@ -275,6 +289,8 @@ def write_edited(conversation: Conversation, call_ids: Container[str]) -> JSON:
     return body
 
 
-def _require_kind(kind: str) -> None:
-    if kind not in ("request", "response"):
-        raise UsageError(f"kind is request or response, not {kind!r}")
+_KINDS = ("request", "response")
+
+
+def _wrong_kind(kind: str) -> str:
+    return f"kind is request or response, not {kind!r}"

@@ -56,16 +56,17 @@ def assign_ids(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tu
         seed: The id of the response, so that two responses mint different ids.
         ordered: True if the wire guarantees that results without ids follow the order of calls.
     """
-    call_ids: list[str] = []
+    call_ids: set[str] = set()
     result_ids: list[str] = []
-    for part in chain.from_iterable(map(_PARTS, messages)):
-        if type(part) is Call:
-            call_ids.append(part.id)
-        elif type(part) is Result:
-            result_ids.append(part.call_id)
+    for message in messages:
+        for part in message.parts:
+            if part.__class__ is Call:
+                call_ids.add(part.id)
+            elif part.__class__ is Result:
+                result_ids.append(part.call_id)
     if "" in call_ids or "" in result_ids:
         return _assign_missing(messages, seed, ordered)
-    if not set(call_ids).issuperset(result_ids) and (ordered or _have_item_ids(messages)):
+    if not call_ids.issuperset(result_ids) and (ordered or _have_item_ids(messages)):
         return _assign_missing(messages, seed, ordered)
     return messages
 
