@@ -10,7 +10,7 @@ from toolwire.codec.encoded import Encoded, write
 from toolwire.codec.fit import RulesOfBoth, rules_of_both
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Message, Text
+from toolwire.conversation.parts import Call, Message, Source, Text
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires.engine.encode_context import EncodeContext, RequestInfo
 from toolwire.wires.engine.settings_lowering import lower_settings
@@ -61,20 +61,18 @@ def plain_answer(
 
 def _is_plain(message: Message, target: Wire, rules: RulesOfBoth) -> bool:
     """True if a message of another wire holds only texts and calls that are sent unchanged."""
-    source = message.source
-    if message.wire == target.name or message.role != "assistant" or source.spec is None:
+    if message.wire == target.name or message.role != "assistant":
         return False
-    if source.raw.__class__ is not dict or not source.spec.clean(source.raw):
+    source = message.source
+    if not source.is_complete and not (source.raw.__class__ is dict and _has_known_fields(source)):
         return False
     text_after_calls = target.capabilities.text_after_calls
     call_ids: list[str] = []
     for part in message.parts:
-        spec, raw = part.source.spec, part.source.raw
-        if part.signature is not None or spec is None:
+        if part.signature is not None:
             return False
-        is_known = raw.__class__ is dict and not spec.inner and spec.keys.issuperset(raw)
-        if not is_known and not spec.clean(raw):
-            return False  # it has fields that only its own wire knows
+        if not part.source.is_complete and not _has_known_fields(part.source):
+            return False
         if part.__class__ is Call:
             if part.executor != "client" or part.origin != "wire" or part.family != "function":
                 return False
@@ -84,3 +82,8 @@ def _is_plain(message: Message, target: Wire, rules: RulesOfBoth) -> bool:
         elif part.__class__ is not Text or part.refusal or (call_ids and not text_after_calls):
             return False
     return len(call_ids) < 2 or len(set(call_ids)) == len(call_ids)
+
+
+def _has_known_fields(source: Source) -> bool:
+    """False if a block has fields that only its own wire knows, or was not read from a body."""
+    return source.spec is not None and source.spec.clean(source.raw)

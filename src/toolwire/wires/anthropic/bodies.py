@@ -146,13 +146,9 @@ _TEXT = keys("text")
 def _read_response(body: Object) -> Conversation:
     content = list_in(NAME, body, "content")
     settings = read_settings(RESPONSE, body, _RESPONSE_KEYS)
-    message = Message(
-        "assistant",
-        _read_content(content, ("content",)),
-        _read_finish_reason(body),
-        NAME,
-        source=Source(raw={"role": "assistant", "content": content}, spec=MESSAGE),
-    )
+    source = Source({"role": "assistant", "content": content}, (), MESSAGE, None, True)
+    parts = _read_content(content, ("content",))
+    message = Message("assistant", parts, _read_finish_reason(body), NAME, source=source)
     seed = seed_from(body.get("id"))
     return build_conversation(
         NAME, "response", body, messages=(message,), settings=settings, seed=seed

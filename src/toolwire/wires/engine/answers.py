@@ -36,14 +36,15 @@ _CONTAINERS = (dict, list)
 
 def complete_answer(body: Object, fields: AnswerFields, context: EncodeContext) -> Object:
     """Return a response with all fields of the table; fields that it has keep their values."""
-    out: Object = {**dict.fromkeys(fields), **body}
+    out: Object = {}
     for key, value in fields.items():
-        if value is None or key in body:
-            continue
-        if callable(value):
+        if key in body:
+            out[key] = body[key]
+        elif callable(value):
             out[key] = value(context)
         else:
             out[key] = copy_json(value) if value.__class__ in _CONTAINERS else value
+    out.update(body)
     return out
 
 
@@ -89,9 +90,9 @@ def is_minted_answer(text: str) -> bool:
 def seed_from(response_id: object) -> str:
     """Return the seed for the call ids of a response: its id, or empty text if that is absent or
     minted."""
-    if not isinstance(response_id, str) or is_minted_answer(response_id):
+    if not isinstance(response_id, str):
         return ""
-    return response_id
+    return "" if MINTED in response_id and is_minted_answer(response_id) else response_id
 
 
 def id_setting(field: str = "id", prefix: str = "") -> SettingSpec:
@@ -102,7 +103,9 @@ def id_setting(field: str = "id", prefix: str = "") -> SettingSpec:
     """
 
     def read(value: JSON) -> Setting | UnsetType:
-        return None if value == "" or is_minted_answer(str(value)) else value
+        if isinstance(value, str) and MINTED in value and is_minted_answer(value):
+            return None
+        return None if value == "" else value
 
     def write(value: Setting, context: EncodeContext) -> JSON | UnsetType:
         if not isinstance(value, str):
