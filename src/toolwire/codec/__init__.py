@@ -89,8 +89,7 @@ def decode_in_full(body: Body, wire: str, kind: Kind = "request") -> Conversatio
     """Read a body as a conversation whose paths point into the full body, as the stages need
     them."""
     source_wire, _ = resolve(wire)
-    if kind not in _KINDS:
-        raise UsageError(_wrong_kind(kind))
+    _require_kind(kind)
     given, raw = load(body, source_wire.name)
     full = full_body(given, source_wire, kind) if given.__class__ is list else given
     try:
@@ -110,13 +109,13 @@ def _read_short_form(
     Raises the error of the wire otherwise, with the path in what the caller passed.
     """
     normalized = body if wire.normalize is None else wire.normalize(body)
-    try:
-        if normalized is body:
-            raise error
-        return _read(normalized, wire, kind, raw)
-    except DecodeError as problem:
-        path = path_as_given(problem.path, given, wire)
-        raise DecodeError(problem.why, wire=problem.wire, path=path) from None
+    if normalized is not body:
+        try:
+            return _read(normalized, wire, kind, raw)
+        except DecodeError as problem:
+            error = problem
+    path = path_as_given(error.path, given, wire)
+    raise DecodeError(error.why, wire=error.wire, path=path) from None
 
 
 def read_body(body: JSON, wire: str, kind: Kind) -> Conversation:
@@ -227,8 +226,7 @@ def encode_in_full(
 ) -> Encoded:
     """Write a conversation as a full body, even if its body was passed in a short form."""
     target, profile = resolve(wire)
-    if kind not in _KINDS:
-        raise UsageError(_wrong_kind(kind))
+    _require_kind(kind)
     require_policy(server_tools, wire)
     require_breakpoint_policy(cache_breakpoints, wire)
     reverse_map = NO_MAP if ids is None else IdMap.of(ids)
@@ -289,8 +287,6 @@ def write_edited(conversation: Conversation, call_ids: Container[str]) -> JSON:
     return body
 
 
-_KINDS = ("request", "response")
-
-
-def _wrong_kind(kind: str) -> str:
-    return f"kind is request or response, not {kind!r}"
+def _require_kind(kind: str) -> None:
+    if kind not in ("request", "response"):
+        raise UsageError(f"kind is request or response, not {kind!r}")
