@@ -19,7 +19,7 @@ from streams.other_wires import (
 
 from toolwire import Reasoning, Text, decode
 from toolwire.conversation.ids import is_minted
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.streaming.events import Chunk
 from toolwire.streaming.restream import fold, restream
 
@@ -140,3 +140,25 @@ def test_the_client_reads_our_chunks(stream: StreamCase) -> None:
         for _, (call_id, name, arguments) in sorted(calls.items())
     ]
     assert ClientResult(found, text, tokens, STOPS[stop]) == result_of_body(stream)
+
+
+def test_reasoning_may_be_a_list_of_strings() -> None:
+    block: JSON = {"type": "thinking", "thinking": ["Hm."]}
+    events: list[JSON] = [
+        {"choices": [{"index": 0, "delta": {"content": [block]}, "finish_reason": "stop"}]}
+    ]
+    body = fold(b"".join(restream(events, "mistral", "openai-chat")), "openai-chat")
+    assert get(body, ("choices", 0, "message", "reasoning_content")) == "Hm."
+
+
+def test_a_custom_call_is_read_alike_in_a_stream_and_in_its_body() -> None:
+    entry: JSON = {"index": 0, "custom": {"name": "shell", "input": "ls"}}
+    events: list[JSON] = [
+        {"choices": [{"index": 0, "delta": {"tool_calls": [entry]}, "finish_reason": "stop"}]}
+    ]
+    body = fold(events, "mistral")
+    there = fold(b"".join(restream(events, "mistral", "openai-chat")), "openai-chat")
+    calls = decode(body, "mistral", "response").calls()
+    assert [call.name for call in calls] == [
+        call.name for call in decode(there, "openai-chat", "response").calls()
+    ]

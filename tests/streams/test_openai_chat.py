@@ -310,3 +310,58 @@ def test_the_client_raises_the_error_of_the_source() -> None:
                 model="m", messages=[{"role": "user", "content": "?"}], stream=True
             )
         )
+
+
+# --- values that come again -----------------------------------------------------------------------
+
+VALUE_CHANGED = "the stream has another value later; the value that was sent first stays"
+
+
+def test_a_name_that_grows_after_the_call_was_announced_is_reported() -> None:
+    events = [
+        chunk(tool_calls=[piece(0, "", id="c1", name="get_weather")]),
+        chunk(tool_calls=[{"index": 0, "function": {"name": "_today"}}]),
+        chunk("tool_calls"),
+    ]
+    _, reasons = restream_to_anthropic(events)
+    assert VALUE_CHANGED in reasons
+
+
+def test_arguments_that_come_again_after_the_next_call_are_reported() -> None:
+    events = [
+        chunk(tool_calls=[piece(0, '{"q":1}', id="c1", name="search")]),
+        chunk(tool_calls=[piece(1, '{"q":2}', id="c2", name="search")]),
+        chunk(tool_calls=[piece(0, '{"q":3}')]),
+        chunk("tool_calls"),
+    ]
+    _, reasons = restream_to_anthropic(events)
+    assert reasons == [VALUE_CHANGED]
+
+
+def test_arguments_that_come_again_after_a_list_are_reported() -> None:
+    events = [
+        chunk(tool_calls=[piece(0, "[]", id="c1", name="search")]),
+        chunk(tool_calls=[piece(0, '{"q":1}')]),
+        chunk("tool_calls"),
+    ]
+    _, reasons = restream_to_anthropic(events)
+    assert "the final arguments differ from the deltas that were sent; the deltas stay" in reasons
+
+
+def test_only_text_continues_a_text() -> None:
+    assert (
+        message([chunk(reasoning_content="Hm."), chunk(reasoning_content={}), chunk("stop")])[
+            "reasoning_content"
+        ]
+        == "Hm."
+    )
+    block: JSON = {"type": "text", "text": []}
+    content = message([chunk(content="Half."), chunk(content=[block]), chunk("stop")])["content"]
+    assert content == [{"type": "text", "text": "Half."}, block]
+
+
+def test_an_empty_legacy_call_is_no_call() -> None:
+    events = [chunk(content="Hi."), chunk(function_call={}), chunk("stop")]
+    written, _ = restream_to_anthropic(events)
+    body = fold(written, "anthropic")
+    assert decode(body, "anthropic", "response").calls() == []

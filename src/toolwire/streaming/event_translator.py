@@ -328,6 +328,7 @@ class EventTranslator(Generic[Out]):
             case Mode.BUFFER:
                 return self._end_buffered_call(part, event)
             case Mode.WRAP:
+                self._writer.report_changed_arguments(event)
                 end = PartEnd(event.slot, cut=event.cut)
                 if event.cut:
                     return self._writer.end(end)

@@ -40,6 +40,7 @@ from toolwire.conversation.parts import (
 from toolwire.wires.engine.incidental import severity_of_field
 
 UNKNOWN_FIELD = "no such field on this wire"
+VALUE_CHANGED = "the stream has another value later; the value that was sent first stays"
 
 
 class RequestInfo(Struct, frozen=True):

@@ -163,12 +163,14 @@ class StreamReader:
         """
         return None
 
-    def report_unknown(self, *path: str | int, scope: object = None) -> list[Event]:
-        """Report a field of this event without a neutral form, once per stream or per scope."""
-        if (scope, path) in self._reported:
+    def report_unknown(
+        self, *path: str | int, scope: object = None, reason: str = UNKNOWN_FIELD
+    ) -> list[Event]:
+        """Report a field of this event that is not emitted, once per stream or per scope."""
+        if (scope or reason, path) in self._reported:
             return []
-        self._reported.add((scope, path))
-        return [Unsupported((self.count, *path), UNKNOWN_FIELD)]
+        self._reported.add((scope or reason, path))
+        return [Unsupported((self.count, *path), reason)]
 
     def fail(self, error: JSON, code: JSON = None, *, message: JSON = None) -> list[Event]:
         """End all parts, because the server reported an error.
@@ -304,8 +306,7 @@ class StreamWriter:
 
 
 _MADE_HERE, _NOT_READ = Source(), BodySource()
-"""The sources of parts, messages and conversations that no caller made, so that nothing is checked.
-"""
+"""The sources of messages and conversations that no caller made, so that nothing is checked."""
 _NO_ARGUMENTS = LazyJson("")
 
 

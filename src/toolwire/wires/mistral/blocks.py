@@ -102,11 +102,8 @@ def _read_thinking(block: Object, path: JsonPath, spec: Block) -> Part:
         return Reasoning(thinking, signature=signature, source=Source(block, path, spec))
     if not isinstance(thinking, list):
         raise TypeError("a list")
-    texts = [
-        require_string(chunk["text"])
-        for chunk in thinking
-        if isinstance(chunk, dict) and isinstance(chunk.get("text"), str)
-    ]
+    chunks = [chunk.get("text") if isinstance(chunk, dict) else chunk for chunk in thinking]
+    texts = [text for text in chunks if isinstance(text, str)]
     source = Source(block, path, spec if len(texts) == len(thinking) else _REFERRING_THINKING)
     return Reasoning("".join(texts), signature=signature, source=source)
 

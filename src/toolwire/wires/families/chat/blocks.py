@@ -108,20 +108,22 @@ def join_content(pieces: list[JSON]) -> JSON:
         last = out[-1] if out else None
         field = _growing_field(block)
         if field and field == _growing_field(last):
+            kind, _ = field
             assert isinstance(last, dict)
             assert isinstance(block, dict)
-            last[field] = _join_values(last[field], block[field])
+            last[kind] = _join_values(last[kind], block[kind])
         else:
             out.append(block)
     return out
 
 
-def _growing_field(block: JSON) -> str:
-    """The field in which a block grows; empty if the block has other fields or another type."""
+def _growing_field(block: JSON) -> tuple[str, type] | None:
+    """The field in which a block grows and the type of its value; None if the block has other
+    fields or another type."""
     kind = block.get("type") if isinstance(block, dict) else None
-    if kind in _GROWING_BLOCKS and isinstance(block, dict) and len(block) == 2 and kind in block:
-        return str(kind)
-    return ""
+    if not isinstance(block, dict) or len(block) != 2 or not isinstance(kind, str):
+        return None
+    return (kind, type(block[kind])) if kind in _GROWING_BLOCKS and kind in block else None
 
 
 def _join_values(old: JSON, new: JSON) -> JSON:

@@ -12,6 +12,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Source, Text
 from toolwire.streaming.events import Event, PartComplete, PartDelta, PartEnd, PartStart
+from toolwire.wires.engine.encode_context import VALUE_CHANGED
 from toolwire.wires.engine.specs import Block
 from toolwire.wires.engine.stream import StreamReader, merge
 from toolwire.wires.families.chat.blocks import PLAIN_TEXT, REASONING, REFUSAL, TEXT_FIELDS
@@ -96,11 +97,13 @@ class ChatPartReader(StreamReader):
 
     def read_call_piece(self, state: ChoiceState, entry: Object, path: JsonPath) -> list[Event]:
         """Read an entry of `tool_calls`. The call starts when its id and name are known."""
-        delta = read_call_delta(entry)
+        delta = read_call_delta(entry, self.chat.calls)
         call = state.calls.find(delta, self.count)
         out = self._grow_call(call, delta.arguments)
         out += self._read_unknown_fields(call, entry, path)
         if call.slot != NOT_STARTED:
+            if call.name != call.started_name:
+                out += self.report_unknown(*path[1:], reason=VALUE_CHANGED)
             return out
         call.name_complete = (
             call.name_complete
@@ -184,7 +187,7 @@ class ChatPartReader(StreamReader):
         state.has_output = True
         self.waiting = [other for other in self.waiting if other is not call]
         call.minted = not call.id
-        call.name = call.name or call.placeholder
+        call.name = call.started_name = call.name or call.placeholder
         ordinal = 0
         if call.minted:
             calls = state.calls.calls
@@ -224,7 +227,9 @@ class ChatPartReader(StreamReader):
             if whole is None:
                 return out
             call.pieces = [whole]
-            return self.report_unknown("choices", call.choice, "delta", "tool_calls")
+            return self.report_unknown(
+                "choices", call.choice, "delta", "tool_calls", reason=VALUE_CHANGED
+            )
         call.ended = True
         if rest:
             out.append(PartDelta(call.slot, rest))
@@ -286,10 +291,11 @@ class ChatPartReader(StreamReader):
         for state in self.choices.values():
             waiting = [call for call in self.waiting if call.choice == state.index]
             legacy = state.legacy_call
-            if legacy is not None and legacy.slot == NOT_STARTED:
+            if legacy is not None and legacy.slot == NOT_STARTED and not legacy.is_empty:
                 waiting.append(legacy)
             out += [*self.start_calls(waiting, last=True), *self.close_text(state)]
             cut_short = cut or state.finish_reason == "length"
             for call in state.all_calls():
-                out += self._end_call(call, cut=cut_short)
+                if call.slot != NOT_STARTED:
+                    out += self._end_call(call, cut=cut_short)
         return out

@@ -203,12 +203,15 @@ class ChatReader(ChatPartReader):
     def _keep_fields(self, message: Object, delta: Object) -> None:
         """Add the fields of a delta to the message of the body."""
         for key, value in delta.items():
+            old = message.get(key)
             if key == "role":
-                message[key] = message.get(key) or value
+                message[key] = old or value
             elif key == "content":
                 message.setdefault(key, None)
+            elif key in self.known_fields and isinstance(old, str) and not isinstance(value, str):
+                continue  # only text continues a text
             elif key not in self.assembled_fields:
-                message[key] = merge(message.get(key), value)
+                message[key] = merge(old, value)
 
     def _read_other_fields(self, state: ChoiceState, delta: Object, position: int) -> list[Event]:
         spec = self.chat.server_tools

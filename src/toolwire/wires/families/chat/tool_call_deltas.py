@@ -10,6 +10,8 @@ This module knows no wire.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -35,19 +37,19 @@ class CallDelta(Struct, frozen=True, gc=False):
     """The name if it is a placeholder: it counts if no other name comes."""
 
 
-def read_call_delta(entry: Object) -> CallDelta:
-    """Read an entry of `tool_calls`."""
-    family, inner = "function", entry.get("function")
+def read_call_delta(entry: Object, families: Container[str] = TEXT_FIELDS) -> CallDelta:
+    """Read an entry of `tool_calls`; `families` are the kinds of calls that the wire has."""
+    kind, inner = "function", entry.get("function")
     if not isinstance(inner, dict):
         custom = entry.get("custom")
-        family, inner = ("custom", custom) if isinstance(custom, dict) else ("function", {})
+        kind, inner = ("custom", custom) if isinstance(custom, dict) else ("function", {})
     name = inner.get("name")
     return CallDelta(
         _read_index(entry.get("index")),
         read_word(entry.get("id")),
         read_word(name),
-        inner.get(TEXT_FIELDS[family]),
-        family,
+        inner.get(TEXT_FIELDS[kind]),
+        kind if kind in families else "function",
         name if isinstance(name, str) and name in _PLACEHOLDERS else "",
     )
 
@@ -79,6 +81,8 @@ class CallState(Struct, eq=False):
     id: str = ""
     aliases: set[str] = field(default_factory=set)
     name: str = ""
+    started_name: str = ""
+    """The name under which it started."""
     name_pieces: int = 0
     """How many pieces had a name."""
     placeholder: str = ""
@@ -98,6 +102,12 @@ class CallState(Struct, eq=False):
     unknown_fields: Object = field(default_factory=dict)
     pieces: list[str] = field(default_factory=list)
     """Argument text before the start, or all of it if the body is kept."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True if it has neither a name nor arguments: some servers send an empty legacy call with
+        every answer."""
+        return not self.name and not self.arguments.started
 
     def to_json(self, index: int | None) -> Object:
         """The call as in a whole message."""
