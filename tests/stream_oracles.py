@@ -132,7 +132,7 @@ def _is_plain_answer(body: JSON, wire: str) -> bool:
 def stream_commutes(given: Input) -> bool:
     """Folding what is restreamed gives the calls, the text and the reasoning of the translated
     folded body, unless a change of an emitted value is reported."""
-    if given.target == given.wire or facts(given.wire).exempt.repeats_answer:
+    if given.target == given.wire or given.wire in ("adk", "genkit"):
         return False  # what is repeated may differ from what came before
     roles = [get(given.body, path) for path in nodes(given.body) if path[-1:] == ("role",)]
     if not all(role == MODEL_ROLES.get(given.wire, "assistant") for role in roles):

@@ -76,7 +76,7 @@ from toolwire.streaming.events import (
 )
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
-from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.encode_context import VALUE_CHANGED, EncodeContext
 from toolwire.wires.engine.stream import StreamSpec, StreamWriter
 
 STREAMING = streaming()
@@ -395,6 +395,15 @@ def test_a_stream_to_its_own_wire_is_unchanged(case: StreamCase) -> None:
     assert fold(b"".join(restream(case.stream, case.wire, case.wire)), case.wire) == fold(
         case.stream, case.wire
     )
+
+
+@rows("case", STREAMS + RECORDED)
+def test_no_known_stream_changes_a_value_that_it_sent(case: StreamCase) -> None:
+    """The law that streams commute pardons a reported change, so the report has to be true."""
+    target = "openai-chat" if case.wire != "openai-chat" else "anthropic"
+    stream = restream(case.stream, case.wire, target)
+    list(stream)
+    assert VALUE_CHANGED not in [loss.reason for loss in stream.losses]
 
 
 TEXTS = st.sampled_from(("", "Let me see.", "Two\n\nparagraphs: ünd sée", "\u2028 {}"))

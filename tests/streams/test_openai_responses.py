@@ -4,6 +4,7 @@ over a real socket."""
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TypeAlias
 
 import pytest
@@ -29,6 +30,7 @@ from toolwire.streaming.events import (
 )
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire
+from toolwire.wires.engine.encode_context import VALUE_CHANGED
 from toolwire.wires.engine.stream import STREAM_CUT, StreamReader
 
 Events: TypeAlias = "list[JSON]"
@@ -926,3 +928,79 @@ def test_a_stream_marked_as_done_whose_items_are_all_finished_is_over() -> None:
         "message": STREAM_CUT,
     }
     assert get(fold(raw, "openai-responses"), ("error", "code")) == "stream_cut"
+
+
+# --- what the finished response changes -----------------------------------------------------------
+
+CALL: Object = {
+    "type": "function_call",
+    "id": "fc_1",
+    "call_id": "c1",
+    "name": "f",
+    "arguments": "{}",
+}
+TEXT: Object = {
+    "type": "message",
+    "id": "msg_1",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": "Oslo", "annotations": []}],
+}
+
+
+def finished(*items: JSON) -> JSON:
+    return {"type": "response.completed", "response": {"status": "completed", "output": [*items]}}
+
+
+CALL_ADDED: JSON = {"type": "response.output_item.added", "item": CALL}
+CALL_DONE: JSON = {"type": "response.output_item.done", "item": CALL}
+OTHER_TEXT: JSON = {"type": "response.output_text.delta", "output_index": 0, "delta": "Bergen"}
+PART_DONE: JSON = {"type": "response.content_part.done", "output_index": 0}
+TEXT_DONE: JSON = {"type": "response.output_item.done", "output_index": 0, "item": TEXT}
+CHANGES: dict[str, Events] = {
+    "name": [CALL_DONE, finished({**CALL, "name": "g"})],
+    "call-id": [CALL_ADDED, finished({**CALL, "call_id": "c2"})],
+    "arguments": [CALL_DONE, finished({**CALL, "arguments": '{"a":1}'})],
+    "text": [OTHER_TEXT, TEXT_DONE, finished(TEXT)],
+    "text-of-an-ended-part": [OTHER_TEXT, PART_DONE, finished(TEXT)],
+}
+
+
+@pytest.mark.parametrize("events", CHANGES.values(), ids=CHANGES)
+def test_a_value_that_changes_after_it_was_sent_is_reported(events: list[JSON]) -> None:
+    stream = restream(events, WIRES[0], "anthropic")
+    list(stream)
+    assert VALUE_CHANGED in [loss.reason for loss in stream.losses]
+
+
+def test_a_text_that_is_only_complete_is_emitted_before_its_item_ends() -> None:
+    events: Events = [
+        {"type": "response.output_item.added", "output_index": 0, "item": {**TEXT, "content": []}},
+        {"type": "response.output_text.done", "output_index": 0, "text": "Oslo"},
+    ]
+    body = fold(b"".join(restream(events, WIRES[0], "openai-chat")), "openai-chat")
+    assert get(body, ("choices", 0, "message", "content")) == "Oslo"
+
+
+def test_arguments_that_only_the_deltas_have_are_in_the_body() -> None:
+    events: list[JSON] = [
+        {"type": "response.output_item.added", "item": {**CALL, "arguments": ""}},
+        {
+            "type": "response.function_call_arguments.done",
+            "item_id": "fc_1",
+            "arguments": '{"a":1}',
+        },
+        finished({**CALL, "arguments": ""}),
+    ]
+    assert get(fold(events, WIRES[0]), ("output", 0, "arguments")) == '{"a":1}'
+
+
+def test_items_that_follow_an_error_are_not_in_the_body() -> None:
+    events: list[JSON] = [
+        {"type": "response.output_item.done", "item": CALL},
+        {"type": "error", "message": "overloaded"},
+        {"type": "response.failed", "response": {"status": "failed", "output": [CALL, TEXT]}},
+    ]
+    assert get(fold(events, WIRES[0]), ("output",)) == [CALL]
+    there = fold(b"".join(restream(events, WIRES[0], "anthropic")), "anthropic")
+    assert [call.id for call in decode(there, "anthropic", "response").calls()] == ["c1"]
+    assert "Oslo" not in json.dumps(there)

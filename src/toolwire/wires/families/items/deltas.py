@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, Object, get
+from toolwire.conversation.json import JSON, JsonPath, Object, get, text_of
 from toolwire.streaming.events import Chunk
 from toolwire.wires.engine.specs import read_id
 from toolwire.wires.engine.stream import copy_json, merge
@@ -148,6 +148,14 @@ class ItemAccumulator:
             path: pieces for path, pieces in self._pieces.items() if not get(block, path)
         }
 
+    def fill(self, block: Object) -> Object:
+        """The item of the finished response, with the arguments that only its deltas had."""
+        kept = self.assemble()
+        missing = [
+            field for field in ("arguments", "input") if kept.get(field) and not block.get(field)
+        ]
+        return {**block, **{field: kept[field] for field in missing}}
+
     def keep_ids_only(self) -> None:
         """Forget everything except what distinguishes the item from others."""
         known = ("type", "id", "call_id")
@@ -165,6 +173,26 @@ class ItemAccumulator:
             _put(self.block, path, value, change.new)
         self._pieces = {}
         return self.block
+
+
+_CALL_FIELDS = ("call_id", "name", "arguments", "input", "operation", "action", "code")
+
+
+def content_digest(block: Object) -> int:
+    """A number that differs if the call, the text or the reasoning of two items differs."""
+    values = [block.get(field) for field in _CALL_FIELDS]
+    for entry in [*_list_of(block, "content"), *_list_of(block, "summary")]:
+        if isinstance(entry, dict):
+            values += [entry.get("text"), entry.get("refusal")]
+    return hash(
+        tuple(value if isinstance(value, str) else text_of(value) for value in values if value)
+    )
+
+
+def _list_of(block: Object, field: str) -> list[JSON]:
+    """A list of a block; empty if the field is absent or holds another value."""
+    value = block.get(field)
+    return value if isinstance(value, list) else []
 
 
 def _put(block: Object, path: JsonPath, value: JSON, new: JSON) -> None:

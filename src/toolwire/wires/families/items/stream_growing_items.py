@@ -8,7 +8,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Reasoning, Result, Source
 from toolwire.streaming.events import Chunk, Event, PartComplete, PartStart, Unsupported
-from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, VALUE_CHANGED
 from toolwire.wires.engine.specs import UNREADABLE, Block, text_or_none
 from toolwire.wires.families.items.content import CONTENT, read_block
 from toolwire.wires.families.items.deltas import Change, list_index
@@ -26,26 +26,27 @@ class _MessageItem(StreamItem):
 
     def __init__(self, reader: ItemStreamBase, output_index: JSON, block: Object) -> None:
         super().__init__(reader, output_index, block)
-        self._parts: dict[int, GrowingPart | None] = {}
-        """Parts that have started, by index; None for a part that has ended."""
+        self._parts: dict[int, GrowingPart] = {}
+        """Parts that have started, by index."""
 
     def emit(self, event: Chunk, change: Change) -> list[Event]:
         n, value = list_index(event.get("content_index")), event.get(change.field)
-        part = self._parts.get(n)
-        if change.action == "append":
+        if change.action in ("append", "complete"):
             out = [] if n in self._parts else self._start_part(n, change.new)
             part = self._parts.get(n)
-            if part is not None and isinstance(value, str) and value:
-                out.append(part.append(value))
-            return out
+            if part is None or part.closed or not isinstance(value, str) or not value:
+                return out
+            return [
+                *out,
+                *([part.append(value)] if change.action == "append" else part.catch_up(value)),
+            ]
+        part = self._parts.get(n)
         if event["type"] == "response.content_part.added" and n not in self._parts:
             return self._start_part(n, value)
-        if part is None:
+        if part is None or part.closed:
             return []
-        if change.action == "complete":
-            return part.catch_up(value)
         if event["type"] == "response.content_part.done":
-            return self._end_part(n, part, value, (self.reader.count, "part"))
+            return self._end_part(part, value, (self.reader.count, "part"))
         if event["type"] == "response.output_text.annotation.added":
             part.prefixed = True
             return [Unsupported((self.reader.count, "annotation"), UNKNOWN_FIELD)]
@@ -62,17 +63,18 @@ class _MessageItem(StreamItem):
         self.live = True
         return [PartStart(growing.slot, replace(part, source=replace(part.source, raw=block)))]
 
-    def _end_part(self, n: int, growing: GrowingPart, block: JSON, path: JsonPath) -> list[Event]:
-        self._parts[n] = None
+    def _end_part(self, growing: GrowingPart, block: JSON, path: JsonPath) -> list[Event]:
         part = growing.part
         if not isinstance(block, dict) or not isinstance(part.spec, Block):
-            return growing.close(None, cut=self.cut)
+            return growing.close(None, path, cut=self.cut)
         known: Object = dict(part.raw) if isinstance(part.raw, dict) else {}
         if growing.prefixed:  # its annotations have been reported
             known["annotations"] = True
         self.report_new_fields(known, block, part.spec, path)
         text = text_or_none(block.get(_TEXT_FIELDS[part.spec.name])) or None
-        return growing.close(text, cut=self.cut)
+        if str(block.get("type", part.spec.name)) not in _TEXT_FIELDS:
+            self.reader.trailing.append(Unsupported(path, VALUE_CHANGED))
+        return growing.close(text, path, cut=self.cut)
 
     def emit_end(self) -> list[Event]:
         if not self._parts:
@@ -84,15 +86,25 @@ class _MessageItem(StreamItem):
             if block.get("status") not in (None, "completed"):
                 self.reader.trailing.append(Unsupported((*path, "status"), UNKNOWN_FIELD))
             content = block.get("content")
+            if isinstance(content, str):
+                content = [{"type": "output_text", "text": content}]
             for n, inner in enumerate(content if isinstance(content, list) else []):
                 part, part_path = self._parts.get(n), (*path, "content", n)
-                if part is not None:
-                    out += self._end_part(n, part, inner, part_path)
-                elif n not in self._parts:
+                if part is None:
                     out.append(PartComplete(read_block(inner, part_path)))
+                elif not part.closed:
+                    out += self._end_part(part, inner, part_path)
+                elif not part.was_emitted(_text_of(inner)):
+                    out.append(Unsupported(part_path, VALUE_CHANGED))
         for part in self._parts.values():
-            out += part.close(None, cut=self.cut) if part is not None else []
+            if not part.closed:
+                out += part.close(None, (self.reader.count,), cut=self.cut)
         return out
+
+
+def _text_of(block: JSON) -> JSON:
+    """The text or refusal of a block."""
+    return block.get("text") or block.get("refusal") if isinstance(block, dict) else None
 
 
 class _ReasoningItem(StreamItem):
@@ -108,7 +120,9 @@ class _ReasoningItem(StreamItem):
 
     def emit(self, event: Chunk, change: Change) -> list[Event]:
         field = change.path[0]
-        n, text = list_index(event.get(f"{field}_index")), event.get("delta")
+        n, text = list_index(event.get(f"{field}_index")), event.get(change.field)
+        if change.action == "complete" and self._part is not None and n == self._n == 0:
+            return self._part.catch_up(text) if field == self._field else []
         if change.action != "append" or not isinstance(text, str) or not text:
             return []
         out: list[Event] = []
@@ -132,14 +146,14 @@ class _ReasoningItem(StreamItem):
         if growing is None:
             return super().emit_end()
         if not self.final and not self.reader.keep:
-            return growing.close(None, cut=self.cut)
+            return growing.close(None, (self.reader.count,), cut=self.cut)
         part = self.read_parts(self.assemble())[0]
         spec = self.reader.items.blocks["reasoning"]
         path = (self.reader.count, "item")
         self.report_new_fields(growing.part.raw, self.block, spec, path)
         text = part.text or None if isinstance(part, Reasoning) else None
         signature = text_or_none(self.block.get("encrypted_content"))
-        return growing.close(text, signature=signature, cut=self.cut)
+        return growing.close(text, path, signature=signature, cut=self.cut)
 
 
 _ARGUMENT_FIELDS = {
@@ -186,6 +200,8 @@ class _CallItem(StreamItem):
 
     def emit(self, event: Chunk, change: Change) -> list[Event]:
         part, text = self._part, event.get(change.field)
+        if isinstance(text, dict):
+            text = text_of(text)
         if part is None or not isinstance(text, str) or not text:
             return []
         if change.action != "append":
@@ -203,13 +219,18 @@ class _CallItem(StreamItem):
         if growing is None:
             return super().emit_end()
         if not self.final and not self.reader.keep and self.live:
-            return growing.close(None, cut=self.cut)
+            return growing.close(None, (self.reader.count,), cut=self.cut)
         call, *others = self.read_parts(self.assemble())
         started = growing.part
         assert isinstance(started, Call)
-        self.report_new_fields(started.raw, self.block, self.spec, (self.reader.count, "item"))
-        text = call.args.text if isinstance(call, Call) else None
-        out = growing.close(text if text or self._is_inside else None, cut=self.cut)
+        path = (self.reader.count, "item")
+        self.report_new_fields(started.raw, self.block, self.spec, path)
+        text = None
+        if isinstance(call, Call):
+            text = call.args.text
+            if (call.id, call.name) != (started.id, started.name):
+                self.reader.trailing.append(Unsupported(path, VALUE_CHANGED))
+        out = growing.close(text if text or self._is_inside else None, path, cut=self.cut)
         for part in others:
             part = self.with_call_id(part, started) if isinstance(part, Result) else part
             out.append(PartComplete(part))

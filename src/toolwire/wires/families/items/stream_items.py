@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.streaming.events import Chunk, Event, PartComplete, PartDelta, PartEnd, Unsupported
-from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, VALUE_CHANGED
 from toolwire.wires.engine.specs import Block, read_id, text_or_none
 from toolwire.wires.engine.stream import StreamReader
 from toolwire.wires.families.items.deltas import Change, ItemAccumulator
@@ -25,7 +25,16 @@ from toolwire.wires.families.items.turns import CallIndex, ItemReader
 class GrowingPart:
     """A part that is emitted while it grows."""
 
-    __slots__ = ("_checksum", "_complete", "_initial", "_length", "part", "prefixed", "slot")
+    __slots__ = (
+        "_checksum",
+        "_complete",
+        "_initial",
+        "_length",
+        "closed",
+        "part",
+        "prefixed",
+        "slot",
+    )
 
     def __init__(self, slot: int, part: Part, initial: JSON) -> None:
         self.slot = slot
@@ -33,6 +42,7 @@ class GrowingPart:
         self.prefixed = False
         """True once something was emitted or reported before the text, which must happen only
         once."""
+        self.closed = False
         self._initial = initial
         """The text of the opening event, which is emitted if no other text follows."""
         self._length = 0
@@ -56,19 +66,30 @@ class GrowingPart:
             return []
         return [self.append(text[self._length :])] if len(text) > self._length else []
 
+    def was_emitted(self, text: JSON) -> bool:
+        """True if a text is the emitted text, or is no text."""
+        if not isinstance(text, str):
+            return True
+        return len(text) == self._length and self._is_start_of(text)
+
     def _is_start_of(self, text: str) -> bool:
         """True if a text starts with the emitted text."""
         return len(text) >= self._length and _checksum(text[: self._length], 0) == self._checksum
 
     def close(
-        self, text: str | None, *, signature: str | None = None, cut: bool = False
+        self, text: str | None, path: JsonPath, *, signature: str | None = None, cut: bool = False
     ) -> list[Event]:
-        """Emit the end of the part, after the missing end of the complete text if that is known."""
+        """Emit the end of the part, after the missing end of the complete text if that is known.
+
+        `path` is reported if that is a different text; writers report different arguments.
+        """
+        self.closed = True
         text = text if text is not None else self._complete
         if text is None and not self._length:
             text = text_or_none(self._initial)
         if text is not None and not self._is_start_of(text):
-            return [PartEnd(self.slot, text, signature, cut)]
+            changed = [] if isinstance(self.part, Call) else [Unsupported(path, VALUE_CHANGED)]
+            return [PartEnd(self.slot, text, signature, cut), *changed]
         return [*self.catch_up(text), PartEnd(self.slot, signature=signature, cut=cut)]
 
 
@@ -94,6 +115,7 @@ class StreamItem(ItemAccumulator):
     __slots__ = (
         "cut",
         "deferred",
+        "digest",
         "emitted",
         "ended",
         "final",
@@ -111,6 +133,8 @@ class StreamItem(ItemAccumulator):
         """True once parts are emitted while they grow: later items need not wait."""
         self.emitted = False
         """True once it was emitted completely."""
+        self.digest = 0
+        """The digest of its content once it was emitted."""
         self.final = False
         """True if the finished item was received."""
         self.final_index: int | None = None

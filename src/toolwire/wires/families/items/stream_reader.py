@@ -21,12 +21,12 @@ from functools import partial
 from toolwire.conversation.json import JSON, Object
 from toolwire.streaming.events import Chunk, Event, Finish, MessageStart, Metadata, Unsupported
 from toolwire.wires.engine.answers import seed_from
-from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, VALUE_CHANGED
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import keys, read_id
 from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, event_sse
 from toolwire.wires.families.items.bodies import ItemBodies
-from toolwire.wires.families.items.deltas import CHANGES, Change, list_index
+from toolwire.wires.families.items.deltas import CHANGES, Change, content_digest, list_index
 from toolwire.wires.families.items.settings import RESPONSE, RESPONSE_FIELDS, read_finish_reason
 from toolwire.wires.families.items.stream_growing_items import GROWING_ITEMS
 from toolwire.wires.families.items.stream_items import (
@@ -169,6 +169,7 @@ class ItemStreamReader(ItemStreamBase):
     def _emit_end(self, item: StreamItem) -> list[Event]:
         out = item.emit_end()
         item.emitted = True
+        item.digest = content_digest(item.assemble())
         if not self.keep:
             item.keep_ids_only()
         out += self.trailing
@@ -212,10 +213,10 @@ class ItemStreamReader(ItemStreamBase):
         kind, value = str(event.get("type")), event.get("response")
         response: Object = value if isinstance(value, dict) else {}
         output = response.get("output")
-        if isinstance(output, list):
+        if isinstance(output, list) and self.error is None:
             self.response = response
             self.final_output = [item for item in output if isinstance(item, dict)]
-        else:
+        else:  # an error ends the answer, so items that follow it are not part of it
             self.response = {**self.response, **response}
         out = self._start()
         self.over = True
@@ -246,6 +247,17 @@ class ItemStreamReader(ItemStreamBase):
                 item, started = self._open_item({"type": ""}, _copy(block))
                 item.final_index = n
                 out += [*started, *self._end_item(item, block)]
+        return out + self._report_changed_items()
+
+    def _report_changed_items(self) -> list[Event]:
+        """Report items that the finished response has with another content than was emitted."""
+        out: list[Event] = []
+        for item in self.received:
+            n = item.final_index
+            if n is None or (item.live and not item.final):
+                continue
+            if item.digest != content_digest(self.final_output[n]):
+                out += self.report_unknown("response", "output", n, reason=VALUE_CHANGED)
         return out
 
     def _match_final_items(self) -> set[int]:
@@ -320,7 +332,7 @@ class ItemStreamReader(ItemStreamBase):
             if n is None:
                 out.append(item.assemble())
             elif n >= start:
-                out += self.final_output[start : n + 1]
+                out += [*self.final_output[start:n], item.fill(self.final_output[n])]
                 start = n + 1
         return [*out, *self.final_output[start:]]
 
