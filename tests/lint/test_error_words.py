@@ -3,7 +3,11 @@
 `error_sentences.json` has more of them, with the names of the rules that are right first, or `=` and
 the kind of an error that is not about calls: sentences that say one thing in many ways and
 languages, and messages of public agents and frameworks. They were labelled before the vocabulary
-knew them, and then learned from: they show that it keeps what it knows, not how it generalizes.
+knew them, and then learned from: they show that it keeps what it knows, not how it generalizes. Under
+`=other` are also errors of databases, compilers and chat programs in words that a history uses too.
+
+`error_templates.json` has sentences with `{C}` and `{R}` for a call and a result, and the names that
+providers have for these: what an error means does not depend on them.
 """
 
 from __future__ import annotations
@@ -140,6 +144,37 @@ def test_a_sentence_in_other_words_leads_to_the_same_rule_or_kind(expected: str,
         assert found == [(UNRELATED_CODE, expected[1:])]
     else:
         assert found[0][1] in expected.split()
+
+
+TEMPLATES = json.loads((Path(__file__).parent / "error_templates.json").read_text(encoding="utf-8"))
+
+
+def fill(template: str) -> list[str]:
+    """A template with each name of a call and of a result, used in turn."""
+    calls = TEMPLATES["calls"] if "{C}" in template else [""]
+    results = TEMPLATES["results"] if "{R}" in template else [""]
+    return [
+        template.replace("{C}", calls[n % len(calls)]).replace("{R}", results[n % len(results)])
+        for n in range(max(len(calls), len(results)))
+    ]
+
+
+@rows(
+    "expected, template",
+    [
+        (expected, template)
+        for expected, templates in TEMPLATES["templates"].items()
+        for template in templates
+    ],
+    group=lambda expected, template: expected,
+)
+def test_an_error_means_the_same_by_every_name_of_a_call_and_a_result(
+    expected: str, template: str
+) -> None:
+    for text in fill(template):
+        first = explain(text)[0]
+        name = f"={first.name}" if first.code == UNRELATED_CODE else first.name
+        assert name in expected.split(), text
 
 
 @pytest.mark.parametrize(

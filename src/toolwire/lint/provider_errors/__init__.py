@@ -51,7 +51,7 @@ from toolwire.lint.provider_errors.kinds import (
     match_first,
     match_kind,
 )
-from toolwire.lint.provider_errors.order import ORDER_PHRASES, ORDER_READINGS
+from toolwire.lint.provider_errors.order import ORDER_PHRASES, ORDER_READINGS, ROLE_READINGS
 from toolwire.lint.provider_errors.pairs import PAIR_PHRASES, PAIR_READINGS
 from toolwire.lint.provider_errors.paths import PATH_PHRASES
 from toolwire.lint.provider_errors.pattern import ErrorPattern, matches
@@ -88,7 +88,7 @@ __all__ = (
 
 ERROR_CLASSES: dict[str, tuple[ErrorPattern, ...]] = {
     "Calls and results": (*PAIR_PHRASES, *PAIR_READINGS),
-    "Roles and order": (*ORDER_PHRASES, *ORDER_READINGS),
+    "Roles and order": (*ORDER_PHRASES, *ROLE_READINGS, *ORDER_READINGS),
     "Places of the request": PATH_PHRASES,
     "Ids": (*ID_PHRASES, *ID_READINGS, *MISSING_ID_READINGS),
     "Reasoning and signatures": (*REASONING_PHRASES, *SIGNATURE_READINGS, *REASONING_READINGS),
@@ -124,6 +124,7 @@ READINGS = (
     *ARGUMENT_READINGS,
     *MEDIA_READINGS,
     *SIGNATURE_READINGS,
+    *ROLE_READINGS,
     *PAIR_READINGS,
     *BROKEN_CALL_READINGS,
     *MISSING_ID_READINGS,

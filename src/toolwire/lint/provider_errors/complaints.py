@@ -27,9 +27,12 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"|less than or equal to \d+|between \d+ and \d+ char\w*|\d+ characters or"
         r"|(?:<=|limit (?:is|of)) \d+|over the limit|过长|超过|超出",
     ),
+    ("ALTERNATE MESSAGE", r"(?:multiple|two|several) (?:user|assistant|human) (?:messages|turns)"),
+    ("MIXED", rf"(?:{_NOT} |cannot )?(?:be |appear )?(?:in|within) the same (?:message|turn)"),
     (
         "EMPTY",
-        r"(?:non-?)?empty|blank|at least (?:1|one)(?: (?:of|tokens?|elements?|items?|entry"
+        r"(?:non-?)?empty|blank|null(?= (?:ids?|content|names?|arguments?|text)(?![a-z]))"
+        r"|at least (?:1|one)(?: (?:of|tokens?|elements?|items?|entry"
         r"|char\w*))?"
         r"|min(?:imum)? length"
         r"|greater than or equal to 1|too short|whitespace|required oneof field|为空|空",
@@ -37,9 +40,9 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     (
         "DUPLICATE",
         r"duplicat\w*|(?:not |be )?unique|same (?:ids?|names?)"
-        r"|already (?:exists?|been|sent|\w+(?:ed|en))|(?<!no\s)more than (?:once|one)"
+        r"|already (?:exists?|been|sent|in use|\w+(?:ed|en))|(?<!no\s)more than (?:once|one)"
         r"|multiple times"
-        r"|already has|a second"
+        r"|already has|a second|second(?= (?:tool|function|result|response|output))"
         r"|repeated|twice|distinct|collision|clash\w*|multiple|two|several|shared?|reus\w+|重复",
     ),
     ("PREFIX", r"(?:begins?|starts?) with(?! an?\b)|prefix"),
@@ -48,13 +51,15 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"patterns?|regex|only contain|(?:invalid|illegal|special) char\w*|alphanumeric|letters|a-z"
         r"|\[a-z[^\]]*\]|(?:in|wrong|required|expected|valid|an invalid) format|format errors?"
         r"|malformed(?= (?:tool ?(?:call|use) ?|call ?)ids?\b)|length (?:of )?9|characters"
-        rf"|{_NOT} match \^|格式|命名",
+        rf"|(?:{_NOT} |{_MUST} )?match(?:es)? \^|格式|命名",
     ),
     (
         "BROKEN",
-        r"not (?:a )?valid json(?: (?:string|object))?|(?:invalid |valid |malformed |broken )?json"
+        r"(?:as|in|into) (?:plain|raw) text|syntax error|trailing comma"
+        r"|(?:could not|cannot|can not|failed to|unable to) extract"
+        r"|not (?:a )?valid json(?: (?:string|object))?|(?:invalid |valid |malformed |broken )?json"
         r"(?: (?:format|string|syntax|parse|decode|error|input(?! for)|object))*"
-        r"|pars(?:e|ed|ing|able|er)|unterminated|malformed|truncated|incomplete"
+        r"|(?:un)?pars(?:e|ed|ing|e?able|er)|unterminated|malformed|truncated|incomplete"
         r"|unexpected (?:end|token|eof|char\w*)|extra data|delimiter|decod\w*|deseriali[sz]\w*"
         r"|eof while|control character|expecting|解析|broken|cut off"
         rf"|{_NOT} (?:be )?(?:fully|completely|entirely) (?:received|transmitted|sent|read)",
@@ -90,6 +95,12 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         rf"{_MUST} (?:respond|reply|answer)(?: to)? (?:all|each|every|any|the)"
         r"|(?:open|active)(?= (?:tool|function))",
     ),
+    ("FIRST MIXED", rf"{_MUST} (?:come|be|appear|go) (?:\w+ed )?first"),
+    (
+        "MATCH BEHIND",
+        rf"{_MUST} (?:\w+ly )?(?:follow|(?:come|be|appear) (?:\w+ly |right )?after|be preceded by)",
+    ),
+    ("MATCH NEXT", rf"{_MUST} be (?:\w+ly )?followed by"),
     (
         "MATCH",
         rf"{_MUST} (?:be )?(?:\w+ly )?(?:followed?|preceded?|respond\w*|match\w*|correspond\w*"
@@ -99,6 +110,16 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"|belong\w*|paired)|comes? immediately|(?:previous|preceding) message is not"
         r"|responding to|mismatch\w*|immediately (?:after|follow\w*)|inconsisten\w+"
         r"|none of .{0,30}match\w*|differs?(?: from)?|different from",
+    ),
+    (
+        "MIXED",
+        r"(?:cannot|(?:can|may|must|should|shall) not) (?:have|contain|include) (?:any )?"
+        r"(?:text|other|anything)|text (?:found |appears? |comes? )?before",
+    ),
+    (
+        "UNSUPPORTED FORBIDDEN",
+        r"(?:cannot|(?:can|may|must|should|shall) not) (?:ever )?(?:have|contain|include|carry|hold"
+        r"|appear in|occur in|be (?:in|inside|part of|sent in|used in))",
     ),
     (
         "HAVE",
@@ -124,16 +145,20 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"|fulfilled|complet\w+|finish\w+|repl\w+|acknowledged)"
         rf"|{_NOT} (?:receive|get|produce|yield|return)|{_NOT} (?:every|all)"
         r"|pending|outstanding|unfulfilled|still (?:active|open|running|in progress)"
-        r"|un(?:resolved|answered|processed|finished|completed|matched call)|waiting for|awaiting"
+        r"|un(?:resolved|answered|satisfied|processed|finished|completed|matched call)"
+        r"|waiting (?:for|on)|awaiting"
         r"|(?:respond|reply) to (?:all|each|every|the|any)",
     ),
     ("ORPHAN", r"orphan\w*|dangling|unmatched|stray|unpaired"),
     (
         "MIXED",
-        r"mix\w* with|in the same (?:message|turn)|alongside|together with|combined with"
+        r"mix\w* with|alongside|together with|combined with"
         r"|other (?:parts|content|blocks)",
     ),
-    ("COUNT", r"(?<!\d)\d{1,2} (?=tool|function)|(?:same |equal )?(?:number|count)s?(?: of)?"),
+    (
+        "COUNT",
+        r"(?<!\d)\d{1,2} (?=tool|function)|(?:same |equal )?(?:number|count|cardinality)s?(?: of)?",
+    ),
     ("UNEQUAL", r"too (?:many|few)|(?:more|fewer|less) .{0,20}than"),
     ("MISSING", r"missing|absent|omitted"),
     (
@@ -142,7 +167,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"|issued|made|locate\w*|resolve|requested|request|exposed|part of|declared|listed)"
         rf"|{_NOT} (?:an? |one )(?:known|registered|recogni[sz]ed|defined|existing)"
         r"|unable to find|no such|no longer|removed|deleted|expired|trimmed|dropped|evicted|pruned"
-        r"|compacted|stripped"
+        r"|compacted|stripped|(?:is|are|was) gone"
         r"|未找到|不存在|找不到|不匹配",
     ),
     ("NO", r"no|none|neither|never"),
@@ -153,19 +178,23 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         rf"|{_NOT} (?:an? )?(?:valid|available|known|recogni[sz]ed)(?= (?:tool|function|role))"
         rf"|{_NOT} (?:an? )?(?:part|one|member) of (?:the |your )?(?:\w+ )?(?:tools|functions)",
     ),
-    ("UNEXPECTED", r"unexpected"),
+    ("UNEXPECTED", r"unexpected|unsolicited|unrequested"),
     ("EXPECTED", r"expect(?:s|ed)?|insufficient"),
     (
         "ALTERNATE",
         r"alternat\w*|(?:consecutive|successive)(?! (?:attempt|fail|error|retr|time|request|run))"
-        r"|in (?:a row|succession)|same role|interleav\w*"
-        r"|should be \[?(?:user|assistant|tool)\]?,? but",
+        r"|in (?:a row|succession)|interleav\w*",
     ),
+    ("ALTERNATE MESSAGE", r"same role|should be \[?(?:user|assistant|tool)\]?,? but"),
     ("FIRST", r"first|opens? with|opening with|begin\w*|start(?!ing an? )\w*|leading"),
     ("LAST", r"last|final|end(?:s|ing)? with|prefill|trailing|at the end"),
     ("AFTER", r"after|follow(?:s|ed|ing)?(?: by)?"),
     ("BEFORE", r"before|prec\w{1,4}(?:ing|ed|es)?"),
-    ("ONLY", r"(?:can |may |must )?only(?: be)?"),
+    (
+        "ONLY",
+        r"(?:can |may |must )?only(?: be)?"
+        rf"|{_MUST} (?:belong to|be (?:part of|inside|sent in|in(?= an? ))|appear in|occur in)",
+    ),
     (
         "CHANGED",
         r"modified|altered|changed|unchanged|remain as|corrupt\w*|verif\w*|decrypt\w*|tampered"
@@ -181,5 +210,11 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"invalid|illegal|improper\w*|not valid|bad|wrong|rejected|refused"
         r"|failed (?:to (?:validate|format|convert|render)|validation)|validation failed|非法|无效",
     ),
+    (
+        "IN",
+        r"(?:in|inside|within) (?:an? |the )?(?=(?:user|assistant|system|human) (?:message|turn))",
+    ),
+    ("of", r"(?:of|for)(?! (?:each|every|all|any))"),
+    ("that", r"that|which"),
     (".", r"[.!?](?=\s|$)|;|(?<!\d)[{}](?!\d)(?=\s*(?:[^\w\s]|\w+:|$))|,type:"),
 )

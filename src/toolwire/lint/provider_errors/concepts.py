@@ -35,9 +35,32 @@ def _lexicon() -> re.Pattern[str]:
     return re.compile("|".join(groups))
 
 
+_OF_A_CHAT = frozenset(
+    ("MESSAGE", "PLACE", "ROLE", "ASSISTANT", "USER", "SYSTEM", "CALL", "RESULT", "CALL_ID", "TOOL")
+)
 _CONTEXTS = {
     "result": ("RESULT", frozenset(("CALL", "CALL_ID", "SERVER", "value"))),
     "call": ("CALL", frozenset(("RESULT", "CALL_ID", "ARGUMENTS", "value"))),
+    "item": (
+        "ITEM",
+        frozenset(
+            (
+                "ID",
+                "STORED",
+                "REASONING",
+                "CALL",
+                "RESULT",
+                "KIND",
+                "MESSAGE",
+                "VALUES",
+                "value",
+                "item_value",
+            )
+        ),
+    ),
+    "role": ("ROLE", _OF_A_CHAT | {"user", "system", "CONTENT", "ALTERNATE", "UNKNOWN", "VALUES"}),
+    "user": ("USER", _OF_A_CHAT | {"role", "system", "ALTERNATE"}),
+    "system": ("SYSTEM", _OF_A_CHAT | {"role", "user", "ALTERNATE"}),
     "value": ("", frozenset()),
 }
 """The concept of a word that has one only beside certain other concepts, and these concepts."""
@@ -51,12 +74,32 @@ def read_concepts(form: str) -> str:
     return " . ".join(" ".join(_resolve(sentence.split())) for sentence in sentences).strip()
 
 
+_PAIR = frozenset(("CALL", "RESULT"))
+
+
 def _resolve(tokens: list[str]) -> Iterator[str]:
     """The tokens of a sentence, including words that have a meaning only beside others."""
-    for token in tokens:
-        concept, contexts = _CONTEXTS.get(token, (token, None))
-        if contexts is None or not contexts.isdisjoint(tokens):
-            yield concept
+    known = [_in_context(token, tokens) for token in tokens]
+    skipped = 0
+    for n, token in enumerate(known):
+        if skipped:
+            skipped -= 1
+        elif token == "of" and _is_complement(known, n):
+            skipped = 1
+        elif token.isupper():
+            yield token
+
+
+def _is_complement(tokens: list[str], n: int) -> bool:
+    """True if a thing belongs to the one before it: "the result of a call" is a result, "the call
+    for a result" is a call. A clause ("for a call that was never made") is about the second one."""
+    return frozenset((tokens[n - 1], *tokens[n + 1 : n + 2])) == _PAIR and "that" not in tokens[n:]
+
+
+def _in_context(token: str, tokens: list[str]) -> str:
+    """The concept of a token in a sentence; empty if it has none there."""
+    concept, contexts = _CONTEXTS.get(token, (token, None))
+    return concept if contexts is None or not contexts.isdisjoint(tokens) else ""
 
 
 def rate_words(form: str) -> int:

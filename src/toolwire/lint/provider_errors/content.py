@@ -161,7 +161,7 @@ EMPTY_CONTENT_READINGS = (
         ),
     ),
     ErrorPattern(
-        concepts=("EMPTY CONTENT", "CONTENT EMPTY"),
+        concepts=("EMPTY CONTENT", "CONTENT EMPTY", "EMPTY ASSISTANT"),
         rules=("content-shape", "output-not-string"),
         meaning="a text or a message seems to be empty",
         implies={"rejects_blank_text": True},
@@ -173,6 +173,7 @@ CONTENT_READINGS = (
     ErrorPattern(
         concepts=(
             "RESULT CONTENT & (TYPE|MISSING|REQUIRED|EMPTY|UNSUPPORTED)",
+            "RESULT_CONTENT & (TYPE|MISSING|REQUIRED|EMPTY|UNSUPPORTED|NO|HAVE|INVALID|BROKEN)",
             "OUTPUT & TYPE",
             "RESULT TYPE",
             "OUTPUT ~ CALL ~ TYPE",

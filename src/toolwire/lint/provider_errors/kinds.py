@@ -17,6 +17,20 @@ OTHER_ERROR = ErrorKind(
     ),
 )
 """An error of an unknown kind whose text has no word of an error about calls."""
+PROGRAM_ERROR = ErrorKind(
+    "other",
+    "it comes from a database, a compiler or the installation of a program, not from a model",
+    first_pattern=(
+        r"\b(?:column|table|relation) \S{1,80} (?:already exists|does not exist|of relation)"
+        r"|no such (?:table|column)|duplicate column|violates (?:\S{1,40} ){1,2}constraint"
+        r"|in the schema cache|unknown argument \w{1,60}\. (?:did|available)"
+        r"|does not exist on type|is not assignable to (?:type|parameter)"
+        r"|cannot import name|no module named|cannot find (?:module|package)"
+        r"|module not found|unresolved (?:import|reference)|undefined reference to"
+    ),
+)
+"""An error whose words a program uses that has nothing to do with a model, even if the names of its
+tables, types and modules are those of a chat."""
 _WORDS_OF_CALLS = (
     r"tool|function|\bcalls?\b|call_|schema|signature|reasoning|thinking|thought|\broles?\b"
     r"|\bitems?\b"
@@ -26,7 +40,8 @@ _WORDS_OF_CALLS = (
 
 def match_first(forms: tuple[str, ...]) -> ErrorKind | None:
     """The kind of an error whose words decide alone, before any rule is matched."""
-    return next((error for error in ERROR_KINDS if _has(error.first_pattern, forms)), None)
+    kinds = (*ERROR_KINDS, PROGRAM_ERROR)
+    return next((error for error in kinds if _has(error.first_pattern, forms)), None)
 
 
 def match_certain(forms: tuple[str, ...]) -> ErrorKind | None:

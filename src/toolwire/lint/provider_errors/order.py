@@ -170,6 +170,24 @@ ORDER_PHRASES = (
     ),
 )
 
+ROLE_READINGS = (
+    ErrorPattern(
+        concepts=(
+            "(USER|ASSISTANT|SYSTEM|RESULT) UNSUPPORTED FORBIDDEN ~ (CALL|RESULT)",
+            "(CALL|RESULT) UNSUPPORTED FORBIDDEN ~ (USER|ASSISTANT|SYSTEM)",
+            "(CALL|RESULT) UNSUPPORTED IN (USER|ASSISTANT|SYSTEM)",
+            "CALL IN (USER|SYSTEM)",
+            "RESULT IN (ASSISTANT|SYSTEM)",
+        ),
+        rules=("wrong-role", "wrong-vocabulary"),
+        meaning="a message of this role cannot contain a call, or a result",
+        implies={"rejects_orphan_results": True},
+        examples=("assistant messages cannot contain tool results",),
+    ),
+)
+"""Rows that are tried before those about pairs: a message that cannot contain a result lacks
+none."""
+
 ORDER_READINGS = (
     ErrorPattern(
         concepts=("(USER|ASSISTANT) UNSUPPORTED (CALL|RESULT)",),
@@ -220,7 +238,7 @@ ORDER_READINGS = (
         examples=("Conversation must start with a user message or system message, got tool",),
     ),
     ErrorPattern(
-        concepts=("SYSTEM & (FIRST|UNSUPPORTED|DUPLICATE)", "SYSTEM AFTER", "PLACE ~ SYSTEM"),
+        concepts=("SYSTEM & (FIRST|UNSUPPORTED|DUPLICATE)", "SYSTEM AFTER", "SYSTEM & PLACE"),
         rules=("late-system-message",),
         meaning="a system message seems to follow other messages",
         implies={"system_comes_first": True},
@@ -230,6 +248,7 @@ ORDER_READINGS = (
         concepts=(
             "FIRST & USER",
             "MESSAGE (FIRST|PREFIX) ASSISTANT",
+            "FIRST MESSAGE ~ ASSISTANT",
             "PREFIX USER",
             "(NO|MISSING) USER",
             "USER (REQUIRED|MISSING)",
@@ -247,8 +266,9 @@ ORDER_READINGS = (
     ),
     ErrorPattern(
         concepts=(
-            "ALTERNATE",
+            "ALTERNATE & (MESSAGE|ROLE|USER|ASSISTANT|SYSTEM|PLACE|CONTENT|RESULT|CALL)",
             "UNEXPECTED ROLE (USER|ASSISTANT|SYSTEM)",
+            "ROLE ~ DUPLICATE",
             "EXPECTED ROLE (USER|ASSISTANT) ~ (USER|ASSISTANT)",
             "(USER|ASSISTANT) AFTER (USER|ASSISTANT)",
         ),

@@ -125,15 +125,26 @@ PAIR_PHRASES = (
 
 PAIR_READINGS = (
     ErrorPattern(
+        concepts=("RESULT MATCH NEXT ASSISTANT",),
+        rules=("user-after-tool", "results-split"),
+        meaning="a user message seems to follow a result directly",
+        implies={"no_user_after_tool": True},
+        examples=("a tool message must be followed by an assistant message",),
+    ),
+    ErrorPattern(
         concepts=(
             "(NO|HAVE|NOT_FOUND) PENDING CALL",
             "(NO|NOT_FOUND) CALL PENDING",
             "RESULT ~ UNKNOWN CALL",
             "ORPHAN RESULT",
             "NOT_FOUND CALL RESULT",
-            "RESULT ~ HAVE ~ ASSISTANT",
+            "RESULT ~ (HAVE|BEHIND) ~ ASSISTANT",
+            "RESULT ONLY CALL",
+            "RESULT CALL BROKEN",
+            "MESSAGE HAVE CALL",
             "NO BEFORE ASSISTANT",
             "FIRST MESSAGE RESULT",
+            "MESSAGE (FIRST|PREFIX) RESULT",
             "NOT_FOUND ~ BEFORE ~ RESULT",
         ),
         rules=ORPHAN_RULES,
@@ -201,6 +212,7 @@ PAIR_READINGS = (
             "PENDING ~ CALL",
             "ORPHAN CALL",
             "PENDING OUTPUT",
+            "TOOL ~ NO OUTPUT",
             "CALL ~ PENDING",
             "RESULT PENDING",
             "REQUIRED ITEM OUTPUT",

@@ -100,7 +100,7 @@ REASONING_READINGS = (
         examples=("messages.1: The final block in an assistant message cannot be `thinking`.",),
     ),
     ErrorPattern(
-        concepts=("REASONING ~ HAVE ~ (AFTER|ITEM)", "REASONING MATCH"),
+        concepts=("REASONING ~ HAVE ~ (AFTER|ITEM)", "REASONING HAVE CALL", "REASONING MATCH"),
         rules=("reasoning-dangling", "reasoning-missing", "item-id-stale"),
         meaning="a reasoning item seems to be without the item that follows it",
         implies={"reasoning_to_return": "reasoning"},

@@ -14,11 +14,14 @@ from __future__ import annotations
 _INDEX = r"\.?(?:\[(?:\d+|[a-z*])?\]|\d+(?!\d)|[nmx](?![a-z]))"
 _STEP = r"(?:messages?|contents?|parts|input)(?:\.|\[| -> )(?:\d+|[nmx*](?![a-z])|\{\w+\})\]?"
 
+_OUTPUT = r"(?:tool|function) (?:call )?(?:results?|responses?|outputs?|messages?)"
+
 THINGS: tuple[tuple[str, str], ...] = (
     # --- words without meaning: values, and the envelope of an error ------------------------------
     ("", r"[\w.]{1,40}-(?:[\w.]{1,40}-){0,6}(?:thinking|reasoning)(?:-[\w.]{1,40}){0,6}"),
-    ("", r"(?:rs|ws|msg|req|resp|chatcmpl|adk|run)[_-][\w-]{0,80}\d[\w-]{0,80}"),
-    ("value", r"(?:call|toolu|tooluse|fc)[_-][\w-]{0,80}\d[\w-]{0,80}"),
+    ("item_value", r"(?:rs|ws|msg)[_-][\w-]{0,80}\d[\w-]{0,80}"),
+    ("", r"(?:req|resp|chatcmpl|adk|run)[_-][\w-]{0,80}\d[\w-]{0,80}"),
+    ("value", r"(?:call|toolu|tooluse|fc)[_-][\w-]{0,80}\d[\w-]{0,80}|functions\.[\w-]{1,64}:\d+"),
     (
         "",
         r"invalid request(?: error| body| message order)?|bad request(?: error| exception)?"
@@ -39,7 +42,8 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|conversation summary|path: \[ ?message ?\]|param: (?:tools|messages|input|model),"
         r"|stop ?reason:? ?\w+"
         r"|finish[ _]?reason:? ?(?:stop|length|tool ?use|tool_calls)"
-        r"|\w+ object has no attribute \w+|\(reading \w+\)|args: ?\{\}"
+        r"|(?:\w+ )?object has no attribute \w+|read property \w+ of (?:null|undefined)"
+        r"|\(reading \w+\)|args: ?\{\}"
         r"|at \[source: .{0,160}?column: \d+\]|\(token \S{1,60}\)"
         r"|parsed at index \d+|of type struct \{.{0,600}|key tool_\w+_key"
         r"|parameter validation failed|malformed input request|[\w.]{1,60} is not a function"
@@ -55,10 +59,13 @@ THINGS: tuple[tuple[str, str], ...] = (
     # --- things that are not a call of a model ----------------------------------------------------
     (
         "",
-        r"(?:jwt|webhook|hmac|token|request|commit|package|certificate|code) signatures?"
-        r"|signatures? (?:for|of) (?:an? |the )?(?:webhook|token|request|jwt|package|commit)"
+        r"(?:jwt|webhook|hmac|token|request|commit|package|certificate|code|function|method)"
+        r" signatures?"
+        r"|signatures? (?:for|of|in) (?:an? |the )?(?:webhook|token|request|jwt|package|commit)"
+        r"|(?:vector|app|data|key|object|document|memory|trust) ?stores?"
+        r"|content[ -](?:type:? (?:text|application|multipart)/|length|disposition)"
         r"|roles? (?:postgres|root|admin\w*|[\w-]{1,40} does not exist)|function \w+\(\w{0,40}\)"
-        r"|argument (?:#\d+|--[a-z-]{1,40}|after \*\*? must be an? \w+)"
+        r"|argument (?:#\d+|\d+ passed|--[a-z-]{1,40}|after \*\*? must be an? \w+)"
         r"|(?:positional|keyword) arguments?|type ?error: \w+\(\)"
         r"|argument of type \w+ is not assignable"
         r"|roles? \S+ is not permitted to|signature we calculated|signature (?:you provided"
@@ -84,7 +91,7 @@ THINGS: tuple[tuple[str, str], ...] = (
     (
         "PLACE",
         rf"body(?:,| ->) (?:messages|input|contents)(?:,| ->)|{_STEP}(?:(?:\.| -> ){_STEP})*"
-        r"|message (?:at )?(?:index|position) \d+|at index \d+",
+        r"|message (?:at )?(?:index|position) \d+|at index \d+|(?<!json\s)at position \d+(?! \()",
     ),
     # --- actions of a model or a decoder ----------------------------------------------------------
     (
@@ -93,7 +100,8 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|no valid tool (?:request|call)|plain text responses?|unpars\w+ (?:response|output)"
         r"|start token \d+|failed to parse input at pos|respect the required format"
         r"|invalid sequence as part of tool ?use|tokens remaining in message header"
-        r"|element <\w+> closed by|xml syntax error|model called a tool|json blob"
+        r"|element <\w+> closed by|xml syntax error|model called a tool(?! (?:that|which))"
+        r"|json blob"
         r"|(?:model|llm|assistant|you) (?:did|does|do) not (?:call|use|invoke|select|make|issue) "
         r"(?:an?|any|the) (?:tool|function)"
         r"|instead of (?:calling )?(?:an? |the )?(?:tool|function)",
@@ -107,11 +115,12 @@ THINGS: tuple[tuple[str, str], ...] = (
     ),
     # --- calls, results, and their ids ------------------------------------------------------------
     ("", r"tool_calls?_(?:total|limit|used|count|max\w*)|max_tool_calls?"),
-    ("STREAM_INDEX", r"tool call (?:delta )?ind(?:ex|ices)"),
+    ("STREAM_INDEX", r"tool calls? (?:delta )?ind(?:ex|ices)"),
     (
         "STREAMED",
         r"(?:stream|response|output) (?:was )?(?:ended|closed|stopped|cut|interrupted|terminated)"
-        r".{0,30} tool call|while generating a tool call|incomplete tool ?call"
+        r"(?! due| because).{0,30} (?:tool|function) (?:call|use|request|invocation)"
+        r"|while generating a (?:tool|function) call|incomplete tool ?call"
         r"|tool_call_(?:start|args|end)s?|tool call (?:start|args|end) events?"
         r"|tool call (?:chunk|delta|fragment)s?|tool input (?:delta|part|start|end)"
         r"|input json delta|content block (?:start|delta|stop)",
@@ -123,12 +132,22 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|empty_)[a-z]{1,40}(?:_[a-z]{1,40}){0,6}_tool_(?:use|result)(?:_\w+)?"
         r"|(?:web search|web fetch|code execution|mcp|tool search) tool (?:use|result)",
     ),
+    (
+        "CALL_ID",
+        r"(?:tool|function) (?:call |use )?(?:call|use|request|invocation|result|response|output"
+        r"|message)s? (?:block |part |event )?ids?",
+    ),
     ("COUNT RESULT", r"(?:(?:number|count) of|only \d+) (?:results|responses|outputs)"),
     ("COUNT CALL", r"(?:number|count) of calls"),
     (
         "RESULT",
         r"(?:results?|outputs?|responses?) (?:of|from) (?:an? |the |each |every |this )?"
         r"(?:tool|function)(?: (?:call|use))?",
+    ),
+    (
+        "RESULT_CONTENT",
+        rf"{_OUTPUT} contents?(?! (?:blocks?|parts?|types?))"
+        rf"|(?:contents?|text|body) (?:of|in|for) (?:an? |the |this |each |every )?{_OUTPUT}",
     ),
     ("RESULT TYPE", r"tool (?:results?|outputs?|responses?) (?:content )?(?:types?|shape)"),
     (
@@ -146,18 +165,20 @@ THINGS: tuple[tuple[str, str], ...] = (
     (
         "CALL_ID",
         r"(?:tool|function) (?:call|use) ids?|tool ids?|call ids?|调用 ?id"
-        r"|ids? (?:of|for) (?:an?|the|each|every|this) (?:tool|function) (?:call|use)"
+        r"|ids? (?:of|for) (?:(?:an?|the|each|every|this) )?(?:tool|function) (?:call|use)"
+        r"|ids?(?= (?:call|toolu|tooluse)[_-])"
         rf"|(?:tool calls?|tool use|function call|function response)(?:{_INDEX})?\.ids?",
     ),
     (
         "ARGUMENTS INVALID",
-        r"tool (?:input )?validation failed|arguments? validation (?:error|failed)"
+        r"tool (?:input )?validation failed|tool input validation errors?"
+        r"|arguments? validation (?:error|failed)"
         r"|validation failed for (?:tool|function)|without value for required parameter",
     ),
     ("CALL INVALID", r"invalid tool parameters?(?! schema)"),
     (
         "UNKNOWN TOOL",
-        r"tool definitions? (?:was |is )?(?:not found|missing|unknown)"
+        r"tool definitions? (?:was |is )?(?:not found|missing(?! \w)|unknown)"
         r"|(?:tool|function) \S{1,80} (?:is |was )?not found in (?:the )?tools?\w*",
     ),
     ("SCHEMA", r"tool (?:input|output|parameters?) schemas?"),
@@ -215,7 +236,8 @@ THINGS: tuple[tuple[str, str], ...] = (
     ("THINKING", r"(?:redacted )?thinking(?: (?:blocks?|content))?|thought blocks?"),
     ("REASONING", r"reasoning(?: (?:input )?(?:items?|parts?))?"),
     ("STORED", r"persisted|store(?:d)?|previous response(?: id)?"),
-    ("ITEM", r"item"),
+    ("ITEM", r"items? (?:in|of|from) (?:the |your )?input"),
+    ("item", r"item"),
     # --- messages ---------------------------------------------------------------------------------
     (
         "FOREIGN",
@@ -228,9 +250,13 @@ THINGS: tuple[tuple[str, str], ...] = (
     ("CONTENT TYPE", r"content types?"),
     ("KIND", r"(?:message|content|item|block|part)s?\.? ?(?:with )?types?|with type|input tag"),
     ("ROLE INVALID", r"key error: (?:tool|function)(?!\w)|unexpected role:? tool(?! after)"),
-    ("ROLE", r"roles?(?: role enum\.)?(?! ?(?:assignment|arn|based))|角色"),
-    ("SYSTEM", r"system(?!\.)(?: (?:messages?|role|prompt|instruction))?|developer"),
-    ("USER", r"(?:user|human)(?: (?:messages?|turns?|role|query|content|prompt))?"),
+    ("ROLE VALUES", r"(?:must|should|has to) (?:have|be|use) (?:the )?role ?[:=]? ?tool"),
+    ("ROLE", r"\.roles?|角色"),
+    ("role", r"roles?(?: role enum\.)?(?! ?(?:assignment|arn|based))"),
+    ("SYSTEM", r"system (?:messages?|role|prompt|instruction)"),
+    ("system", r"system(?!\.)|developer"),
+    ("USER", r"(?:user|human) (?:messages?|turns?|role|query|content|prompt)"),
+    ("user", r"user|human"),
     ("ASSISTANT", r"assistant(?: (?:messages?|turns?|role|response))?|ai ?messages?|model turns?"),
     ("MESSAGE", r"messages?|turns?|conversations?|(?:chat )?history|消息"),
     (
@@ -241,10 +267,11 @@ THINGS: tuple[tuple[str, str], ...] = (
     ("OUTPUT", r"\.?output"),
     (
         "GENERATED",
-        r"(?:model|llm) (?:output|response|generat\w*|produced|wrote|tried|did)|response generated"
+        r"(?:model|llm) (?:output|response|reply|answer|generat\w*|produced|wrote|tried|did)"
+        r"|response generated"
         r"|(?:in|from) (?:the )?(?:\w+ )?(?:response|output|answer)|start token"
         r"|(?:llm|model|assistant) (?:failed|returned|emitted|requested|attempted)",
     ),
-    ("result", r"results?|responses?|outputs|repl(?:y|ies)|answers?"),
+    ("result", r"results?|responses?|outputs|repl(?:y|ies)|answers?|observations?"),
     ("call", r"calls?|invocations?"),
 )

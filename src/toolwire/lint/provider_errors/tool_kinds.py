@@ -11,7 +11,7 @@ _TOOLS = (
 )
 _NOT_SUPPORTED = (
     r"(?:is |are |was )?(?:currently )?(?:not (?:yet )?(?:supported|enabled|available|implemented)"
-    r"|unsupported|disabled)"
+    r"|unsupported|unavailable|disabled)"
 )
 _SESSION = r"session(?: id| identifier)?"
 
@@ -27,11 +27,15 @@ TOOL_KINDS = (
             r"|(?:^|[^a-z0-9_ ] ?|\b(?:that|the|and|but|as|since) )"
             rf"(?:tools|functions) {_NOT_SUPPORTED} (?:by|for|on|with|in) (?:the |this |your )?"
             r"(?:\w+ ){0,3}(?:model|server|endpoint|provider|deployment|backend|engine|api)"
+            rf"|(?:cannot|can not|does not|do not) (?:handle|process|accept|have) {_TOOLS}\b"
+            r"|no (?:native )?(?:tool|function)[ -](?:support|calling)"
+            r"|\b(?:tool|function)[ -]capable"
             r"|tools?\b.{0,30}not yet implemented"
             r"|requires? --(?:enable-auto-tool|tool-call-parser|jinja)|--jinja flag"
             r"|no endpoints found that support (?:tool|function)"
             r"|(?:does not support|unsupported|unrecognized|unknown|not supported) .{0,40}"
-            r"(?:param\w*|arguments?)\b[a-z ]{0,20}[:({ ]{1,4}(?:tools|functions)\b(?!\[)"
+            r"(?:param\w*|arguments?)\b[a-z ]{0,20}[:({ ]{1,4}(?:\w{1,40}, ){0,4}"
+            r"(?:tools|functions)\b(?!\[)"
             r"|models? (?:that |which )?supports? (?:tool|function)"
             r"|(?:^|[^\w.\]]|request )(?:tools|functions):? extra (?:inputs|fields) (?:are )?not"
             r"|不支持 ?(?:工具|函数|function|tool) ?(?:调用|call)"
@@ -77,8 +81,9 @@ TOOL_KINDS = (
         "a setting of the request about tools is not accepted: the choice of a tool, their number,"
         " or their combination",
         pattern=(
-            r"tool[ _-]?choice|tools: array too long|too many tools"
-            r"|(?:maximum|more than|limit of|at most|up to) (?:of )?\d+ (?:tools|functions)"
+            r"tool[ _-]?choice|tools: array too long|too many tools|number of tools"
+            r"|(?:maximum|more than|limit of|at most|up to|only) (?:of )?\d+ (?:tools|functions)"
+            r"|combin\w+ .{0,40}(?:tools|functions?)\b"
             r"|tools? cannot be used with|while providing tools|set without function_declarations"
             r"|multiple tools are supported|tool use with function calling"
             r"|parallel[ _]tool[ _]calls"
@@ -99,7 +104,8 @@ TOOL_KINDS = (
             r"|denied)"
             r"|tool calls? (?:is |are )?not (?:allowed|permitted)|(?:execut|runn|invok|call)(?:e"
             r"|ing|ed) (?:the )?(?:tool|function)\b"
-            r"|(?:reject|den|declin|cancel)\w* (?:the |this |a )?tool|permission to use"
+            r"|(?:reject|den|declin|cancel)\w* (?:the |this |a )?tool|permission to (?:use|run)"
+            r"|\btool (?:\S{1,40} )?(?:crashed|exited|returned an error)"
             r"|command not found|no such file|enoent"
         ),
         advice="read the error of the tool; give the model its text as the result of the call",

@@ -77,7 +77,8 @@ UNRELATED_KINDS = (
             r"|filters?)"
             r"|prohibited_content|usage policies|responsibleai|flagged|high risk|blocked (?:by|due"
             r" to|for)"
-            r"|data_inspection|violates? (?:our|the) (?:\w+ )?(?:policy|policies)"
+            r"|data_?inspection|(?:inappropriate|unsafe|harmful|sensitive) content"
+            r"|violates? (?:our|the) (?:\w+ )?(?:policy|policies)"
         ),
     ),
     ErrorKind(
@@ -142,8 +143,10 @@ UNRELATED_KINDS = (
             r"|no such host|remoteprotocolerror|\bdial tcp|\berr_(?:conn|inter|name|time)"
             r"|operation was aborted"
             r"|(?:unexpected eof|incomplete chunked) (?:while )?read"
-            r"|(?<!access )\bterminated\b(?! early)"
+            r"|(?<!access )\bterminated\b(?! early)|connection was (?:closed|lost|dropped|reset)"
+            r"|closed unexpectedly"
         ),
+        weak_pattern=r"(?:failed|unable|could not|cannot|not able)(?: to)? connect",
     ),
     ErrorKind(
         "encoding",
@@ -194,7 +197,8 @@ UNRELATED_KINDS = (
         weak_pattern=(
             r"no handler found|check your url|invalid url|unknown url|no route|could not route"
             r"|route not found|endpoint not found|completions not found|verify your api base"
-            r"|404 (?:page )?not found|not found for url|cannot (?:get|post) /|unknown request url"
+            r"|404:? (?:(?:page|resource|url|path) )?not found|not found for url"
+            r"|cannot (?:get|post) /|unknown request url"
         ),
     ),
     ErrorKind(
