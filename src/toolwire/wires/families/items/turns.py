@@ -24,6 +24,7 @@ from toolwire.conversation.parts import (
     Text,
 )
 from toolwire.wires.engine.encode_context import BREAKPOINT_FIELDS, EncodeContext
+from toolwire.wires.engine.roles import meant_role
 from toolwire.wires.engine.specs import OPAQUE, UNREADABLE, Block, keys, opaque, raise_unexpected
 from toolwire.wires.families.items.content import PLAIN_TEXT, content_block, read_content
 from toolwire.wires.families.items.item_types import INCOMPLETE_RESULTS, TOOL_MESSAGE
@@ -161,7 +162,8 @@ class ItemReader(Struct, frozen=True, eq=False):
             yield role, parts
 
     def read_message(self, item: Object, path: JsonPath) -> tuple[Role | None, tuple[Part, ...]]:
-        """The role and parts of a message item; the role is None if it is unknown."""
+        """The role and parts of a message item. One that cannot be read still has its role, or the
+        one that its fields show, because its role decides where a turn ends."""
         name, content = item.get("role"), item.get("content")
         if name == "tool" and isinstance(content, str | list | None):
             assert TOOL_MESSAGE.read is not None
@@ -173,7 +175,7 @@ class ItemReader(Struct, frozen=True, eq=False):
         if content is None and item.keys() <= MESSAGE.keys:
             content = []
         if role is None or not isinstance(content, list):
-            return role, (opaque("message", item, path),)
+            return role or meant_role(item), (opaque("message", item, path),)
         if not content:
             return role, (Text("", source=Source(item, path, EMPTY_MESSAGE)),)
         parts = read_content(content, (*path, "content"))
