@@ -78,7 +78,7 @@ class StreamTranslator(EventTranslator[Out]):
         self._use_cache = encode_chunk is None and not self.passthrough
         """True if output items are bytes that the cache can reproduce."""
         self._at_event_start = False
-        """True if the next bytes start an event and can be looked up in the cache."""
+        """True if the next bytes start an event that may be in the cache."""
         self._last_events: list[Event] = []
         """The neutral events of the last source event."""
         self._needs_opening = not request.id and not self.passthrough
@@ -109,7 +109,7 @@ class StreamTranslator(EventTranslator[Out]):
             out = self._encode(self._translate_source(StreamError(error.why)))
         self.source_ended = self._input.done or self._reader.over or self.fault is not None
         self._at_event_start = (
-            self._use_cache and self._input.at_event_start and not self.source_ended
+            not cache.empty and self._input.at_event_start and not self.source_ended
         )
         return out
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from toolwire.codec import IdMapInput, resolve
 from toolwire.conversation.fitting import IdFitter
-from toolwire.conversation.id_map import IdMap
+from toolwire.conversation.id_map import NO_MAP, IdMap
 from toolwire.conversation.model import Setting
 from toolwire.conversation.parts import Call, Part
 from toolwire.errors import UsageError
@@ -45,9 +45,9 @@ class TargetStream:
             )
         _, profile = resolve(name)
         self._capabilities = EVERYTHING if source is self.wire else self.wire.capabilities
-        source = source or self.wire
-        source_profile = PROFILES.get(source.name, Profile(source.name, source.name))
-        self.reverse_map = IdMap.of(ids)
+        source_name = (source or self.wire).name
+        source_profile = PROFILES.get(source_name) or Profile(source_name, source_name)
+        self.reverse_map = NO_MAP if ids is None else IdMap.of(ids)
         self.fitter = IdFitter(
             profile.id_rule,
             profile.name_rule,

@@ -107,11 +107,17 @@ _read_small_headers = lru_cache(maxsize=64)(_read_headers)
 
 def write(data: bytes, event: str, *, kind: str = "event") -> bytes:
     """One message; `kind` is `event` or `exception`."""
-    fields = {f":{kind}-type": event, ":content-type": "application/json", ":message-type": kind}
-    headers = b"".join(_write_header(name, value) for name, value in fields.items())
+    headers = _write_headers(event, kind)
     prelude = struct.pack(">II", 16 + len(headers) + len(data), len(headers))
     body = prelude + struct.pack(">I", crc32(prelude)) + headers + data
     return body + struct.pack(">I", crc32(body))
+
+
+@lru_cache(maxsize=64)
+def _write_headers(event: str, kind: str) -> bytes:
+    """The headers of a message: a stream has the same few."""
+    fields = {f":{kind}-type": event, ":content-type": "application/json", ":message-type": kind}
+    return b"".join(_write_header(name, value) for name, value in fields.items())
 
 
 def _write_header(name: str, value: str) -> bytes:

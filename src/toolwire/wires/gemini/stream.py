@@ -44,6 +44,7 @@ _CANDIDATES = spellings("candidates")
 _CONSTANT_FIELDS = spellings("responseId", "modelVersion")
 _USAGE_FIELDS = spellings("usageMetadata")
 _FEEDBACK_FIELDS = spellings("promptFeedback")
+_FINISH_REASON = spellings("finishReason")
 _USAGE_ONLY = (USAGE,)
 _CUT_ERROR: Object = {"status": "stream_cut", "message": STREAM_CUT}
 
@@ -149,12 +150,11 @@ class GeminiReader(ContentReader):
                         if key != "parts" and value is not None
                     }
                 )
-        reason = get_field(raw, "finishReason")
-        if isinstance(reason, str):
-            candidate.finish_reason = reason
         for key, value in raw.items():
             if key == "content" or value is None:
                 continue
+            if key in _FINISH_REASON and isinstance(value, str):
+                candidate.finish_reason = value
             if key not in CANDIDATE_FIELDS:
                 out += self.report_unknown(*path[1:], key)
             if self.keep:

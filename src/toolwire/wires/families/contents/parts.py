@@ -147,9 +147,11 @@ def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
     else:
         name = read_name(get_field(call, "toolType" if spec.name == "toolCall" else "name"))
         arguments = read_value(call.get("args"))
+    is_alone = len(block) == 1
+    """True if no field stands beside the call."""
     is_complete = (
         spec.name == "functionCall"
-        and len(block) == 1
+        and is_alone
         and len(call) == 3
         and origin == "wire"
         and name != ""
@@ -162,7 +164,7 @@ def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
         origin,
         spec.family,
         spec.executor or "client",
-        signature=signature_of(block),
+        signature=None if is_alone else signature_of(block),
         source=Source(block, path, spec, None, is_complete),
     )
 

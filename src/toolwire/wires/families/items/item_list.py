@@ -46,6 +46,13 @@ class ItemListWriter:
             self._close_message()
         return self.items
 
+    def write_new_part(self, part: Part, role: Role) -> list[JSON]:
+        """The items of a part that is the only one of its message and of no wire."""
+        self.role = role
+        self._write_part(part)
+        self._close_message()
+        return self.items
+
     # --- for subclasses ---
 
     def write_call(self, call: Call) -> JSON:

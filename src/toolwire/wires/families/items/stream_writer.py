@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from toolwire.conversation.id_map import PLAIN_CALL
 from toolwire.conversation.json import JSON, Object
-from toolwire.conversation.parts import Call, Message, Part, Source
+from toolwire.conversation.parts import Call, Part
 from toolwire.streaming.accumulate import with_text
 from toolwire.streaming.events import Chunk, MessageStart, PartEnd, StreamError
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -60,10 +60,6 @@ _GROWTH = {
 }
 
 
-_STREAMED = Source()
-"""The source of a message that holds one part of a stream."""
-
-
 def _growth_of(item: Object) -> _Growth | None:
     """How an item grows; None if it is sent only whole."""
     kind, content = item.get("type"), item.get("content")
@@ -97,6 +93,8 @@ class ItemStreamWriter(SequentialWriter):
     ) -> None:
         super().__init__(context, version)
         self._bodies = bodies
+        self._specs = ItemWriter(bodies, context)
+        """Finds the specs of calls."""
         self._sent = 0
         """The number of events sent."""
         self._output: list[JSON] = []
@@ -112,7 +110,7 @@ class ItemStreamWriter(SequentialWriter):
     def _item(self, part: Part) -> Object | None:
         """A part as the next item of the output; None if a body has no item for it."""
         writer = ItemWriter(self._bodies, self.context, first_index=len(self._output))
-        items = writer.write_items((Message("assistant", (part,), source=_STREAMED),))
+        items = writer.write_new_part(part, "assistant")
         return items[0] if items and isinstance(items[0], dict) else None
 
     # --- the response ---
@@ -159,8 +157,7 @@ class ItemStreamWriter(SequentialWriter):
             return False
         if self.context.call_form(part) != PLAIN_CALL:
             return True
-        writer = ItemWriter(self._bodies, self.context, first_index=len(self._output))
-        return writer.call_spec(part).name not in _GROWTH and self._is_whole(part)
+        return self._specs.call_spec(part).name not in _GROWTH and self._is_whole(part)
 
     def _is_whole(self, part: Part) -> bool:
         item = self._item(part)
