@@ -959,6 +959,29 @@ def test_a_message_is_completed_by_the_one_that_has_most_words_in_common() -> No
     assert known.complete("") == ""
 
 
+def test_a_message_is_completed_as_far_as_all_candidates_agree() -> None:
+    known = KnownMessages(
+        (
+            "a message of a tool must be a response to a preceding call",
+            "a message of a tool must be a response to a preceeding call",
+        )
+    )
+    assert known.complete("a tool must be a respo") == "a tool must be a response to a"
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("TOOL_RESULT_MISSING", "missing-result"),
+        ("error: ORPHANED_TOOL_RESULT (call_7)", "orphan-result"),
+        ("duplicate_tool_call_id", "id-dup-in-turn"),
+        ("tool_call_id_required", "id-missing"),
+    ],
+)
+def test_the_name_of_an_error_is_read_like_a_sentence(text: str, rule: str) -> None:
+    assert explain(text)[0].name == rule
+
+
 def test_an_unreadable_body_raises_even_for_an_unknown_error() -> None:
     with pytest.raises(DecodeError):
         explain(error_body("did not have response messages"), "{", "openai-chat")

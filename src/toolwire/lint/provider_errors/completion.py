@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from itertools import takewhile
 
 _KEY = 3
 """The number of whole words before the last one by which a known message is found."""
@@ -28,7 +29,8 @@ class KnownMessages:
     def complete(self, form: str) -> str:
         """A searchable form with the rest of the known message that it ends with.
 
-        The form is unchanged if no message matches, or several with different endings.
+        The form is unchanged if no message matches. If several match, the words are added that all
+        of them continue with, if there are at least two.
         """
         if not form[-1:].isalnum():
             return form
@@ -44,7 +46,8 @@ class KnownMessages:
                 length = self._count_equal(number, end, keys)
                 found[" ".join(rest)] = max(length, found.get(" ".join(rest), 0))
         best = [rest for rest, length in found.items() if length == max(found.values())]
-        return f"{form[: len(form) - len(words[-1])]}{best[0]}" if len(best) == 1 else form
+        ending = _common_start(best)
+        return f"{form[: len(form) - len(words[-1])]}{ending}" if ending else form
 
     def _count_equal(self, number: int, end: int, keys: list[str]) -> int:
         """The number of words before a position that are equal to those before the last word of a
@@ -56,6 +59,15 @@ class KnownMessages:
                 break
             count += 1
         return count
+
+
+def _common_start(endings: list[str]) -> str:
+    """The words that all endings start with; empty if it is only one word of several endings."""
+    if len(endings) < 2:
+        return "".join(endings)
+    columns = zip(*(ending.split() for ending in endings), strict=False)
+    common = [words[0] for words in takewhile(lambda words: len(set(words)) == 1, columns)]
+    return " ".join(common) if len(common) > 1 else ""
 
 
 def _may_end(rest: list[str], last: str) -> bool:

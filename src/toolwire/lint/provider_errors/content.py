@@ -100,7 +100,10 @@ CONTENT_PHRASES = (
         rules=("content-shape",),
         meaning="a text or a message is empty or blank",
         implies={"rejects_blank_text": True},
-        examples=("messages: text content blocks must be non-empty",),
+        examples=(
+            "messages: text content blocks must be non-empty",
+            "The text field in the ContentBlock object at messages.1.content.0 is blank.",
+        ),
     ),
 )
 
@@ -109,7 +112,13 @@ FOREIGN_READINGS = (
         concepts=("FOREIGN",),
         rules=("wrong-vocabulary", "content-shape", "item-shape"),
         meaning="a message or item seems to be in the format of another API",
-        examples=("The messages do not match the ModelMessage[] schema",),
+        examples=(
+            "The messages do not match the ModelMessage[] schema",
+            (
+                "Failed to deserialize the JSON body into the target type: data did not match any"
+                " variant of untagged enum Content"
+            ),
+        ),
     ),
 )
 
@@ -165,7 +174,10 @@ EMPTY_CONTENT_READINGS = (
         rules=("content-shape", "output-not-string"),
         meaning="a text or a message seems to be empty",
         implies={"rejects_blank_text": True},
-        examples=("message 3 has empty content",),
+        examples=(
+            "message 3 has empty content",
+            "Each message must have at least one content element.",
+        ),
     ),
 )
 
@@ -219,7 +231,10 @@ CONTENT_READINGS = (
         rules=("content-shape", "output-not-string", "wrong-vocabulary"),
         meaning="the content of a message seems to be missing, empty or of the wrong type",
         implies={"assistant_content": "some"},
-        examples=("invalid message content type: <nil>",),
+        examples=(
+            "invalid message content type: <nil>",
+            "Invalid value for 'content': expected a string, got null.",
+        ),
     ),
     ErrorPattern(
         concepts=(

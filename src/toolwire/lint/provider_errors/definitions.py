@@ -211,7 +211,13 @@ DEFINITION_READINGS = (
         rules=("name-unknown", "tools-undefined"),
         meaning="a call or the tool choice seems to name a tool that is not defined",
         implies={"tool_choice_must_exist": True},
-        examples=("Tool get_weather not found in agent Assistant",),
+        examples=(
+            "Tool get_weather not found in agent Assistant",
+            (
+                "tool call validation failed: attempted to call tool 'f' which was not in"
+                " request.tools"
+            ),
+        ),
     ),
     ErrorPattern(
         concepts=(
@@ -226,6 +232,7 @@ DEFINITION_READINGS = (
                 "The toolConfig field must be defined when using toolUse and toolResult content"
                 " blocks."
             ),
+            "Requests which include `tool_use` or `tool_result` blocks must define tools.",
         ),
     ),
     ErrorPattern(

@@ -70,7 +70,13 @@ ORDER_PHRASES = (
         rules=("trailing-assistant", "user-after-tool"),
         meaning="the request ends with an assistant message, which the model would continue",
         implies={"must_end_with_user_or_tool": True},
-        examples=("Assistant response prefill is incompatible with enable_thinking.",),
+        examples=(
+            "Assistant response prefill is incompatible with enable_thinking.",
+            (
+                "This model does not support assistant message prefill. The conversation must end"
+                " with a user message."
+            ),
+        ),
     ),
     ErrorPattern(
         words="conversation blocks and tool ?result blocks cannot be",
@@ -262,6 +268,7 @@ ORDER_READINGS = (
                 "A conversation must start with a user message. Try again with a conversation"
                 " that starts with a user message."
             ),
+            "No user query found in messages.",
         ),
     ),
     ErrorPattern(

@@ -181,6 +181,11 @@ PAIR_READINGS = (
                 "Please ensure that the number of function response parts is equal to the"
                 " number of function call parts of the function call turn."
             ),
+            "Not the same number of function calls and responses",
+            (
+                "The number of toolResult blocks at messages.2.content exceeds the number of"
+                " toolUse blocks of previous turn."
+            ),
         ),
     ),
     ErrorPattern(
@@ -220,7 +225,10 @@ PAIR_READINGS = (
         rules=MISSING_RESULT_RULES,
         meaning="a call seems to have no result",
         implies={"rejects_missing_results": True},
-        examples=("the tool call call_1 was not answered: missing tool response",),
+        examples=(
+            "the tool call call_1 was not answered: missing tool response",
+            "No tool output found for function call call_1.",
+        ),
     ),
     ErrorPattern(
         concepts=(
@@ -240,7 +248,16 @@ PAIR_READINGS = (
         rules=ORPHAN_RULES,
         meaning="a result seems to have no call",
         implies={"rejects_orphan_results": True},
-        examples=("tool message call_9 has no matching tool call in the conversation",),
+        examples=(
+            "tool message call_9 has no matching tool call in the conversation",
+            "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'",
+            "No tool call found for function call output with call_id call_1.",
+            (
+                "messages.2.content.0: unexpected `tool_use_id` found in `tool_result` blocks:"
+                " toolu_1. Each `tool_result` block must have a corresponding `tool_use` block in"
+                " the previous message."
+            ),
+        ),
     ),
     ErrorPattern(
         concepts=(

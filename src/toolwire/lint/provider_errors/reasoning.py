@@ -38,6 +38,10 @@ SIGNATURE_READINGS = (
                 " required for tools to work correctly, and missing thought_signature may lead"
                 " to degraded model performance."
             ),
+            (
+                "Unable to submit request because function call `f` in the 3. content block is"
+                " missing a `thought_signature`."
+            ),
         ),
     ),
     ErrorPattern(
@@ -56,6 +60,11 @@ SIGNATURE_READINGS = (
                 " in the original response."
             ),
             "The encrypted content gAAA...Rg== could not be verified.",
+            (
+                "messages.1.content.3: `thinking` or `redacted_thinking` blocks in the latest"
+                " assistant message cannot be modified. These blocks must remain as they were in"
+                " the original response."
+            ),
         ),
     ),
 )
@@ -87,6 +96,7 @@ REASONING_READINGS = (
                 "thinking is enabled but reasoning_content is missing in assistant tool call"
                 " message at index 2"
             ),
+            "The `reasoning_content` in the thinking mode must be passed back to the API.",
         ),
     ),
     ErrorPattern(

@@ -34,6 +34,12 @@ SUBJECT_READINGS = (
         examples=("request failed: Expecting ',' delimiter: line 1 column 45",),
     ),
     ErrorPattern(
+        concepts=("PLACE CALL_ID",),
+        rules=("id-bad-charset", "id-missing", "id-too-long", "id-empty", "orphan-result"),
+        meaning="the error names the id of a call, and does not say what is wrong with it",
+        examples=("messages.1.content.0.tool_use.id: Str",),
+    ),
+    ErrorPattern(
         concepts=("DEFINITION NAME",),
         rules=("name-bad-charset", "name-too-long", "name-empty", "schema-refused"),
         meaning="the error names the name of a tool, and does not say what is wrong with it",

@@ -73,6 +73,12 @@ _COMPOUND = re.compile(
     r"|(?<=tool_result)(?=[a-rt-z])"
 )
 """The border between words inside a name in code, or where marks around a name were lost."""
+_ERROR_CODE = re.compile(
+    r"\b[A-Z]{2,30}(?:_[A-Z]{2,30}){1,6}\b"
+    r"|_(?:required|missing|mismatch|invalid|not_found|duplicated?|unknown|empty)\b"
+    r"|\b(?:duplicated?|missing|orphaned?|unexpected|unmatched)_(?=(?:tool|function|call)_)"
+)
+"""A name of an error, such as `TOOL_RESULT_MISSING`, or its complaint: it is a short sentence."""
 _MESSAGE_FIELD = re.compile(
     r"\b(?:message|msg|detail)[\"']?\s*[:=]\s*b?[\"']([^{]{20,2000}?)(?:[\"']\s*[,}\])]|$)"
 )
@@ -182,7 +188,8 @@ def split_compounds(text: str) -> str:
     """A text with a space between words that are written as one, as in `MissingToolResultsError`,
     and without URLs and file paths, whose words are unrelated to the error."""
     text = _remove_frames(_COLOUR.sub("", text[:_MAX_TEXT]))
-    return _COMPOUND.sub(" ", _PACKAGE.sub(" ", _ADDRESS.sub(" ", text)))
+    text = _COMPOUND.sub(" ", _PACKAGE.sub(" ", _ADDRESS.sub(" ", text)))
+    return _ERROR_CODE.sub(lambda match: match[0].replace("_", " "), text)
 
 
 def _to_line(text: str) -> str:

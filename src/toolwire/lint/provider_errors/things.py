@@ -47,7 +47,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|at \[source: .{0,160}?column: \d+\]|\(token \S{1,60}\)"
         r"|parsed at index \d+|of type struct \{.{0,600}|key tool_\w+_key"
         r"|parameter validation failed|malformed input request|[\w.]{1,60} is not a function"
-        r"|name \w+ is not defined|(?:database|db|sql|graphql|xml) schemas?",
+        r"|name \w+ is not defined|most recent call last|(?:database|db|sql|graphql|xml) schemas?",
     ),
     (
         "",
