@@ -241,7 +241,7 @@ THINGS: tuple[tuple[str, str], ...] = (
     # --- messages ---------------------------------------------------------------------------------
     (
         "FOREIGN",
-        r"invalid union|path: \[ ?type ?\]"
+        r"invalid union|path: \[ ?type ?\]|input tag \w{1,40} found using"
         r"|untagged enum(?!(?: \w+){0,3}? ?\w*(?:response|chunk|event|delta)\b| tool choice)"
         r"|(?:core|ui|model) message\[\]|determine type",
     ),
