@@ -65,6 +65,8 @@ class Exemptions(Struct, frozen=True, forbid_unknown_fields=True):
     """The calls of a body are in the order of their indexes, those of a stream as they start."""
     unread_texts: str = ""
     """A stream may send text that the body has where it is not read."""
+    merged_cuts: str = ""
+    """The body of a stream that was cut off has fewer facts than its events."""
     empty_fields: str = ""
     """An unknown field that is false, zero or empty is not reported."""
     no_tools: str = ""

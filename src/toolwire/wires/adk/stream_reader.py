@@ -18,6 +18,7 @@ from toolwire.streaming.events import (
     MessageStart,
     Metadata,
     PartComplete,
+    PartDelta,
     PartStart,
     StreamError,
     TurnStart,
@@ -37,8 +38,9 @@ from toolwire.wires.adk.events import (
 )
 from toolwire.wires.adk.partial_calls import PartialCalls
 from toolwire.wires.adk.pending_calls import PendingCalls
-from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, VALUE_CHANGED
 from toolwire.wires.engine.stream import STREAM_CUT
+from toolwire.wires.engine.text_digest import TextDigest
 from toolwire.wires.families.contents.settings import FINISH_REASON_FROM_WIRE, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field, spellings
 from toolwire.wires.families.contents.stream_reader import ContentReader, PartStream
@@ -66,9 +68,17 @@ class EventReader(ContentReader):
         self.role = "assistant"
         self.turn = PartStream(self, keep=False)
         self.emitted_chars = {"text": 0, "thought": 0}
-        """The length of the texts that partial Events emitted since the last completed one."""
-        self.emitted_calls: set[str] = set()
-        """The ids of the calls that partial Events emitted since the last completed one."""
+        """The length of the texts that partial Events emitted since the last completed one, as far
+        as it did not repeat them."""
+        self.digests = {"text": TextDigest(), "thought": TextDigest()}
+        """The texts that partial Events emitted since the last completed one."""
+        self.emitted_calls: list[tuple[Call, list[str]]] = []
+        """The calls that partial Events emitted since the last completed one, and their
+        arguments."""
+        self.emitted_pieces: dict[int, list[str]] = {}
+        """The arguments of these calls by slot."""
+        self.partial_parts: list[Part] = []
+        """Other parts of partial Events since the last completed one."""
         self.partial_calls = PartialCalls()
         self.pending = PendingCalls()
         self.open_calls: list[Call] = []
@@ -116,6 +126,9 @@ class EventReader(ContentReader):
         if message.role == "assistant":
             return [*out, *self._read_completed(message), *self._read_settings(message.path)]
         self._complete()
+        if self.emitted_calls:  # no completed Event has them
+            self.emitted_calls.clear()
+            out += self.report_unknown("content", "parts", reason=VALUE_CHANGED)
         for part in message.parts:
             out += self._read_result(part) if isinstance(part, Result) else [PartComplete(part)]
         return out
@@ -123,6 +136,7 @@ class EventReader(ContentReader):
     def _complete(self) -> None:
         self.in_progress = False
         self.uncompleted.clear()
+        self.partial_parts.clear()
 
     def text_appender(self, slot: int) -> Callable[[str], bool] | None:
         if self.turn.open is None or self.turn.open.slot != slot:
@@ -131,6 +145,7 @@ class EventReader(ContentReader):
 
         def count(text: str) -> bool:
             self.emitted_chars[kind] += len(text)
+            self.digests[kind].append(text)
             return bool(text)
 
         return count
@@ -145,6 +160,7 @@ class EventReader(ContentReader):
                 self.in_progress = True
                 kind = _kind(part)
                 self.emitted_chars[kind] += len(part.text)
+                self.digests[kind].append(part.text)
                 out += self.turn.read_text(part.text, kind, block=block, path=part.path)
             elif isinstance(part, Call):
                 self.in_progress = True
@@ -152,16 +168,25 @@ class EventReader(ContentReader):
                     out += map(self._register, self.turn.read(block, part.path))
                 else:
                     self.partial_calls.add(block, part.path)
+            elif not isinstance(part, Text | Reasoning):
+                self.in_progress = True
+                self.partial_parts.append(part)
         if self.keep and message.parts:
             self.uncompleted.append(self.event)
         return out
 
     def _register(self, event: Event) -> Event:
-        """Record a call of a partial Event that is emitted at once."""
+        """Record a call of a partial Event that is emitted at once, and its arguments."""
+        if isinstance(event, PartDelta):
+            self.emitted_pieces.setdefault(event.slot, []).append(event.text)
+            return event
         if not isinstance(event, PartStart | PartComplete) or not isinstance(event.part, Call):
             return event
         call = self._with_executor(event.part)
-        self.emitted_calls.add(call.id)
+        pieces = [call.args.text]
+        if isinstance(event, PartStart):
+            pieces = self.emitted_pieces.setdefault(event.slot, [])
+        self.emitted_calls.append((call, pieces))
         self.open_calls.append(call)
         return replace(event, part=call)
 
@@ -169,6 +194,8 @@ class EventReader(ContentReader):
 
     def _read_completed(self, message: Message) -> list[Event]:
         out: list[Event] = []
+        if message.parts and self._changes(message.parts):
+            out += self.report_unknown("content", "parts", reason=VALUE_CHANGED)
         for part in message.parts:
             if isinstance(part, Text | Reasoning):
                 out += self._read_repeated_text(part)
@@ -176,7 +203,7 @@ class EventReader(ContentReader):
             out += self.turn.close()
             if isinstance(part, Call):
                 self.partial_calls = PartialCalls()
-                if part.id not in self.emitted_calls:
+                if all(part.id != call.id for call, _ in self.emitted_calls):
                     out += self._emit_call(part)
             elif isinstance(part, Result):
                 out += self._read_result(part)
@@ -185,9 +212,29 @@ class EventReader(ContentReader):
         if message.parts:
             out += self.turn.close()
             self.emitted_chars = {"text": 0, "thought": 0}
+            self.digests = {"text": TextDigest(), "thought": TextDigest()}
             self.emitted_calls.clear()
+            self.emitted_pieces.clear()
             self._complete()
         return out
+
+    def _changes(self, parts: tuple[Part, ...]) -> bool:
+        """True if a completed Event has another text or other calls than the partial ones."""
+        texts = {"text": "", "thought": ""}
+        calls: list[Call] = []
+        for part in parts:
+            if isinstance(part, Text | Reasoning):
+                texts[_kind(part)] += part.text
+            elif isinstance(part, Call):
+                calls.append(self._with_executor(part))
+        if not all(digest.is_start_of(texts[kind]) for kind, digest in self.digests.items()):
+            return True
+        for emitted, pieces in self.emitted_calls:
+            same = [call for call in calls if _is_same(emitted, "".join(pieces), call)]
+            if not same:
+                return True
+            calls.remove(same[0])
+        return False
 
     def _read_repeated_text(self, part: Text | Reasoning) -> list[Event]:
         """The events for a text, without the characters that partial Events have emitted."""
@@ -298,7 +345,10 @@ class EventReader(ContentReader):
 
     def close_parts(self, *, cut: bool) -> list[Event]:
         out = self.turn.close(cut=cut)
-        return [*out, *self.partial_calls.cut(self)] if self.in_progress else out
+        if not self.in_progress:
+            return out
+        out += [PartComplete(self.identify(part)) for part in self.partial_parts]
+        return [*out, *self.partial_calls.cut(self)]
 
     def end(self) -> list[Event]:
         if self.error is not None:
@@ -328,6 +378,13 @@ def _kind(part: Text | Reasoning) -> str:
 
 def _block(part: Part) -> Object:
     return part.raw if isinstance(part.raw, dict) else {}
+
+
+def _is_same(emitted: Call, arguments: str, call: Call) -> bool:
+    """True if a completed call has the id, name, executor and arguments of an emitted one."""
+    if (emitted.id, emitted.name, emitted.executor) != (call.id, call.name, call.executor):
+        return False
+    return (LazyJson(arguments).value or {}) == (call.input or {})
 
 
 def _may_change(call_id: str) -> bool:

@@ -47,12 +47,13 @@ from toolwire.streaming.events import (
     TurnStart,
     Unsupported,
 )
-from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
+from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, VALUE_CHANGED
 from toolwire.wires.engine.specs import text_or_none
 from toolwire.wires.engine.stream import copy_json, merge
 from toolwire.wires.families.turns.stream_reader import CUT_ERROR, TurnStreamReader
 from toolwire.wires.genkit.blocks import NAME
 from toolwire.wires.genkit.bodies import MESSAGES, read
+from toolwire.wires.genkit.message_digest import MessageDigest
 from toolwire.wires.genkit.tool_requests import ToolRequest, adopt_refs, find_request, match_calls
 
 _CHUNK_KEYS = frozenset({"role", "index", "content", "aggregated"})
@@ -82,6 +83,8 @@ class GenkitReader(TurnStreamReader):
         self.sizes: dict[type[Part], int] = {}
         """How much of the current message was read, by type of part: characters of text, or the
         number of parts."""
+        self.digest = MessageDigest()
+        """What was sent of the current message."""
         self.unanswered: list[Call] = []
         self.unpaired = 0
         """The number of results so far that are paired with no call."""
@@ -120,11 +123,14 @@ class GenkitReader(TurnStreamReader):
 
     def _count_text(self, text: str) -> bool:
         assert self.parts.open is not None
-        self.sizes[type(self.parts.open.part)] += len(text)
+        kind = type(self.parts.open.part)
+        self.sizes[kind] += len(text)
+        self.digest.append(kind, text)
         return True
 
     def _count(self, part: Part) -> None:
         self.sizes[type(part)] = self.sizes.get(type(part), 0) + _size(part)
+        self.digest.add(part)
 
     # --- chunks ---
 
@@ -176,6 +182,7 @@ class GenkitReader(TurnStreamReader):
         self.role, self.index = role, index
         self.requests = []
         self.sizes = {}
+        self.digest = MessageDigest()
         self.start_record({"role": MESSAGES.role_to_wire[role]})
 
     # --- parts ---
@@ -223,6 +230,8 @@ class GenkitReader(TurnStreamReader):
             if self.keep:
                 self.parts.blocks.append(request.block)
         request.ref = request.ref or part.id
+        if request.streamed and not fragment:
+            out += self.report_unknown("toolRequest", "input", reason=VALUE_CHANGED)
         partial = fields.get("partial") is True
         request.add_input(fields.get("input"), partial=partial, fragment=fragment)
         return out + self._emit_request(request)
@@ -246,10 +255,7 @@ class GenkitReader(TurnStreamReader):
         else:
             return out
         assert request.slot is not None
-        out += [PartDelta(request.slot, text) for text in new if text]
-        if not self.keep:
-            request.pieces.clear()
-        return out
+        return out + [PartDelta(request.slot, text) for text in new if text]
 
     def _open_request(self, request: ToolRequest) -> list[Event]:
         """Emit the start of a call, unless it was emitted."""
@@ -275,7 +281,6 @@ class GenkitReader(TurnStreamReader):
         request.partial = request.partial and cut
         if self.keep:
             request.block["toolRequest"] = request.write()
-        request.pieces = []
         unfinished = request.partial or (cut and isinstance(request.value, UnsetType))
         end = PartEnd(request.slot, signature=request.call.signature, cut=unfinished)
         return [*out, end]
@@ -292,6 +297,7 @@ class GenkitReader(TurnStreamReader):
         """Read the new content of a chunk that holds the whole message so far."""
         requests = list(self.requests)
         readable: list[JSON] = []
+        parts: list[Part] = []
         compared: dict[type[Part], int] = {}
         out: list[Event] = []
         for i, block in enumerate(content):
@@ -300,6 +306,7 @@ class GenkitReader(TurnStreamReader):
             except DecodeError:
                 continue
             readable.append(block)
+            parts.append(part)
             if not isinstance(part, Call):
                 out += self._read_new(part, compared)
                 continue
@@ -309,6 +316,8 @@ class GenkitReader(TurnStreamReader):
                 requests.remove(known)
             if (known is None or not known.closed) and isinstance(block, dict):
                 out += self._read_request(part, block)
+        if self.digest.is_changed_by(parts, self.requests):
+            out += self.report_unknown(*path[1:], reason=VALUE_CHANGED)
         if self.keep:
             self._replace_content([copy_json(block) for block in readable])
         return out
@@ -359,6 +368,9 @@ class GenkitReader(TurnStreamReader):
             return [*self.close_parts(cut=False), Unsupported(path, reason), Finish(None)]
         out: list[Event] = []
         for choice, message in enumerate(conversation.messages):
+            is_repeated = not choice and self.role == "assistant"
+            if is_repeated and self.digest.is_changed_by(message.parts, self.requests):
+                out += self.report_unknown(*path[1:], reason=VALUE_CHANGED)
             if choice:
                 out += [PartComplete(self._identify(part), choice) for part in message.parts]
             else:
@@ -414,7 +426,8 @@ class GenkitReader(TurnStreamReader):
             message = messages.pop()
         earlier: Object = {"request": {"messages": messages}} if messages else {}
         if self.response is not None:
-            return {**earlier, **self.response, **self.error_field()}
+            whole = {} if {"message", "candidates"} & self.response.keys() else {"message": message}
+            return {**earlier, **whole, **self.response, **self.error_field()}
         failed = self.error is not None and not self.cut
         if not self.messages and not self.unknown and not failed:
             raise self.no_events_error()

@@ -68,6 +68,18 @@ class ToolRequest(Struct, eq=False):
         text = "".join(self.pieces)
         return text if self.text_is_json else text_of(text)
 
+    def take_from(self, calls: list[Call]) -> bool:
+        """Remove the call of this request from the calls of a response; return False if it is not
+        there. The input is compared as far as it was emitted."""
+        emitted = LazyJson(self.arguments_text()).value or {}
+        is_open = not self.closed and not self.streamed
+        for call in calls:
+            is_same = call.name == self.call.name and (not self.ref or call.id == self.ref)
+            if is_same and (is_open or (call.input or {}) == emitted):
+                calls.remove(call)
+                return True
+        return False
+
     def write(self) -> Object:
         """The `toolRequest` as in a whole message."""
         request = _without_partial(self.block["toolRequest"])

@@ -7,7 +7,6 @@ emitted text with the finished item, which is authoritative.
 from __future__ import annotations
 
 from collections.abc import Callable
-from zlib import crc32
 
 from msgspec import UnsetType
 from msgspec.structs import replace
@@ -18,6 +17,7 @@ from toolwire.streaming.events import Chunk, Event, PartComplete, PartDelta, Par
 from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, VALUE_CHANGED
 from toolwire.wires.engine.specs import Block, read_id, text_or_none
 from toolwire.wires.engine.stream import StreamReader
+from toolwire.wires.engine.text_digest import TextDigest
 from toolwire.wires.families.items.deltas import Change, ItemAccumulator
 from toolwire.wires.families.items.turns import CallIndex, ItemReader
 
@@ -25,16 +25,7 @@ from toolwire.wires.families.items.turns import CallIndex, ItemReader
 class GrowingPart:
     """A part that is emitted while it grows."""
 
-    __slots__ = (
-        "_checksum",
-        "_complete",
-        "_initial",
-        "_length",
-        "closed",
-        "part",
-        "prefixed",
-        "slot",
-    )
+    __slots__ = ("_complete", "_digest", "_initial", "closed", "part", "prefixed", "slot")
 
     def __init__(self, slot: int, part: Part, initial: JSON) -> None:
         self.slot = slot
@@ -45,15 +36,13 @@ class GrowingPart:
         self.closed = False
         self._initial = initial
         """The text of the opening event, which is emitted if no other text follows."""
-        self._length = 0
-        self._checksum = 0
+        self._digest = TextDigest()
         self._complete: str | None = None
         """The complete text, if it differs from the emitted text."""
 
     def append(self, text: str) -> Event:
         """Emit more text."""
-        self._length += len(text)
-        self._checksum = _checksum(text, self._checksum)
+        self._digest.append(text)
         return PartDelta(self.slot, text)
 
     def catch_up(self, text: JSON) -> list[Event]:
@@ -61,20 +50,16 @@ class GrowingPart:
         it."""
         if not isinstance(text, str) or not text:
             return []
-        if not self._is_start_of(text):
+        if not self._digest.is_start_of(text):
             self._complete = text
             return []
-        return [self.append(text[self._length :])] if len(text) > self._length else []
+        return [self.append(text[self._digest.length :])] if len(text) > self._digest.length else []
 
     def was_emitted(self, text: JSON) -> bool:
         """True if a text is the emitted text, or is no text."""
         if not isinstance(text, str):
             return True
-        return len(text) == self._length and self._is_start_of(text)
-
-    def _is_start_of(self, text: str) -> bool:
-        """True if a text starts with the emitted text."""
-        return len(text) >= self._length and _checksum(text[: self._length], 0) == self._checksum
+        return len(text) == self._digest.length and self._digest.is_start_of(text)
 
     def close(
         self, text: str | None, path: JsonPath, *, signature: str | None = None, cut: bool = False
@@ -85,16 +70,12 @@ class GrowingPart:
         """
         self.closed = True
         text = text if text is not None else self._complete
-        if text is None and not self._length:
+        if text is None and not self._digest.length:
             text = text_or_none(self._initial)
-        if text is not None and not self._is_start_of(text):
+        if text is not None and not self._digest.is_start_of(text):
             changed = [] if isinstance(self.part, Call) else [Unsupported(path, VALUE_CHANGED)]
             return [PartEnd(self.slot, text, signature, cut), *changed]
         return [*self.catch_up(text), PartEnd(self.slot, signature=signature, cut=cut)]
-
-
-def _checksum(text: str, start: int) -> int:
-    return crc32(text.encode("utf-8", "surrogatepass"), start)
 
 
 class ItemStreamBase(StreamReader):

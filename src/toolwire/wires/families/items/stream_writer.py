@@ -138,16 +138,22 @@ class ItemStreamWriter(SequentialWriter):
         return {**body, "output": self._output}
 
     def error(self, event: StreamError) -> list[Chunk]:
+        out: list[Chunk] = []
         for queued in self.parts_in_queue():
             texts = self._open.texts if queued.opened and self._open is not None else queued.texts
             item = self._item(with_text(queued.part, "".join(texts)))
-            if item is not None:
-                self._output.append({**item, "status": "incomplete"})
+            if item is None:
+                continue
+            item["status"] = "incomplete"
+            if not queued.opened:  # a client reads no items after the error
+                out += [self._item_event("added", item), self._item_event("done", item)]
+            self._output.append(item)
         code = event.code if event.code in _ERROR_CODES else "server_error"
         error: Object = {"code": code, "message": event.message}
         body: Object = {**self._body(), "status": "failed", "error": error}
         fields: Object = {"code": event.code, "message": event.message, "param": None}
-        return [self._event("error", fields), self._event("response.failed", {"response": body})]
+        failed: Object = {"response": body}
+        return [*out, self._event("error", fields), self._event("response.failed", failed)]
 
     # --- items ---
 
