@@ -145,8 +145,10 @@ class ItemStreamWriter(SequentialWriter):
             if item is None:
                 continue
             item["status"] = "incomplete"
-            if not queued.opened:  # a client reads no items after the error
-                out += [self._item_event("added", item), self._item_event("done", item)]
+            if (
+                not queued.opened
+            ):  # a client reads no items after the error, and runs finished calls
+                out.append(self._item_event("added", item))
             self._output.append(item)
         code = event.code if event.code in _ERROR_CODES else "server_error"
         error: Object = {"code": code, "message": event.message}
