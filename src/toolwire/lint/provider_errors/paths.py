@@ -69,8 +69,8 @@ PATH_PHRASES = (
     ErrorPattern(
         words=(
             rf"{_MESSAGE}{_FIELDS}\W{{1,3}}unknown variant (?!function\b|image_url\b)[\w-]{{1,40}},"
-            r" expected|invalid value: (?:(?:in|out)put_text|input_(?:image|file)|tool_use|tool_result"
-            r"|thinking|text)\b"
+            r" expected|invalid value: (?:(?:in|out)put_text|input_(?:image|file)|tool_use"
+            r"|tool_result|thinking|text)\b"
         ),
         rules=("wrong-vocabulary", "content-shape", "item-shape"),
         meaning="a message or a block has a role or a type of another API",

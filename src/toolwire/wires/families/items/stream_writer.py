@@ -145,9 +145,7 @@ class ItemStreamWriter(SequentialWriter):
             if item is None:
                 continue
             item["status"] = "incomplete"
-            if (
-                not queued.opened
-            ):  # a client reads no items after the error, and runs finished calls
+            if not queued.opened:  # a client reads no items after the error; it runs finished ones
                 out.append(self._item_event("added", item))
             self._output.append(item)
         code = event.code if event.code in _ERROR_CODES else "server_error"
