@@ -140,6 +140,24 @@ def test_messages_after_a_fix_are_moved_and_not_read_again(
         assert new.args is old.args
 
 
+def test_a_result_with_text_and_media_moves_with_its_message(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def turn(call_id: str) -> list[JSON]:
+        image: JSON = {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}
+        result: JSON = {"id": call_id, "name": "f", "response": {"output": "a"}, "parts": [image]}
+        return [
+            {"role": "user", "parts": [{"text": "look"}]},
+            {"role": "model", "parts": [{"functionCall": {"id": call_id, "name": "f"}}]},
+            {"role": "user", "parts": [{"functionResponse": result}]},
+            {"role": "model", "parts": [{"text": "seen"}]},
+        ]
+
+    contents = [*turn("c1"), *turn("c2")[:2], *turn("c2")[3:], *turn("c3")]
+    compare_with_whole_bodies(monkeypatch)
+    assert repair({"contents": contents}, "gemini").changes
+
+
 def test_messages_before_a_fix_stay_the_same_objects() -> None:
     texts: list[JSON] = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
     body: JSON = {"messages": [*texts, {"role": "user", "content": "c"}]}

@@ -35,8 +35,8 @@ def _move_part(part: Part, distance: int) -> Part:
 
 def _move_source(source: Source, distance: int) -> Source:
     path = source.path
-    if not path:
-        return source  # a part that is no element of its own, such as the output of a function
+    if not path:  # a part that the reader made of several fields
+        return source
     position = path[1]
     assert isinstance(position, int)
     return replace(source, path=(path[0], position + distance, *path[2:]))

@@ -87,9 +87,7 @@ class SequentialWriter(StreamWriter):
         return self._add(QueuedPart(event.part, event.choice, complete=True))
 
     def _add(self, queued: QueuedPart) -> list[Chunk]:
-        queue = self._queues.get(queued.choice)
-        if queue is None:
-            queue = self._queues[queued.choice] = deque()
+        queue = self._queues.setdefault(queued.choice, deque())
         queue.append(queued)
         return self._advance(queue) if len(queue) == 1 else []
 
