@@ -39,4 +39,5 @@ def _move_source(source: Source, distance: int) -> Source:
         return source
     position = path[1]
     assert isinstance(position, int)
-    return replace(source, path=(path[0], position + distance, *path[2:]))
+    start = (path[0], position + distance)
+    return replace(source, path=start if len(path) == 2 else start + path[2:])

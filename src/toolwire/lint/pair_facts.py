@@ -320,7 +320,8 @@ class PairFacts:
                 batches.append(self._batch(callers, calls_at))
                 callers, by_id = [], {}
             callers.append(n)
-            by_id |= {call.id: call for call in calls}
+            for call in calls:
+                by_id[call.id] = call
         return [*batches, self._batch(callers, calls_at)] if callers else batches
 
     def _continues_batch(self, caller: int, n: int) -> bool:
@@ -343,10 +344,11 @@ class PairFacts:
 
     def _batch(self, callers: list[int], calls_at: dict[int, list[Call]]) -> CallBatch:
         calls = [call for n in callers for call in calls_at[n]]
+        result_of = self.result_of.get
         results = [
             result
             for call in calls
-            if (result := self.result_of.get(call)) is not None and result.executor == "client"
+            if (result := result_of(call)) is not None and result.executor == "client"
         ]
         if len(results) > 1:
             results.sort(key=self._result_positions.__getitem__)

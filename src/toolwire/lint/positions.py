@@ -44,16 +44,14 @@ def _is_in_place(facts: PairFacts, batch: CallBatch) -> bool:
         or facts.text_after_calls(end)
     ):
         return False
-    last = index_of(results[-1])
+    indexes = [index_of(result) for result in results]
+    last = indexes[-1]
     if last == end + 1:
-        return len(messages[last].parts) == count and all(
-            index_of(result) == last for result in results
-        )
+        return len(messages[last].parts) == count == indexes.count(last)
     if facts.profile.results_share_one_message or last != end + count:
         return False
     return all(
-        index_of(result) == n and len(messages[n].parts) == 1
-        for n, result in enumerate(results, end + 1)
+        index == n and len(messages[n].parts) == 1 for n, index in enumerate(indexes, end + 1)
     )
 
 
