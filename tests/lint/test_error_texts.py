@@ -7,12 +7,12 @@ them when you change a pattern. `set` names the collection of a text: each one w
 `explain` saw it, and its first score is how well unseen texts are explained: A 63 of 101, B 68 of
 80, C 54 of 68, D 45 of 52, E 42 of 54, F 80 of 86, G 56 of 70, H 43 of 54, I 19 of 25, J 91 of 105,
 K 43 of 53, L 52 of 63, M 15 of 16, N 97 of 110, O 27 of 30, P 17 of 20, Q 32 of 38, R 64 of 72, S 35
-of 44, W 106 of 121, X 90 of 114, Y 76 of 86, Z 15 of 16. Of the texts about histories alone, F 51 of
-55, G 31 of 37, H 21 of 24, I 16 of 18, J 66 of 76, K 30 of 38, L 38 of 45, M 10 of 11, N 59 of 67, O
-10 of 12, P 16 of 19, Q 16 of 18, R 46 of 52, S 20 of 23, W 73 of 87, X 65 of 87, Y 44 of 48, Z 11 of
-12. Half of R and half of Y were learned from before the other half was measured. W and X were
-labelled without knowledge of the patterns. Measure a new collection in the same way before you learn
-from it.
+of 44, T 42 of 53, W 106 of 121, X 90 of 114, Y 76 of 86, Z 15 of 16. Of the texts about histories
+alone, F 51 of 55, G 31 of 37, H 21 of 24, I 16 of 18, J 66 of 76, K 30 of 38, L 38 of 45, M 10 of 11,
+N 59 of 67, O 10 of 12, P 16 of 19, Q 16 of 18, R 46 of 52, S 20 of 23, T 16 of 22, W 73 of 87, X 65 of
+87, Y 44 of 48, Z 11 of 12. Half of R, of T and of Y was learned from before the other half was
+measured. T has only texts whose wording no earlier collection has. W and X were labelled without
+knowledge of the patterns. Measure a new collection in the same way before you learn from it.
 """
 
 from __future__ import annotations

@@ -32,6 +32,17 @@ ARGUMENT_PHRASES = (
         examples=("TypeError: Can only get item pairs from a mapping.",),
     ),
     ErrorPattern(
+        words="invalid arguments for (?:tool|function) .{0,200}expected.{1,40}received",
+        rules=("args-wrong-type", "args-double-encoded", "args-empty-string", "args-invalid-json"),
+        meaning="an argument of a call does not have the type that the tool requires",
+        examples=(
+            (
+                'MCP error -32602: Invalid arguments for tool f: [{"code": "invalid_type",'
+                ' "expected": "array", "received": "string", "path": ["data"]}]'
+            ),
+        ),
+    ),
+    ErrorPattern(
         words="EOF while parsing a value at line 1 column 0",
         also="arguments|tool[ _]call",
         rules=("args-empty-string", "args-invalid-json"),

@@ -27,6 +27,11 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"|less than or equal to \d+|between \d+ and \d+ char\w*|\d+ characters or"
         r"|(?:<=|limit (?:is|of)) \d+|over the limit|过长|超过|超出",
     ),
+    (
+        "BROKEN",
+        r"invalid character \S{1,4} (?:looking for|after|at end|in (?:string|literal|numeric))",
+    ),
+    ("DUPLICATE", r"belongs? to (?:multiple|several|two|more than one)"),
     ("ALTERNATE MESSAGE", r"(?:multiple|two|several) (?:user|assistant|human) (?:messages|turns)"),
     ("MIXED", rf"(?:{_NOT} |cannot )?(?:be |appear )?(?:in|within) the same (?:message|turn)"),
     (
@@ -55,7 +60,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     ),
     (
         "BROKEN",
-        r"(?:as|in|into) (?:plain|raw) text|syntax error|trailing comma"
+        r"(?:as|in|into) (?:plain|raw) text|syntax error|trailing comma|key must be a string"
         r"|(?:could not|cannot|can not|failed to|unable to) extract"
         r"|not (?:a )?valid json(?: (?:string|object))?|(?:invalid |valid |malformed |broken )?json"
         r"(?: (?:format|string|syntax|parse|decode|error|input(?! for)|object))*"
@@ -164,7 +169,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     (
         "NOT_FOUND",
         rf"{_NOT} (?:be )?(?:found|find|exist\w*|present|known|registered|available|defined|in"
-        r"|issued|made|locate\w*|resolve|requested|request|exposed|part of|declared|listed)"
+        r"|issued|made|pending|locate\w*|resolve|requested|request|exposed|part of|declared|listed)"
         rf"|{_NOT} (?:an? |one )(?:known|registered|recogni[sz]ed|defined|existing)"
         r"|unable to find|no such|no longer|removed|deleted|expired|trimmed|dropped|evicted|pruned"
         r"|compacted|stripped|(?:is|are|was) gone"

@@ -47,7 +47,8 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|at \[source: .{0,160}?column: \d+\]|\(token \S{1,60}\)"
         r"|parsed at index \d+|of type struct \{.{0,600}|key tool_\w+_key"
         r"|parameter validation failed|malformed input request|[\w.]{1,60} is not a function"
-        r"|name \w+ is not defined|most recent call last|(?:database|db|sql|graphql|xml) schemas?",
+        r"|(?:no )?pending approvals?|name \w+ is not defined|most recent call last"
+        r"|(?:database|db|sql|graphql|xml) schemas?",
     ),
     (
         "",
@@ -190,6 +191,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"(?: (?:call|use))?|parameter issues?|argum\w*"
         r"|tool call (?:function )?(?:arg\w*|param\w*|input)|(?:工具|函数|调用)参数",
     ),
+    ("BROKEN ARGUMENTS", r"(?:pars|decod)(?:e|ing) (?:the )?(?:parameters|params)(?! schema)"),
     ("CALL EMPTY", r"tool_calls ?= ?(?:none|null)"),
     (
         "CALL",
@@ -250,6 +252,7 @@ THINGS: tuple[tuple[str, str], ...] = (
     ("CONTENT TYPE", r"content types?"),
     ("KIND", r"(?:message|content|item|block|part)s?\.? ?(?:with )?types?|with type|input tag"),
     ("ROLE INVALID", r"key error: (?:tool|function)(?!\w)|unexpected role:? tool(?! after)"),
+    ("ALTERNATE MESSAGE", r"roles? (?:sequence|order(?:ing)?)|(?:sequence|order) of roles"),
     ("ROLE VALUES", r"(?:must|should|has to) (?:have|be|use) (?:the )?role ?[:=]? ?tool"),
     ("ROLE", r"\.roles?|角色"),
     ("role", r"roles?(?: role enum\.)?(?! ?(?:assignment|arn|based))"),

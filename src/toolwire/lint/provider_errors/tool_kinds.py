@@ -27,6 +27,7 @@ TOOL_KINDS = (
             r"|(?:^|[^a-z0-9_ ] ?|\b(?:that|the|and|but|as|since) )"
             rf"(?:tools|functions) {_NOT_SUPPORTED} (?:by|for|on|with|in) (?:the |this |your )?"
             r"(?:\w+ ){0,3}(?:model|server|endpoint|provider|deployment|backend|engine|api)"
+            r"|(?:^|: ?)tools (?:are )?not supported(?! \w)"
             rf"|(?:cannot|can not|does not|do not) (?:handle|process|accept|have) {_TOOLS}\b"
             r"|no (?:native )?(?:tool|function)[ -](?:support|calling)"
             r"|\b(?:tool|function)[ -]capable"
@@ -70,7 +71,8 @@ TOOL_KINDS = (
         first_pattern=(
             r"(?:tool|mcp)\b.{0,60}\b(?:responses?|results?|outputs?) \(?[\d,.]+ ?(?:tokens|char\w*"
             r"|bytes|[km]b)\)? exceeds"
-            r"|tool (?:results?|outputs?|responses?) (?:is |are |was |were )?"
+            r"|(?:large|huge|oversized) (?:tool|mcp) (?:result|output|response)"
+            r"|(?:tool|mcp) (?:results?|outputs?|responses?) (?:is |are |was |were )?"
             r"(?:too (?:large|long|big)|exceed(?!.{0,20}context)|truncated)"
         ),
         advice="let the tool return less (a page, a filter, a file), or shorten the history",
@@ -105,6 +107,7 @@ TOOL_KINDS = (
             r"|tool calls? (?:is |are )?not (?:allowed|permitted)|(?:execut|runn|invok|call)(?:e"
             r"|ing|ed) (?:the )?(?:tool|function)\b"
             r"|(?:reject|den|declin|cancel)\w* (?:the |this |a )?tool|permission to (?:use|run)"
+            r"|\btool (?:call |use )?(?:was |is )?(?:denied|rejected|declined)"
             r"|\btool (?:\S{1,40} )?(?:crashed|exited|returned an error)"
             r"|command not found|no such file|enoent"
         ),
