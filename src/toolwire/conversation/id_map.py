@@ -61,7 +61,7 @@ ERROR_RESULT = ResultForm(error=True)
 JSON_OUTPUT = ResultForm(json_output=True)
 
 
-class IdMap(Struct, frozen=True):
+class IdMap(Struct, frozen=True, gc=False):
     """What an encoding changed, so that a translation back (`ids=`) can restore it.
 
     `to_dict` and `of` carry it through JSON.

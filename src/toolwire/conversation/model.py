@@ -5,7 +5,7 @@ Everything is frozen; an edit returns a new conversation. Knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from msgspec import UNSET, Struct, UnsetType
@@ -91,7 +91,7 @@ class Format(Struct, frozen=True):
     description: str | None = None
 
 
-class Usage(Struct, frozen=True):
+class Usage(Struct, frozen=True, gc=False):
     """Token counts. `input` includes cached tokens; `output` includes `reasoning`."""
 
     input: int | None = None
@@ -135,9 +135,9 @@ class Loss(Struct, frozen=True):
         return f"{position(self.line, self.path)}: {self.reason}"
 
 
-def real_losses(losses: Iterable[Loss]) -> list[Loss]:
+def real_losses(losses: Sequence[Loss]) -> list[Loss]:
     """Return the losses that change a meaning."""
-    return [loss for loss in losses if loss.severity == "loss"]
+    return [loss for loss in losses if loss.severity == "loss"] if losses else []
 
 
 class Finding(Struct, frozen=True):
@@ -180,7 +180,7 @@ class Change(Struct, frozen=True):
         return f"{position(self.line, self.path)}: {self.code} {self.name}: {self.message}"
 
 
-class BodySource(Struct, frozen=True, eq=False):
+class BodySource(Struct, frozen=True, eq=False, gc=False):
     """The body that a conversation was read from, and the conversation as it was read."""
 
     body: JSON = None
@@ -205,7 +205,7 @@ NO_BODY = BodySource()
 """The source of a conversation that was made by hand."""
 
 
-class Conversation(Struct, frozen=True, eq=False):
+class Conversation(Struct, frozen=True, eq=False, gc=False):
     """Messages, tool definitions and settings: `Conversation([Message("user", "Hello")])`."""
 
     messages: tuple[Message, ...]

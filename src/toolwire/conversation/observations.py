@@ -120,7 +120,7 @@ SERVER_TOOL_IDS = ("srvtoolu_", "mcptoolu_")
 """Prefixes of ids that a provider gives to calls that it runs itself."""
 
 
-class Observations(Struct, eq=False):
+class Observations(Struct, eq=False, gc=False):
     """The observations of one pass over a conversation."""
 
     flags: int
@@ -145,7 +145,7 @@ class Observations(Struct, eq=False):
 
     def require_all_results(self) -> None:
         """Treat calls at the end that wait for their results as calls without results."""
-        if not self.holds(Observation.NO_PENDING_CALLS):
+        if not self.flags & Observation.NO_PENDING_CALLS:
             self.flags &= ~Observation.RESULTS_IN_PLACE
 
 
@@ -312,13 +312,13 @@ def is_left_out(message: Message) -> bool:
 def _observe_calls(conversation: Conversation, target: str, observations: Observations) -> int:
     """Return the properties of calls and their executors that do not hold."""
     calls = observations.calls
-    call_ids = observations.call_ids = [call.id for call in calls]
-    names = observations.names = {call.name for call in calls}
+    call_ids: list[str] = []
+    names: set[str] = set()
     missing = _observe_arguments(calls) if calls else 0
-    if any(map(str.isdecimal, call_ids)):
-        missing |= Observation.WIRE_IDS
     for call in calls:
-        if call.origin != "wire" or call.item is not None:
+        call_ids.append(call.id)
+        names.add(call.name)
+        if call.origin != "wire" or call.item is not None or call.id.isdecimal():
             missing |= Observation.WIRE_IDS
         if call.executor != "client" or call.family == APPROVAL:
             missing |= _broken_by_executor(call)
@@ -332,8 +332,9 @@ def _observe_calls(conversation: Conversation, target: str, observations: Observ
         observations.native_server_calls = native_calls(messages, target, executor="provider")
         native = PartSet(observations.native_server_calls)
         calls = observations.calls = [call for call in calls if call not in native]
-        call_ids = observations.call_ids = [call.id for call in calls]
-        names = observations.names = {call.name for call in calls}
+        call_ids = [call.id for call in calls]
+        names = {call.name for call in calls}
+    observations.call_ids, observations.names = call_ids, names
     if len(set(call_ids)) < len(call_ids):
         missing |= Observation.UNIQUE_CALL_IDS
     joined_ids = " ".join(call_ids)
