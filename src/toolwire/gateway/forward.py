@@ -118,8 +118,11 @@ def _without_refused_reasoning(
 
 
 def _body(request: GatewayRequest, upstream_request: UpstreamRequest) -> bytes:
+    data = upstream_request.complete_data()
+    if data is not None:
+        return data
     endpoint, stream = request.target.endpoint, request.record.stream
-    return upstream_request.data(lambda body: endpoint.body(body, stream=stream))
+    return dump(endpoint.body(upstream_request.body, stream=stream))
 
 
 async def _send_token_count(request: GatewayRequest) -> Response:
@@ -148,7 +151,8 @@ async def _send_to_path(request: GatewayRequest, path: str) -> Response:
     """Send a request for something other than a message."""
     endpoint = request.target.endpoint
     path = path.replace("{model}", quote(endpoint.model, safe=""))
-    data = request.upstream_request.data(lambda body: body)
+    upstream_request = request.upstream_request
+    data = upstream_request.complete_data() or dump(upstream_request.body)
     return await _post(request, data, url=endpoint.base_url.rstrip("/") + path)
 
 

@@ -77,7 +77,7 @@ def _find_targets(request: GatewayRequest, model: str | None) -> list[ModelTarge
     if name and len(name) > MAX_MODEL_NAME:
         message = f"The name of the model is longer than {MAX_MODEL_NAME} characters."
         raise RequestRejected(message, 404, code="model_not_found")
-    if name and not _is_unicode(name):
+    if name and not name.isascii() and not _is_unicode(name):
         message = "The model name contains a lone surrogate."
         raise RequestRejected(message, 404, code="model_not_found")
     targets = request.models.find(name)

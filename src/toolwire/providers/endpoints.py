@@ -45,7 +45,8 @@ class ModelEndpoint(Struct, frozen=True, kw_only=True, eq=False):
         """Return a request with the fields that ask for a stream, or for none."""
         provider = self.provider
         complete = dict(body)
-        for name in (*provider.path_fields, "stream"):
+        complete.pop("stream", None)
+        for name in provider.path_fields:
             complete.pop(name, None)
         complete.update(provider.stream_fields if stream else provider.whole_fields)
         return complete

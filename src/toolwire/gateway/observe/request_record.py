@@ -124,8 +124,12 @@ class RequestRecord(Struct):
             body if "model" in body else {"model": self.model, **body},
             created=self.received_at // 1_000_000_000,
             id=f"{self.id} {self.received_at}",
-            elapsed=lambda: self.clock() - self.started_at,
+            elapsed=self.elapsed,
         )
+
+    def elapsed(self) -> float:
+        """Seconds since the request arrived."""
+        return self.clock() - self.started_at
 
     def summary(self) -> Object:
         """The record as JSON, without bodies."""

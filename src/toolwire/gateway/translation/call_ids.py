@@ -86,7 +86,7 @@ class CallIds:
         return mint(self._seed, self._count, name)
 
 
-class StrippedRequest(Struct, frozen=True):
+class StrippedRequest(Struct, frozen=True, gc=False):
     """A request of a client without the ids that were minted for it."""
 
     raw: bytes
@@ -100,7 +100,7 @@ class StrippedRequest(Struct, frozen=True):
     ) -> tuple[Pair, ...]:
         """The pairs of this request, as it was read, that only the position of the result
         determines. A result that had an id is not among them."""
-        if observations is not None and observations.holds(Observation.WIRE_IDS):
+        if observations is not None and observations.flags & Observation.WIRE_IDS:
             return ()
         found = pairs_by_order(conversation.messages, ordered=conversation.ordered)
         if not found:

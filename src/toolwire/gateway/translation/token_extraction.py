@@ -67,7 +67,7 @@ def may_hold_token(
         messages: its messages.
         observations: what one pass over messages of another wire than the model's saw.
     """
-    if observations is not None and observations.holds(Observation.PLAIN):
+    if observations is not None and observations.flags & Observation.PLAIN:
         # A signature, and a field that the wire does not know, would be a leftover.
         return bool(observations.leftovers) and _may_contain_token(raw)
     return _may_contain_token(raw) and _have_place_for_token(messages)

@@ -68,7 +68,7 @@ _REASONS_BY_DEFAULT = re.compile(r"(?:.*/)?(?:o\d|codex|gpt-[5-9](?!.*chat))")
 """Names of models that reason by default. Other models refuse these fields."""
 
 
-class ClientRequest(Struct, frozen=True, eq=False):
+class ClientRequest(Struct, frozen=True, eq=False, gc=False):
     """A request of a client, as it was read."""
 
     conversation: Conversation
@@ -82,7 +82,7 @@ class ClientRequest(Struct, frozen=True, eq=False):
     """Fields of the client that were left out because the provider refuses them."""
 
 
-class TranslatedResponse(Struct, frozen=True, eq=False):
+class TranslatedResponse(Struct, frozen=True, eq=False, gc=False):
     """A response as the client gets it."""
 
     body: bytes
@@ -234,7 +234,9 @@ class Translator:
         messages, restored = conversation.messages, 0
         if self.same_wire and self.api.signs_reasoning:
             messages = tuple(map(disown_unsigned_reasoning, messages))
-        settings = {**conversation.settings, **self.settings}
+        settings = dict(conversation.settings)
+        if self.settings:
+            settings.update(self.settings)
         if "model" in settings or not self.same_wire or self._model_decides:
             settings["model"] = self.model
         completed = replace(conversation, messages=messages, settings=settings)
@@ -288,9 +290,9 @@ class Translator:
                 body = {**body, **(self._reasoning_fields or {})}
             if sampling:
                 body = {**body, **sampling}
-            custom_tools = frozenset(
-                [tool.name for tool in original.tools if tool.kind == "custom"]
-            )
+            for tool in original.tools:
+                if tool.kind == "custom":
+                    custom_tools |= {tool.name}
         return UpstreamRequest(
             body=body,
             client_body=client_body,
@@ -362,7 +364,7 @@ class Translator:
         if encoded is None:
             encoded = encode(for_client, self.api.wire, "response", ids=request.ids, request=info)
         value = encoded.body
-        losses = tuple(real_losses(encoded.losses)) if encoded.losses else ()
+        losses = tuple(real_losses(encoded.losses))
         if self.api.call_marks and isinstance(value, dict):
             value = CallIds(self.api, request).add(value)
         if plain is None and isinstance(value, dict) and self.needs_token((turn,)):

@@ -71,21 +71,15 @@ class UpstreamRequest(Struct, eq=False, kw_only=True):
         """A text that is the same for the same request."""
         return digest(dump(self.body).decode())
 
-    def data(self, complete: Callable[[Object], Object]) -> bytes:
-        """The bytes to send.
-
-        Args:
-            complete: adds what the provider wants in a body for a stream, or for none. A body of
-                the client's own wire is already complete.
-        """
+    def complete_data(self) -> bytes | None:
+        """The bytes to send, if the body is one of the client's own wire, which already asks for a
+        stream, or for none; None if the provider's fields for that have to be added."""
         if self.raw is not None:
             return self.raw
-        if self.passthrough:
-            fields = {
-                key: self.client_body[key] for key in _STREAM_FIELDS if key in self.client_body
-            }
-            return dump({**self.body, **fields})
-        return dump(complete(self.body))
+        if not self.passthrough:
+            return None
+        fields = {key: self.client_body[key] for key in _STREAM_FIELDS if key in self.client_body}
+        return dump({**self.body, **fields})
 
 
 def name_model(settings: dict[str, Setting], request: UpstreamRequest) -> dict[str, Setting]:
