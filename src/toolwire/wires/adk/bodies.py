@@ -43,7 +43,7 @@ from toolwire.wires.adk.events import (
 )
 from toolwire.wires.engine.bodies import answer_message
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import write_settings
+from toolwire.wires.engine.settings import setting_table, write_settings
 from toolwire.wires.engine.specs import list_at, raise_unexpected, require_object
 from toolwire.wires.families.contents.settings import finish_reason, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field
@@ -188,10 +188,10 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     if context.native:
         # The log keeps its unknown fields, so `write_settings` must not report them.
         source = replace(conversation.source, unknown_fields=())
-        write_settings((), replace(conversation, source=source), context)
+        write_settings(_NO_SETTINGS, replace(conversation, source=source), context)
         body = conversation.source.body
         return _with_events(body, HISTORY.write(_with_silent_events(messages, body), context))
-    write_settings((), conversation, context)
+    write_settings(_NO_SETTINGS, conversation, context)
     events = HISTORY.write(add_confirmations(messages, context), context)
     return [part for event in events for part in split_decisions(event)]
 
@@ -283,6 +283,7 @@ def _is_result(written: tuple[Part, JSON]) -> bool:
 
 # --- recognizing ----------------------------------------------------------------------------------
 
+_NO_SETTINGS = setting_table()
 _EVENT_MARKS = frozenset({"author", "invocationId", "invocation_id"})
 
 

@@ -161,7 +161,7 @@ SETTINGS = both_spellings(
     SettingSpec("created", ("timestamp",), read=_read_timestamp),
     USAGE,
 )
-_SETTING_FIELDS = frozenset(spec.path[0] for spec in SETTINGS)
+_SETTING_FIELDS = frozenset(SETTINGS.readers)
 
 
 def read_event_settings(event: Object) -> SettingsRead:

@@ -11,7 +11,7 @@ from toolwire.conversation.json import JSON, Object, patch
 from toolwire.conversation.model import Choice, Conversation, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.settings import SettingSpec, setting_table
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
@@ -109,7 +109,7 @@ def _read_effort(value: JSON) -> Setting | UnsetType:
     return value if value in ("minimal", "low", "medium", "high") else UNSET
 
 
-REQUEST = (
+REQUEST = setting_table(
     SettingSpec("model", ("model",)),
     SettingSpec("max_tokens", ("maxOutputTokens",)),
     SettingSpec("temperature", ("temperature",)),
@@ -130,9 +130,9 @@ REQUEST = (
     SettingSpec("effort", ("reasoning",), read=_read_effort, write=None),
 )
 """Settings of a request."""
-MESSAGE = (SettingSpec("id", ("id",)),)
+MESSAGE = setting_table(SettingSpec("id", ("id",)))
 """Settings of a response that is one UI message."""
-RESPONSE = (SettingSpec("id", ("id",)), SettingSpec("model", ("modelId",)))
+RESPONSE = setting_table(SettingSpec("id", ("id",)), SettingSpec("model", ("modelId",)))
 """Settings of a response that is a list of model messages."""
 
 # --- finish reasons -------------------------------------------------------------------------------

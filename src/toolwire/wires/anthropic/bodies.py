@@ -65,7 +65,10 @@ def _read_content(content: JSON, path: JsonPath) -> tuple[Part, ...]:
         return ()
     if not isinstance(content, list):
         raise_unexpected(NAME, path, "a string or a list", content)
-    return tuple([read_block(NAME, BLOCKS, block, path + (i,)) for i, block in enumerate(content)])
+    parts: list[Part] = []
+    for i, block in enumerate(content):
+        parts.append(read_block(NAME, BLOCKS, block, path + (i,)))
+    return tuple(parts)
 
 
 def _read_message(message: JSON, path: JsonPath) -> Message:

@@ -16,7 +16,7 @@ from toolwire.wires.engine.answers import (
 )
 from toolwire.wires.engine.capabilities import CacheBreakpoints
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, read_texts, reasoning_budget
+from toolwire.wires.engine.settings import SettingSpec, read_texts, reasoning_budget, setting_table
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
@@ -179,7 +179,7 @@ def default_max_tokens(body: Object) -> int:
 
 
 _FORMAT_KEYS = keys("type", "schema")
-REQUEST = (
+REQUEST = setting_table(
     SettingSpec("model", ("model",)),
     SettingSpec("max_tokens", ("max_tokens",)),
     # Older histories contain them; the API has refused them since version 2026-10-21.
@@ -253,7 +253,7 @@ ANSWER: AnswerFields = {
 """The fields of every response."""
 STOP_FIELDS = ("stop_reason", "stop_sequence", "stop_details", "container")
 """The fields that a stream sends at its end, beside the usage."""
-RESPONSE = (
+RESPONSE = setting_table(
     id_setting(prefix=_ID_PREFIX),
     model_setting(),
     SettingSpec("stop_sequence", ("stop_sequence",)),

@@ -10,7 +10,13 @@ from toolwire.conversation.parts import Call, Opaque, Result, Source
 from toolwire.wires.engine.answers import AnswerFields, elapsed_milliseconds
 from toolwire.wires.engine.capabilities import CacheBreakpoints
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, read_texts, reasoning_budget
+from toolwire.wires.engine.settings import (
+    SettingSpec,
+    SettingTable,
+    read_texts,
+    reasoning_budget,
+    setting_table,
+)
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
@@ -226,7 +232,7 @@ _COMMON = (
         ),
     ),
 )
-REQUEST = (
+REQUEST = setting_table(
     *_COMMON,
     SettingSpec("top_k", (_MODEL_FIELDS, "top_k")),
     SettingSpec(
@@ -238,12 +244,13 @@ REQUEST = (
 )
 """All settings, including fields that are passed to the model: some models read them, others refuse
 them."""
+_COMMON_TABLE = setting_table(*_COMMON)
 
 
-def writable_settings(conversation: Conversation) -> tuple[SettingSpec, ...]:
+def writable_settings(conversation: Conversation) -> SettingTable:
     """The settings to write; fields for the model only if it is known to have them."""
     known = conversation.wire == NAME or "claude" in str(conversation.settings.get("model")).lower()
-    return REQUEST if known else _COMMON
+    return REQUEST if known else _COMMON_TABLE
 
 
 # --- usage and stop reasons -----------------------------------------------------------------------
@@ -254,7 +261,7 @@ ANSWER: AnswerFields = {
     "metrics": lambda context: {"latencyMs": elapsed_milliseconds(context)},
 }
 """The fields of every response beside its message and its stop reason."""
-RESPONSE = (
+RESPONSE = setting_table(
     usage_spec(
         ("usage",),
         {

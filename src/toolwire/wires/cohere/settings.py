@@ -9,7 +9,7 @@ from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
 from toolwire.wires.engine.answers import id_setting
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, reasoning_budget
+from toolwire.wires.engine.settings import SettingSpec, reasoning_budget, setting_table
 from toolwire.wires.engine.specs import blocks, keys, require_object
 from toolwire.wires.families.chat import settings as chat_settings
 from toolwire.wires.families.chat.blocks import FUNCTION_TOOL, TOOL_FIELDS
@@ -57,7 +57,7 @@ def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return out
 
 
-REQUEST = (
+REQUEST = setting_table(
     *same_name("model", "max_tokens", "temperature", "seed", "stream"),
     *same_name("presence_penalty", "frequency_penalty"),
     SettingSpec("top_p", ("p",)),
@@ -95,7 +95,7 @@ def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return out
 
 
-RESPONSE = (
+RESPONSE = setting_table(
     id_setting(),
     SettingSpec(
         "usage",

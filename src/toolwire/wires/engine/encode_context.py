@@ -43,7 +43,7 @@ UNKNOWN_FIELD = "no such field on this wire"
 VALUE_CHANGED = "the stream has another value later; the value that was sent first stays"
 
 
-class RequestInfo(Struct, frozen=True):
+class RequestInfo(Struct, frozen=True, gc=False):
     """Facts about the request of a response, for fields that its source does not have."""
 
     body: Object = {}
@@ -136,16 +136,20 @@ class EncodeContext(Struct, eq=False):
     """The number of calls written so far."""
     patching: bool = False
     """True while a block of the target's own wire is compared before and after an edit."""
-    setting_path: JsonPath = ()
-    """The path in the source of the setting that is written now."""
+    setting_name: str = ""
+    """The setting that is written now."""
+    setting_paths: Mapping[str, JsonPath] = {}
+    """The path of each setting in the source."""
     opening: str = ""
     """A digest of the events of a stream up to its first content; empty for a body."""
     seed: str = ""
     """The id of the response, from which readers mint call ids; empty if it is minted itself."""
 
     def __post_init__(self) -> None:
-        self.restores_forms = bool(self.reverse_map.calls or self.reverse_map.results)
-        self.no_mapping = self.ids is None and not self.restores_forms
+        if self.reverse_map.calls or self.reverse_map.results:
+            self.restores_forms = True
+        elif self.ids is None:
+            self.no_mapping = True
 
     def text_in_result(self, text: str, part: Part) -> str:
         """Return a text inside a result for a target that refuses blank texts: a blank one becomes
@@ -154,6 +158,11 @@ class EncodeContext(Struct, eq=False):
             return text
         self.report_info(part, "a blank text in a result is left out")
         return ""
+
+    @property
+    def setting_path(self) -> JsonPath:
+        """The path in the source of the setting that is written now."""
+        return self.setting_paths.get(self.setting_name) or (self.setting_name,)
 
     def report_loss(self, path: JsonPath | Traceable, reason: str) -> None:
         """Report something that the target cannot hold, by its path in the source."""
@@ -170,10 +179,8 @@ class EncodeContext(Struct, eq=False):
         self.losses.append(Loss(where, reason, severity="info"))
 
     def record_default(self, setting: str, value: int) -> int:
-        """Record a value that is sent because the wire requires one and the source has none.
-
-        A translation back leaves it out. Returns the value.
-        """
+        """Record a value that is sent because the wire requires one and the source has none, and
+        return it. A translation back leaves it out."""
         self.defaults[setting] = value
         return value
 
@@ -239,10 +246,8 @@ class EncodeContext(Struct, eq=False):
         return sent
 
     def wire_id(self, call: Call) -> str | None:
-        """Return the id for a wire on which ids are optional; None if a minted id is left out.
-
-        The id that a reader of the body will mint instead is recorded in `sent_ids`.
-        """
+        """Return the id for a wire on which ids are optional; None if a minted id is left out. The
+        id that a reader of the body will mint instead is recorded in `sent_ids`."""
         sent = call.id if self.ids is None else self.call_id(call)
         hidden = sent[:3] == MINTED and self.hides_id(sent)
         if not self.patching:  # calls of verbatim messages are counted with these
@@ -293,10 +298,8 @@ class EncodeContext(Struct, eq=False):
         return call.args.text or "{}"
 
     def schema_of(self, tool: Tool) -> JSON:
-        """Return the schema of a tool for a wire that has only functions.
-
-        A custom tool becomes a function with one text field, `input`, and is reported.
-        """
+        """Return the schema of a tool for a wire that has only functions. A custom tool becomes a
+        function with one text field, `input`, and is reported."""
         if tool.kind != "custom":
             return tool.schema
         self.report_loss(tool, "a custom tool is defined as a function with one field, `input`")

@@ -13,7 +13,6 @@ from msgspec import UNSET, Struct, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.model import Conversation, Setting, Usage
-from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Message
 from toolwire.wires.engine.encode_context import BREAKPOINT_FIELDS, EncodeContext
 from toolwire.wires.engine.incidental import setting_matters
@@ -50,7 +49,7 @@ UNREADABLE = (KeyError, TypeError, AttributeError, ValueError, IndexError)
 """The exceptions of a reader on a value of an unexpected type."""
 
 
-class SettingsRead(Struct, frozen=True):
+class SettingsRead(Struct, frozen=True, gc=False):
     """The settings of a body, the path of each, and the paths of the unknown fields."""
 
     values: dict[str, Setting]
@@ -86,8 +85,9 @@ class _FieldSpecs(Struct, frozen=True):
         return [self.specs[n] for n in sorted(positions)]
 
 
-class _Index(Struct, frozen=True):
-    """The specs of a wire, by the top-level field that they read and by the setting name."""
+class SettingTable(Struct, frozen=True, eq=False):
+    """The settings of a body, by the top-level field that they read and by the setting name. Made
+    by `setting_table` when a wire is imported."""
 
     readers: dict[str, _FieldSpecs]
     single: dict[str, SettingSpec]
@@ -97,49 +97,39 @@ class _Index(Struct, frozen=True):
     """Setting → top-level field, for settings that are written unchanged, as most are."""
 
 
-_INDEXES: PartMap[tuple[SettingSpec, ...], _Index] = PartMap()
-"""By identity, because hashing a tuple of specs would cost more than reading most bodies."""
-
-
-def _build_index(fields: tuple[SettingSpec, ...]) -> _Index:
-    """Index the specs of a wire, and keep the index for its next body."""
+def setting_table(*specs: SettingSpec) -> SettingTable:
+    """Index the specs of all settings of a request, or of a response."""
     readers: dict[str, tuple[SettingSpec, ...]] = {}
-    for spec in fields:
+    for spec in specs:
         readers[spec.path[0]] = (*readers.get(spec.path[0], ()), spec)
-    if len(_INDEXES) > 500:  # bounds the memory of a caller that builds specs dynamically
-        _INDEXES.clear()
     single = {
         key: specs[0]
         for key, specs in readers.items()
         if len(specs) == 1 and len(specs[0].path) == 1
     }
-    writers = {spec.name: spec for spec in fields if spec.write is not None}
+    writers = {spec.name: spec for spec in specs if spec.write is not None}
     unchanged = {
         name: spec.path[0]
         for name, spec in writers.items()
         if spec.write is _write_unchanged and len(spec.path) == 1
     }
     fields_of = {key: _FieldSpecs.of(specs) for key, specs in readers.items()}
-    index = _INDEXES[fields] = _Index(fields_of, single, writers, unchanged)
-    return index
+    return SettingTable(fields_of, single, writers, unchanged)
 
 
-def read_settings(
-    fields: tuple[SettingSpec, ...], body: Object, known: frozenset[str]
-) -> SettingsRead:
+def read_settings(table: SettingTable, body: Object, known: frozenset[str]) -> SettingsRead:
     """Read the settings of a body. `known` are top-level fields that other code reads."""
     values: dict[str, Setting] = {}
     places: dict[str, JsonPath] = {}
     unknown: list[JsonPath] = []
-    index = _INDEXES.get(fields) or _build_index(fields)
-    single = index.single
+    single = table.single
     for key, item in body.items():
         if item is None or key in known:
             continue
         spec = single.get(key)
         if spec is None:
             if not _says_nothing(key, item) and not _read_field(
-                index.readers.get(key), key, item, values=values, places=places, unknown=unknown
+                table.readers.get(key), key, item, values=values, places=places, unknown=unknown
             ):
                 unknown.append((key,))
             continue
@@ -176,10 +166,9 @@ def _read_value(spec: SettingSpec, item: JSON) -> Setting | UnsetType:
         return UNSET
 
 
-def read_usage(fields: tuple[SettingSpec, ...], body: Object) -> Usage | None:
+def read_usage(table: SettingTable, body: Object) -> Usage | None:
     """Read only the token usage of a response."""
-    index = _INDEXES.get(fields) or _build_index(fields)
-    spec = index.writers["usage"]
+    spec = table.writers["usage"]
     item = get(body, spec.path)
     if not item or isinstance(item, UnsetType):
         return None
@@ -254,7 +243,7 @@ def _collect_unread(
 
 
 def write_settings(
-    fields: tuple[SettingSpec, ...], conversation: Conversation, context: EncodeContext
+    table: SettingTable, conversation: Conversation, context: EncodeContext
 ) -> Object:
     """Return a new body with the settings.
 
@@ -268,27 +257,24 @@ def write_settings(
     if same_wire:
         body = dict(source.body)  # type: ignore[arg-type]
         unchanged = source.settings or {}
-    index = _INDEXES.get(fields) or _build_index(fields)
-    writers, paths, losses = index.writers, source.setting_paths, context.losses
+    context.setting_paths = source.setting_paths
     for name, value in conversation.settings.items():
-        if name in unchanged and unchanged[name] == value:
+        if unchanged and name in unchanged and unchanged[name] == value:
             continue
-        field = index.fields.get(name)
+        field = table.fields.get(name)
         if field is not None and value.__class__ is not tuple:
             body[field] = value  # type: ignore[assignment]
             continue
-        path = context.setting_path = paths.get(name) or (name,)
-        spec = writers.get(name)
-        loss_count = len(losses)
-        if spec is None or spec.write is None:
-            written: JSON | UnsetType = UNSET
-        else:
-            written = spec.write(value, context)
-        if spec is None or written is UNSET:
-            if len(losses) == loss_count:  # otherwise the writer has reported the reason
-                matters = setting_matters(name, value)
-                report = context.report_loss if matters else context.report_info
-                report(path, f"this wire has no such setting: {name}")
+        spec = table.writers.get(name)
+        if spec is None:
+            _report_missing_setting(name, value, context)
+            continue
+        context.setting_name = name
+        loss_count = len(context.losses)
+        written = spec.write(value, context)  # type: ignore[misc]
+        if written is UNSET:
+            if len(context.losses) == loss_count:  # otherwise the writer has reported the reason
+                _report_missing_setting(name, value, context)
         elif len(spec.path) == 1:
             body[spec.path[0]] = written
         else:
@@ -298,6 +284,12 @@ def write_settings(
         for path in source.unknown_fields:
             context.report_unknown_field(path, get(source.body, path))
     return body
+
+
+def _report_missing_setting(name: str, value: Setting, context: EncodeContext) -> None:
+    path = context.setting_paths.get(name) or (name,)
+    report = context.report_loss if setting_matters(name, value) else context.report_info
+    report(path, f"this wire has no such setting: {name}")
 
 
 def extra_setting(name: str, *path: str) -> SettingSpec:

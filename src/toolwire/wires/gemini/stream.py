@@ -24,7 +24,7 @@ from toolwire.streaming.events import (
 )
 from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, EncodeContext
 from toolwire.wires.engine.sequential_writer import QueuedPart
-from toolwire.wires.engine.settings import read_settings
+from toolwire.wires.engine.settings import read_settings, setting_table
 from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, data_sse
 from toolwire.wires.families.contents.parts import text_block
 from toolwire.wires.families.contents.settings import USAGE, read_finish_reason
@@ -45,7 +45,7 @@ _CONSTANT_FIELDS = spellings("responseId", "modelVersion")
 _USAGE_FIELDS = spellings("usageMetadata")
 _FEEDBACK_FIELDS = spellings("promptFeedback")
 _FINISH_REASON = spellings("finishReason")
-_USAGE_ONLY = (USAGE,)
+_USAGE_ONLY = setting_table(USAGE)
 _CUT_ERROR: Object = {"status": "stream_cut", "message": STREAM_CUT}
 
 

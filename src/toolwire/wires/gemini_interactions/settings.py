@@ -19,7 +19,7 @@ from toolwire.wires.engine.answers import (
     time_text_setting,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, read_texts
+from toolwire.wires.engine.settings import SettingSpec, read_texts, setting_table
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
@@ -129,7 +129,7 @@ def _write_tier(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return _TIER_TO_WIRE.get(str(value), UNSET)
 
 
-REQUEST = (
+REQUEST = setting_table(
     SettingSpec("model", ("model",)),
     SettingSpec("stream", ("stream",)),
     SettingSpec("store", ("store",)),
@@ -162,7 +162,9 @@ USAGE = usage_spec(
     output_includes_reasoning=False,
 )
 _ID_PREFIX = "v1_"
-RESPONSE = (id_setting(prefix=_ID_PREFIX), model_setting(), time_text_setting("created"), USAGE)
+RESPONSE = setting_table(
+    id_setting(prefix=_ID_PREFIX), model_setting(), time_text_setting("created"), USAGE
+)
 ANSWER: AnswerFields = {
     "id": answer_id(_ID_PREFIX),
     "object": "interaction",

@@ -8,7 +8,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Choice, Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, read_texts
+from toolwire.wires.engine.settings import SettingSpec, read_texts, setting_table
 from toolwire.wires.engine.specs import (
     Block,
     keys,
@@ -60,7 +60,7 @@ def _write_output(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return output
 
 
-REQUEST = (
+REQUEST = setting_table(
     SettingSpec("model", ("model",)),
     SettingSpec("max_tokens", ("config", "maxOutputTokens")),
     SettingSpec("temperature", ("config", "temperature")),
@@ -79,7 +79,7 @@ REQUEST = (
 )
 
 
-RESPONSE = (
+RESPONSE = setting_table(
     usage_spec(
         ("usage",),
         {
@@ -90,7 +90,7 @@ RESPONSE = (
             "reasoning": ("thoughtsTokens",),
         },
         output_includes_reasoning=False,
-    ),
+    )
 )
 FINISH_REASON_FROM_WIRE = {
     "stop": "stop",

@@ -33,6 +33,7 @@ from toolwire.wires.engine.settings import (
     SettingSpec,
     SettingsRead,
     read_settings,
+    setting_table,
     write_finish_reason,
     write_settings,
 )
@@ -94,7 +95,7 @@ def _read_stop_sequences(value: JSON) -> Setting | UnsetType:
     return tuple(require_string(sequence) for sequence in value)
 
 
-REQUEST_SETTINGS = (
+REQUEST_SETTINGS = setting_table(
     SettingSpec("max_tokens", ("params", "maxTokens")),
     SettingSpec("temperature", ("params", "temperature")),
     SettingSpec("stop", ("params", "stopSequences"), read=_read_stop_sequences),
@@ -106,7 +107,7 @@ REQUEST_SETTINGS = (
         knows=keys("mode"),
     ),
 )
-ANSWER_SETTINGS = (
+ANSWER_SETTINGS = setting_table(
     SettingSpec(
         "id",
         ("id",),

@@ -14,7 +14,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Choice, Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, read_texts
+from toolwire.wires.engine.settings import SettingSpec, read_texts, setting_table
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
@@ -121,7 +121,7 @@ EFFORT_FROM_WIRE = {
 }
 EFFORT_TO_WIRE = {effort: name for name, effort in EFFORT_FROM_WIRE.items()}
 
-REQUEST = (
+REQUEST = setting_table(
     SettingSpec("model", (OPTIONS, "modelId")),
     SettingSpec("max_tokens", (OPTIONS, "maxOutputTokens")),
     SettingSpec("temperature", (OPTIONS, "temperature")),
@@ -174,7 +174,7 @@ def _write_time(value: Setting, context: EncodeContext) -> JSON | UnsetType:
         return UNSET
 
 
-RESPONSE = (
+RESPONSE = setting_table(
     SettingSpec("id", ("responseId",)),
     SettingSpec("model", ("modelId",)),
     SettingSpec("created", ("createdAt",), read=_read_time, write=_write_time),

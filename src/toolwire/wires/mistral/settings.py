@@ -8,7 +8,7 @@ from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Choice, Setting, Tool
 from toolwire.wires.engine.answers import id_setting, model_setting, time_setting
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.settings import SettingSpec, setting_table
 from toolwire.wires.engine.specs import keys, require_object, require_string
 from toolwire.wires.families.chat import settings as chat_settings
 from toolwire.wires.families.chat.settings import usage_setting
@@ -44,7 +44,7 @@ def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return "any" if value.mode == "required" else value.mode
 
 
-REQUEST = (
+REQUEST = setting_table(
     *chat_settings.REQUEST,
     SettingSpec("top_k", ("top_k",)),
     SettingSpec("seed", ("random_seed",)),
@@ -58,7 +58,9 @@ REQUEST = (
     SettingSpec("parallel", ("parallel_tool_calls",)),
     SettingSpec("effort", ("reasoning_effort",)),
 )
-RESPONSE = (id_setting(), model_setting(), time_setting("created"), usage_setting("cached"))
+RESPONSE = setting_table(
+    id_setting(), model_setting(), time_setting("created"), usage_setting("cached")
+)
 FINISH_REASON_FROM_WIRE = {
     "stop": "stop",
     "length": "length",

@@ -9,7 +9,7 @@ from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Format, Setting, Tool, Usage
 from toolwire.wires.engine.answers import model_setting, time_text_setting
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.settings import SettingSpec, setting_table
 from toolwire.wires.engine.specs import blocks, count_at, require_object, require_string
 from toolwire.wires.families.chat import settings as chat_settings
 from toolwire.wires.families.chat.blocks import FUNCTION_TOOL, TOOL_FIELDS
@@ -40,7 +40,7 @@ def _write_effort(value: Setting, context: EncodeContext) -> JSON | UnsetType:
 
 
 _OPTIONS = ("temperature", "top_p", "top_k", "seed", "presence_penalty", "frequency_penalty")
-REQUEST = (
+REQUEST = setting_table(
     *same_name("model", "stream"),
     SettingSpec("max_tokens", ("options", "num_predict")),
     *(SettingSpec(name, ("options", name)) for name in _OPTIONS),
@@ -62,7 +62,7 @@ def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return value.output or 0
 
 
-RESPONSE = (
+RESPONSE = setting_table(
     model_setting(),
     time_text_setting("created_at"),
     # The input tokens, `prompt_eval_count`, are read and written with the body.

@@ -25,12 +25,11 @@ class OpenaiChatBodies(ChatBodies, frozen=True, eq=False, kw_only=True):
     """The bodies of a chat wire on which the number of log probabilities needs a switch."""
 
     def request_fields(self, body: Object) -> frozenset[str]:
-        known = super().request_fields(body)
-        switched = body.get("top_logprobs") is not None and body.get("logprobs") is True
-        return known | {"logprobs"} if switched else known
+        switched = body.get("logprobs") is True and body.get("top_logprobs") is not None
+        return self.known_fields | {"logprobs"} if switched else self.known_fields
 
-    def write(self, conversation: Conversation, context: EncodeContext) -> Object:
-        body = super().write(conversation, context)
+    def write_request(self, conversation: Conversation, context: EncodeContext) -> Object:
+        body = super().write_request(conversation, context)
         if not context.native and "top_logprobs" in body:
             body["logprobs"] = True
         return body

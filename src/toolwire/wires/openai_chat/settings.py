@@ -8,7 +8,13 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Choice, Setting, Tool, WebSearch
 from toolwire.wires.engine.answers import id_setting, model_setting, time_setting
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import EXTRA_SETTINGS, SettingSpec, extra_setting, write_user
+from toolwire.wires.engine.settings import (
+    EXTRA_SETTINGS,
+    SettingSpec,
+    extra_setting,
+    setting_table,
+    write_user,
+)
 from toolwire.wires.engine.specs import Block, blocks, keys, require_object, require_string
 from toolwire.wires.engine.web_search import LOCATION_FIELDS, WebSearchForm, location_fields
 from toolwire.wires.families.chat import settings as chat_settings
@@ -91,7 +97,7 @@ def _write_web_search(value: Setting, context: EncodeContext) -> JSON | UnsetTyp
 
 
 WEB_SEARCH = WebSearchForm(options=frozenset({"location", "context_size"}))
-REQUEST = (
+REQUEST = setting_table(
     *chat_settings.REQUEST,
     SettingSpec("max_tokens", ("max_completion_tokens",)),
     SettingSpec("seed", ("seed",)),
@@ -119,7 +125,7 @@ REQUEST = (
     extra_setting("top_logprobs"),
 )
 ID_PREFIX = "chatcmpl-"
-RESPONSE = (
+RESPONSE = setting_table(
     id_setting(prefix=ID_PREFIX),
     model_setting(),
     time_setting("created"),

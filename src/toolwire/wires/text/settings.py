@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from toolwire.wires.engine.answers import id_setting, model_setting, time_setting
-from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.settings import SettingSpec, setting_table
 from toolwire.wires.families.chat import settings as chat_settings
 from toolwire.wires.families.chat.settings import same_name, usage_setting
 
-REQUEST = (
+REQUEST = setting_table(
     *chat_settings.REQUEST,
     SettingSpec("max_tokens", ("max_completion_tokens",), write=None),
     *same_name("seed", "user"),
 )
 ID_PREFIX = "chatcmpl-"
-RESPONSE = (id_setting(prefix=ID_PREFIX), model_setting(), time_setting("created"), usage_setting())
+RESPONSE = setting_table(
+    id_setting(prefix=ID_PREFIX), model_setting(), time_setting("created"), usage_setting()
+)
 FINISH_REASON_FROM_WIRE = {"stop": "stop", "length": "length", "content_filter": "filter"}
 FINISH_REASON_TO_WIRE = {
     "stop": "stop",

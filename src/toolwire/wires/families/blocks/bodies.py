@@ -64,6 +64,8 @@ def usage_spec(
     nested = {
         field: tuple(names[0].split(".")) for field, names in fields.items() if "." in names[0]
     }
+    nested_paths = tuple(nested.items())
+    has_total = "total" in fields
 
     def read(value: JSON) -> Setting | UnsetType:
         usage = require_object(value)
@@ -72,11 +74,11 @@ def usage_spec(
             field = field_of.get(name)
             if field is not None and isinstance(count, int):
                 counts.setdefault(field, count)
-        for field, inner_path in nested.items():
-            count = count_at(usage, *inner_path) if inner_path[0] in usage else None
-            if count is not None:
-                counts[field] = count
-        counts.pop("total", None)
+        for field, inner_path in nested_paths:
+            if inner_path[0] in usage and (inner := count_at(usage, *inner_path)) is not None:
+                counts[field] = inner
+        if has_total:
+            counts.pop("total", None)
         if not input_includes_cache and "input" in counts:
             counts["input"] += counts.get("cached", 0) + counts.get("cache_write", 0)
         if not output_includes_reasoning and "reasoning" in counts:

@@ -28,7 +28,7 @@ from toolwire.streaming.events import (
     Unsupported,
 )
 from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
-from toolwire.wires.engine.settings import SettingSpec, read_settings
+from toolwire.wires.engine.settings import SettingTable, read_settings
 from toolwire.wires.engine.specs import UNREADABLE, Block, opaque
 from toolwire.wires.engine.stream import STREAM_CUT, StreamReader, merge
 from toolwire.wires.families.blocks.deltas import Join, join_text, leaves
@@ -302,10 +302,10 @@ class IndexedBlockReader(StreamReader):
     # --- outside of blocks ---
 
     def read_metadata(
-        self, specs: tuple[SettingSpec, ...], fields: Object, known: frozenset[str], path: JsonPath
+        self, table: SettingTable, fields: Object, known: frozenset[str], path: JsonPath
     ) -> list[Event]:
         """The settings in the fields of an event; unknown fields are reported under `path`."""
-        settings = read_settings(specs, fields, known)
+        settings = read_settings(table, fields, known)
         events: list[Event] = [Metadata(settings.values)] if settings.values else []
         events += [
             Unsupported((self.count, *path, *unknown), UNKNOWN_FIELD)

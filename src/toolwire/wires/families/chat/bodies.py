@@ -18,8 +18,8 @@ from toolwire.wires.engine.bodies import build_conversation, list_in
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.part_lowering import keep_first_call
 from toolwire.wires.engine.settings import (
-    SettingSpec,
     SettingsRead,
+    SettingTable,
     put_tools,
     read_settings,
     read_usage,
@@ -38,8 +38,6 @@ from toolwire.wires.engine.specs import (
 from toolwire.wires.families.chat.messages import Chat, has_calls
 from toolwire.wires.families.chat.settings import WriteTool, read_tool
 
-_REQUEST_FIELDS = frozenset({"messages", "tools"})
-_LEGACY_REQUEST_FIELDS = _REQUEST_FIELDS | {"functions"}
 _CHOICE_FIELDS = frozenset({"index", "message", "finish_reason"})
 _CALL_FIELDS = ("tool_calls", "function_call")
 
@@ -48,9 +46,9 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     """Reads and writes whole bodies of one chat wire."""
 
     chat: Chat
-    request: tuple[SettingSpec, ...]
+    request: SettingTable
     """The settings of a request."""
-    response: tuple[SettingSpec, ...]
+    response: SettingTable
     """The settings of a response."""
     tools: Mapping[str, Block]
     """The kinds of tool definitions."""
@@ -74,11 +72,18 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     """The field of a response from which call ids are minted."""
     stop_after_calls: str = ""
     """The stop reason of a message with calls; on wires without such a reason, the calls imply
-    it. It follows from `finish_from_wire`."""
+    it. It follows from `finish_from_wire`, and the next two fields from `legacy_tools`."""
+    tool_fields: tuple[str, ...] = ("tools",)
+    """The fields of a request that hold tool definitions."""
+    known_fields: frozenset[str] = frozenset()
+    """The fields of a request that are not settings."""
 
     def __post_init__(self) -> None:
         has_reason = "tool" in self.finish_from_wire.values()
         force_setattr(self, "stop_after_calls", "tool" if has_reason else "stop")
+        if self.legacy_tools is not None:
+            force_setattr(self, "tool_fields", ("tools", self.legacy_tools.name))
+        force_setattr(self, "known_fields", frozenset({"messages", *self.tool_fields}))
 
     def read(self, body: JSON, kind: Kind) -> Conversation:
         """Read a request or a response."""
@@ -111,6 +116,10 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         """Write a request or a response."""
         if context.kind == "response":
             return self.write_response(conversation, context)
+        return self.write_request(conversation, context)
+
+    def write_request(self, conversation: Conversation, context: EncodeContext) -> Object:
+        """Write a request."""
         body = write_settings(self.request, conversation, context)
         if not context.native:
             added: Object = {
@@ -127,12 +136,12 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
 
     def request_fields(self, body: Object) -> frozenset[str]:
         """The fields of a request that are not settings."""
-        return _REQUEST_FIELDS if self.legacy_tools is None else _LEGACY_REQUEST_FIELDS
+        return self.known_fields
 
     def read_tools(self, body: Object) -> tuple[Tool, ...]:
         """Read the tool definitions of a request."""
         out: list[Tool] = []
-        for key in ("tools",) if self.legacy_tools is None else ("tools", self.legacy_tools.name):
+        for key in self.tool_fields:
             if body.get(key) is not None:
                 for i, tool in enumerate(list_in(self.chat.name, body, key)):
                     out.append(self.read_tool(tool, (key, i)))

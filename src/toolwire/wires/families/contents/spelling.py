@@ -7,7 +7,7 @@ from itertools import product
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, Object, snake
-from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.settings import SettingSpec, SettingTable, setting_table
 
 
 def spellings(*names: str) -> frozenset[str]:
@@ -20,7 +20,7 @@ def get_field(value: Object, name: str) -> JSON:
     return value[name] if name in value else value.get(snake(name))
 
 
-def both_spellings(*specs: SettingSpec) -> tuple[SettingSpec, ...]:
+def both_spellings(*specs: SettingSpec) -> SettingTable:
     """The settings with further specs that read any step of their paths in snake_case. Only the
     camelCase specs write; they come last, so that they take precedence in reading."""
     snake_case_specs = [
@@ -29,4 +29,4 @@ def both_spellings(*specs: SettingSpec) -> tuple[SettingSpec, ...]:
         for path in product(*(dict.fromkeys((snake(step), step)) for step in spec.path))
         if path != spec.path
     ]
-    return (*snake_case_specs, *specs)
+    return setting_table(*snake_case_specs, *specs)

@@ -17,7 +17,13 @@ from toolwire.wires.engine.answers import (
     time_setting,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import EXTRA_SETTINGS, SettingSpec, extra_setting, write_user
+from toolwire.wires.engine.settings import (
+    EXTRA_SETTINGS,
+    SettingSpec,
+    extra_setting,
+    setting_table,
+    write_user,
+)
 from toolwire.wires.engine.specs import (
     count_at,
     flag_or_none,
@@ -131,7 +137,7 @@ def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return {**out, **{key: field for key, field in optional.items() if field is not None}}
 
 
-REQUEST = (
+REQUEST = setting_table(
     SettingSpec("model", ("model",)),
     SettingSpec("max_tokens", ("max_output_tokens",)),
     SettingSpec("temperature", ("temperature",)),
@@ -176,7 +182,7 @@ def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
 
 
 _ID_PREFIX = "resp_"
-RESPONSE = (
+RESPONSE = setting_table(
     id_setting(prefix=_ID_PREFIX),
     model_setting(),
     time_setting("created_at"),
