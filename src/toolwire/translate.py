@@ -112,10 +112,13 @@ def translate_conversation(
     """
     wire, profile = resolve(target)
     own_wire = conversation.wire == wire.name and conversation.kind == kind
-    conversation = with_full_paths(conversation)
+    if conversation.source.list_field:
+        conversation = with_full_paths(conversation)
     if kind == "request" and repair and not own_wire:
-        require_policy(server_tools, target)
-        require_breakpoint_policy(cache_breakpoints, target)
+        if server_tools != "auto":
+            require_policy(server_tools, target)
+        if cache_breakpoints != "keep":
+            require_breakpoint_policy(cache_breakpoints, target)
         encoded = _run_stages(
             conversation,
             wire,
@@ -160,8 +163,8 @@ def _run_stages(
     if observations is None:
         observations = observe(conversation, wire.name)
     conversions: list[Change] = []
-    no_surrogates = observations.holds(Observation.NO_LONE_SURROGATES)
-    if not no_surrogates and not observations.holds(Observation.PLAIN):
+    no_surrogates = bool(observations.flags & Observation.NO_LONE_SURROGATES)
+    if not no_surrogates and not observations.flags & Observation.PLAIN:
         conversation, conversions = replace_refused_surrogates(conversation, profile)
         no_surrogates = True
     if may_have_foreign_content(conversation, observations):
@@ -181,7 +184,7 @@ def _run_stages(
         messages,
         abandon_pending=abandon_pending,
     )
-    if repaired.observations is not None:
+    if repaired.conversation is not lowering.conversation and repaired.observations is not None:
         lowering = follow_repair(lowering, repaired.conversation, repaired.observations)
     lowering = lower_rest(lowering, wire, "request", reverse_map.defaults)
     context = fit(
@@ -193,9 +196,10 @@ def _run_stages(
         cache_breakpoints=cache_breakpoints,
     )
     encoded = write(lowering.conversation, wire, context)
-    encoded.ids = encoded.ids.after(repaired.ids)
+    if repaired.ids is not NO_MAP:
+        encoded.ids = encoded.ids.after(repaired.ids)
     encoded.changes = [*conversions, *repaired.changes] if conversions else repaired.changes
-    if not observations.holds(Observation.OTHER_WIRE):
+    if not observations.flags & Observation.OTHER_WIRE:
         return _repair_verbatim_messages(encoded, wire, profile, abandon_pending=abandon_pending)
     if repaired.findings:
         encoded.findings = _errors(repaired)

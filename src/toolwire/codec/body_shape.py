@@ -40,9 +40,10 @@ def present(encoded: Encoded, conversation: Conversation, *, own_wire: bool) -> 
     """Prepare an encoding for the caller: paths lead into what was passed, and on its own wire the
     body has the form that was passed."""
     source = conversation.source
-    encoded.conversation = with_list_paths(conversation)
     if isinstance(source.given, UnsetType):
+        encoded.conversation = conversation
         return encoded
+    encoded.conversation = with_list_paths(conversation)
     encoded.losses = locate(encoded.losses, source)
     encoded.changes = locate(encoded.changes, source)
     encoded.findings = locate(encoded.findings, source)

@@ -75,7 +75,7 @@ def fit(
         has_unique_ids=seen.holds(_CALLS_HAVE_UNIQUE_IDS),
         may_hide_ids=not ids_stay or _has_optional_ids(joined_ids, target),
     )
-    if profile.has_id_field:
+    if profile.has_id_field and context.may_hide_ids:
         context.needs_minted_ids = partial(
             needs_minted_ids,
             conversation.messages,
@@ -175,7 +175,7 @@ def _fit_ids(
 ) -> PartMap[Call | Result, str] | None:
     """The id to send for each call and result; None if all are sent unchanged."""
     native_ids: dict[str, str] = {}
-    if not seen.holds(Observation.OTHER_WIRE):  # ids that the target has sent stay as they are
+    if not seen.flags & Observation.OTHER_WIRE:  # ids that the target has sent stay as they are
         native = native_calls(conversation.messages, target.name, executor="client")
         native_ids = {call.id: call.id for call in native}
     return fit_calls(

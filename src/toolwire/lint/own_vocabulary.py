@@ -29,7 +29,7 @@ _MAX_FIXES = 3
 
 def may_have_foreign_content(conversation: Conversation, observations: Observations) -> bool:
     """True if a message has a block or a field that its wire does not know."""
-    if observations.holds(Observation.ONLY_TEXT_AND_TOOLS) and not observations.leftovers:
+    if not observations.leftovers and observations.flags & Observation.ONLY_TEXT_AND_TOOLS:
         return False
     if any(part.__class__ is Message for part in observations.leftovers):
         return True

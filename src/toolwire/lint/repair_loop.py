@@ -37,7 +37,7 @@ _MAX_FIXES_OF_A_RULE = 10
 """The maximum number of fixes of one rule: two rules may undo each other's fixes."""
 
 
-class RepairedConversation(Struct, frozen=True):
+class RepairedConversation(Struct, frozen=True, gc=False):
     """A repaired conversation, its changes and remaining findings, and the map to the previous ids
     and names."""
 

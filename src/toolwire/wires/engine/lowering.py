@@ -36,7 +36,7 @@ from toolwire.wires.engine.web_search import SETTING, asks_for_search, lower_web
 NO_DEFAULTS: Mapping[str, int] = {}
 
 
-class Lowering(Struct, frozen=True):
+class Lowering(Struct, frozen=True, gc=False):
     """A conversation within the capabilities of its target, and its losses."""
 
     conversation: Conversation
@@ -84,7 +84,7 @@ def lower_messages(
 ) -> Lowering:
     """Adapt the messages of a conversation to a target."""
     kind, losses = messages.kind, messages.losses
-    if not observations.holds(Observation.NO_SERVER_TOOLS):
+    if not observations.flags & Observation.NO_SERVER_TOOLS:
         conversation, lost = lower_server_tools(conversation, target, policy, kind=kind)
         losses += lost
         observations = observe(conversation, target.name)
@@ -97,7 +97,7 @@ def lower_messages(
     lowered = conversation
     if kind == "response":
         lowered = _with_answer_only(conversation, target.capabilities, target.name, losses)
-    if not observations.holds(Observation.PLAIN):
+    if not observations.flags & Observation.PLAIN:
         lowered = messages.lower(lowered)
     if lowered is not conversation:
         observations = observe(lowered, target.name)
@@ -109,8 +109,6 @@ def follow_repair(
     lowering: Lowering, conversation: Conversation, observations: Observations
 ) -> Lowering:
     """The lowering with a conversation that was repaired since."""
-    if conversation is lowering.conversation:
-        return lowering
     lowered = {part.path for part in lowering.observations.leftovers}
     leftovers = [part for part in lowering.leftovers if part.path not in lowered]
     return replace(
@@ -131,7 +129,7 @@ def lower_rest(
         conversation = without_defaults(conversation, defaults)
     lowered = conversation
     if kind != "request" or not _fits_every_target(conversation, observations, capabilities):
-        if not observations.holds(Observation.NO_ERROR_RESULTS):
+        if not observations.flags & Observation.NO_ERROR_RESULTS:
             lowered = _lower_errors(conversation, capabilities, target.name, lowering.losses)
         lowered = _lower_definitions(
             lowered,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from operator import is_
 from typing import TypeGuard
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.ids import give_results_ids
@@ -27,36 +28,28 @@ from toolwire.wires.engine.part_lowering import (
 )
 
 
-class MessageLowering:
+class MessageLowering(Struct, eq=False):
     """Lowers the messages of one conversation, again after each fix of the repair."""
 
-    def __init__(
-        self,
-        capabilities: Capabilities,
-        *,
-        wire: str,
-        kind: Kind = "request",
-        abandon_pending: bool = False,
-    ) -> None:
-        self._capabilities = capabilities
-        self._wire = wire
-        """The target's wire: messages that were read from it stay unchanged."""
-        self.kind = kind
-        self._abandon_pending = abandon_pending
-        """True if the repair adds results to calls at the end."""
-        self.losses: list[Loss] = []
+    capabilities: Capabilities
+    wire: str
+    """The target's wire: messages that were read from it stay unchanged."""
+    kind: Kind = "request"
+    abandon_pending: bool = False
+    """True if the repair adds results to calls at the end."""
+    losses: list[Loss] = []
 
     def lower(self, conversation: Conversation) -> Conversation:
         """The conversation with messages that the target can hold. Each loss is reported only
         once."""
-        if self._capabilities is EVERYTHING:
+        if self.capabilities is EVERYTHING:
             return conversation
         losses: list[Loss] = []
         lowering = _MessagePass(
-            self._capabilities,
-            wire=self._wire,
+            self.capabilities,
+            wire=self.wire,
             kind=self.kind,
-            abandon_pending=self._abandon_pending,
+            abandon_pending=self.abandon_pending,
             losses=losses,
         )
         messages = lowering.lower(conversation.messages)

@@ -6,6 +6,9 @@ name.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -25,6 +28,7 @@ LOCATION_KEYS = frozenset(("type", *LOCATION_FIELDS))
 """The known fields of the object that holds a location."""
 _IMPORTANT = frozenset({"allowed_domains", "blocked_domains", "location"})
 """Options that affect which pages are found."""
+_SEARCH_OF: Callable[[Tool], WebSearch | None] = attrgetter("web_search")
 
 
 class WebSearchForm(Struct, frozen=True, kw_only=True):
@@ -56,7 +60,7 @@ def asks_for_search(conversation: Conversation) -> bool:
     """True if a request asks its provider for a web search."""
     if SETTING in conversation.settings:
         return True
-    return any(tool.web_search is not None for tool in conversation.tools)
+    return any(map(_SEARCH_OF, conversation.tools))
 
 
 def lower_web_search(

@@ -68,7 +68,7 @@ def record_call(part: Part, context: EncodeContext) -> None:
         context.ordinal += 1
 
 
-class WrittenHistory(Struct):
+class WrittenHistory(Struct, gc=False):
     """The written messages of a history, and its system prompt."""
 
     messages: list[JSON] = []
@@ -151,12 +151,12 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
                     continue
             elif marks_nothing and len(parts) == 1 and role != "system":
                 only = parts[0]
-                if type(only) is Text and only.text and not only.refusal:
+                if only.__class__ is Text and only.text and not only.refusal:
                     if turn.results:
                         self._write_results(turn, out)
                     out.append(write_text(role, only.text))
                     continue
-                if type(only) is Result and role != "assistant":
+                if only.__class__ is Result and role != "assistant":
                     turn.results.append((only.call_id, write_result(only, context)))
                     continue
             blocks = self._write_in_turn(message, turn, context)
@@ -219,7 +219,7 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
 _NO_PROMPT = Message("system", ())
 
 
-class _Turn(Struct, eq=False):
+class _Turn(Struct, eq=False, gc=False):
     """The calls of a turn and its results so far, which may be in several messages."""
 
     callers: list[tuple[Part, ...]] = []

@@ -59,14 +59,18 @@ class MessageReader(Struct, frozen=True, eq=False):
 
     def read_messages(self, messages: list[JSON]) -> list[Message]:
         """Read the messages of a request."""
-        return [self.read_message(message, ("messages", i)) for i, message in enumerate(messages)]
+        read: list[Message] = []
+        for i, message in enumerate(messages):
+            read.append(self.read_message(message, ("messages", i)))
+        return read
 
     def read_message(self, message: JSON, path: JsonPath) -> Message:
         """Read one message of a history or a response."""
         if not isinstance(message, dict):
             raise_unexpected(self.name, path, "an object", message)
         role = message.get("role", UNSET)
-        if role is UNSET:  # a program left it out; only results name a call
+        has_role = role is not UNSET
+        if not has_role:  # a program left it out; only results name a call
             role = "tool" if isinstance(message.get("tool_call_id"), str) else "assistant"
         if not isinstance(role, str):
             raise_unexpected(self.name, path + ("role",), "a string", role)
@@ -76,15 +80,14 @@ class MessageReader(Struct, frozen=True, eq=False):
         content = message.get("content")
         parts: tuple[Part, ...] = ()
         is_complete = False
-        if content.__class__ is str and len(message) == 2 and "role" in message:
+        if content.__class__ is str and has_role and len(message) == 2:
             is_complete = True
             if content:
                 source = Source(content, path + ("content",), PLAIN_TEXT)
                 parts = (Text(content, source=source),)
         else:
             calls = message.get("tool_calls")
-            has_only_calls = "content" in message and "role" in message and len(message) == 3
-            if calls is not None and has_only_calls:
+            if calls is not None and has_role and len(message) == 3 and "content" in message:
                 # Most messages with calls have nothing else, so there are no other fields to read.
                 is_complete = True
                 said = [] if content is None else self._read_text_or_content(content, path)
