@@ -149,12 +149,13 @@ def load(body: object, wire: str) -> tuple[JSON, bytes | None]:
         DecodeError: The body is not JSON.
         UsageError: The body has a type that is not supported.
     """
-    if isinstance(body, ParsedBytes):
-        return body.value, body
-    if isinstance(body, str):
-        body = body.encode("utf-8", "surrogatepass")
-    if isinstance(body, (bytearray, memoryview)):
-        body = bytes(body)
+    if body.__class__ is not bytes:
+        if isinstance(body, ParsedBytes):
+            return body.value, body
+        if isinstance(body, str):
+            body = body.encode("utf-8", "surrogatepass")
+        elif isinstance(body, (bytearray, memoryview)):
+            body = bytes(body)
     if isinstance(body, bytes):
         body = body.removeprefix(b"\xef\xbb\xbf")
         try:

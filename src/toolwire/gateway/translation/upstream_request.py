@@ -27,7 +27,7 @@ def replaces_functions(client_body: Object, body: Object) -> bool:
     return "functions" in client_body and "functions" not in body
 
 
-class UpstreamRequest(Struct, eq=False, kw_only=True):
+class UpstreamRequest(Struct, eq=False, gc=False, kw_only=True):
     """A request as the model gets it, and what was changed on the way."""
 
     body: Object

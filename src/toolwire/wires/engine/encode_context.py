@@ -66,7 +66,7 @@ Breakpoints: TypeAlias = PartMap[Traceable, bool]
 _NO_MESSAGES: PartSet[Message] = PartSet()
 
 
-class EncodeContext(Struct, eq=False):
+class EncodeContext(Struct, eq=False, gc=False):
     """The state that the writers of a wire share while they write one body or stream.
 
     A *form* holds what the target cannot express about a call or a result, such as "this result was

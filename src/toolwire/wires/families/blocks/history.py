@@ -76,21 +76,26 @@ class WrittenHistory(Struct, gc=False):
     """The system prompt, verbatim or made of the blocks of system messages."""
     verbatim: set[int] = set()
     """The indexes of messages that are written verbatim."""
+    prompt: Message | None = None
+    """The system prompt, if it was read from this wire."""
+    position: int = 0
+    """The number of blocks of system messages before that prompt."""
 
-    def add_native(self, message: Message, patched: JSON, context: EncodeContext) -> bool:
-        """Add a message of this wire with its edits applied; return True if it is the system
-        prompt."""
+    def add_native(
+        self, message: Message, patched: JSON, context: EncodeContext, *, position: int
+    ) -> None:
+        """Add a message of this wire with its edits applied. If it is the system prompt,
+        `position` is the number of system blocks before it."""
         for part in message.parts:
             if part.__class__ is Call:
                 record_call(part, context)
         source = message.source
         if len(source.path) == 1:
-            self.system = patched
-            return True
+            self.system, self.prompt, self.position = patched, message, position
+            return
         if patched is source.raw:
             self.verbatim.add(len(self.messages))
         self.messages.append(patched)
-        return False
 
     def put_system(self, body: Object, field: str) -> None:
         """Put the system prompt into a body, or remove it if it was deleted from the history."""
@@ -127,9 +132,6 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         written = WrittenHistory()
         out = written.messages
         system: list[JSON] = []
-        prompt, position = _NO_PROMPT, 0
-        """The system prompt that was read from this wire, and the number of system blocks before
-        it."""
         turn = _Turn()
         name, alone, write_text = self.name, self.alone, self.text
         write_result = self.foreign[Result]
@@ -146,8 +148,7 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
                 patched = patch_message(message, context, self.read)
                 if not isinstance(patched, UnsetType):
                     self._write_results(turn, out)
-                    if written.add_native(message, patched, context):
-                        prompt, position = message, len(system)
+                    written.add_native(message, patched, context, position=len(system))
                     continue
             elif marks_nothing and len(parts) == 1 and role != "system":
                 only = parts[0]
@@ -169,7 +170,9 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
                 out.append(self.message(role, blocks))
         self._write_results(turn, out)
         if system:
-            system[position:position] = self._write_in_turn(prompt, turn, context)
+            if written.prompt is not None:
+                at = written.position
+                system[at:at] = self._write_in_turn(written.prompt, turn, context)
             written.system = self.system(system)
         return written
 
@@ -214,9 +217,6 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
                 results.sort(key=lambda result: positions.get(result[0], len(positions)))
         blocks = [block for _, block in results]
         out.append(self.message("user", blocks + following if following else blocks))
-
-
-_NO_PROMPT = Message("system", ())
 
 
 class _Turn(Struct, eq=False, gc=False):
