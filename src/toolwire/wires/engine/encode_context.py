@@ -59,8 +59,7 @@ class RequestInfo(Struct, frozen=True, gc=False):
 NO_REQUEST = RequestInfo()
 
 BREAKPOINT_FIELDS = frozenset({"cache_control", "cachePoint", "prompt_cache_breakpoint"})
-"""The fields of a block that mark it as the end of a prefix to cache; clients of several wires send
-them. They change no answer, so their loss is not reported."""
+"""The fields that mark a block as the end of a prefix to cache. Their loss changes no answer."""
 Breakpoints: TypeAlias = PartMap[Traceable, bool]
 """The parts and tools to mark, and True for a prefix with a long lifetime."""
 _NO_MESSAGES: PartSet[Message] = PartSet()
