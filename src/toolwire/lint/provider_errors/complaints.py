@@ -75,7 +75,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         rf"(?: instance of)?(?: (?:valid|one of|type|plain|either))*(?: an?)? {_TYPE}"
         r"|(?:invalid|wrong|incorrect) type|type (?:error|mismatch)|cannot unmarshal|from a mapping"
         r"|of type (?:string|api\.)|is of type \w+ but should be|not iterable|has no attribute"
-        r"|string indices|(?:must|should|has to) be text"
+        r"|string indices|(?:must|should|has to) be (?:text|blocks)"
         r"|(?:got|received) <class \w+>|expected type: \w+|cannot construct instance of"
         r"|(?:cannot|can not|could not) deserialize value of type \S{1,120} from \w+ value"
         r"|to be a string|\| ?items|类型错误|(?:不是|必须是|应为)(?:数组|字符串|对象|列表)",

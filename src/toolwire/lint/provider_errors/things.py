@@ -115,7 +115,11 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|(?:expected|unexpected) .{1,12} (?:after \w+ value )?in json",
     ),
     # --- calls, results, and their ids ------------------------------------------------------------
-    ("", r"tool_calls?_(?:total|limit|used|count|max\w*)|max_tool_calls?"),
+    (
+        "",
+        r"tool_(?:call|result|output|use)s?_(?:total|limit|used|count|max|min|keep|timeout|budget"
+        r"|prompt|store|cache)\w*|max_tool_calls?",
+    ),
     ("STREAM_INDEX", r"tool calls? (?:delta )?ind(?:ex|ices)"),
     (
         "STREAMED",
