@@ -90,7 +90,8 @@ class Observation:
     NO_BLANK_RESULTS = 1 << 22
     """Every result that is a text has a character that is not white space."""
     NO_TOOL_CHOICE = 1 << 23
-    """The settings leave the choice of a tool to the model."""
+    """The settings leave the choice of a tool to the model, and are about tools only if there are
+    any."""
     ARGUMENTS_ARE_OBJECTS = 1 << 24
     """The arguments of every call are an object in the JSON."""
     ARGUMENTS_ARE_TEXT = 1 << 25
@@ -410,6 +411,6 @@ def _observe_settings(conversation: Conversation, target: str, observations: Obs
     settings = conversation.settings
     if "effort" in settings or "budget" in settings:
         missing |= Observation.NO_REASONING
-    if "choice" in settings:
+    if "choice" in settings or ("parallel" in settings and not tools):
         missing |= Observation.NO_TOOL_CHOICE
     return missing

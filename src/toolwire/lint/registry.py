@@ -15,7 +15,7 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.foreign_content import has_accepted_fields, has_own_format
 from toolwire.lint.memo import once_per_history
 from toolwire.lint.rule import Rule
-from toolwire.lint.tool_names import names_to_fit
+from toolwire.lint.tool_names import has_empty_tools, names_to_fit
 from toolwire.profiles.table import PROFILES, Profile
 
 
@@ -72,6 +72,8 @@ def _own_wire_flags(facts: Facts) -> int:
         flags &= ~Observation.ACCEPTED_FIELDS
     if not has_own_format(facts):
         flags &= ~Observation.OWN_FORMAT
+    if facts.profile.tool_choice_needs_tools and has_empty_tools(facts):
+        flags &= ~Observation.NO_TOOL_CHOICE
     return flags
 
 

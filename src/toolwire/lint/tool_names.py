@@ -255,3 +255,8 @@ def name_calls(facts: Facts, calls: Iterable[Call]) -> FixedConversation | None:
         if changes
         else None
     )
+
+
+def has_empty_tools(facts: Facts) -> bool:
+    """True if a request has an empty list of tools."""
+    return not facts.conversation.tools and get(facts.body, ("tools",)) == []

@@ -61,13 +61,14 @@ def _tools_of_chat(body: Object, model: str) -> ErrorResponse | None:
             " empty array instead.",
             param="tools",
             code="empty_array",
+            rule="name-unknown",
         )
     for name in ("tool_choice", "parallel_tool_calls"):
         if body.get(name) is not None and not body.get("tools"):
             return ErrorResponse(
                 f"Invalid value for '{name}': '{name}' is only allowed when 'tools' are specified.",
                 param=name,
-                rule="name-unknown" if name == "tool_choice" else "",
+                rule="name-unknown",
             )
     return None
 

@@ -106,7 +106,8 @@ class Profile(Struct, frozen=True):
     tool_choice_must_exist: bool = False
     """True if a tool choice that names an undefined tool is rejected."""
     tool_choice_needs_tools: bool = False
-    """True if a tool choice, even `none`, is rejected in a request that defines no tools."""
+    """True if settings of tools, such as the tool choice `none` or an empty list of tools, are
+    rejected in a request that defines no tools."""
     rejects_empty_tool_calls: bool = False
     """True if an empty list of tool calls is rejected."""
     rejects_null_tool_calls: bool = False
