@@ -8,7 +8,7 @@ import pytest
 from validators import complaints
 
 from toolwire import Text, check, decode, repair, translate
-from toolwire.conversation.json import JSON
+from toolwire.conversation.json import JSON, get
 
 HISTORIES: dict[str, str] = {
     "anthropic": '{"model": "m", "max_tokens": 9, "messages": [%s]}',
@@ -236,3 +236,17 @@ def test_an_object_instead_of_content_becomes_text() -> None:
     assert complaints("openai-chat", repaired) == ""
     assert "sunny" in json.dumps(repaired)
     assert "sunny" in json.dumps(translate(body, "openai-chat", "anthropic").body)
+
+
+def test_the_type_of_a_call_is_not_null_on_a_wire_whose_types_require_it() -> None:
+    call: JSON = {"id": "c1", "type": None, "function": {"name": "f", "arguments": "{}"}}
+    messages: list[JSON] = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "1"},
+    ]
+    body: JSON = {"model": "m", "messages": messages}
+    assert [finding.name for finding in check(body, "cohere")] == ["wrong-vocabulary"]
+    fixed = repair(body, "cohere").body
+    assert get(fixed, ("messages", 1, "tool_calls", 0, "type")) == "function"
+    assert check(fixed, "cohere") == []

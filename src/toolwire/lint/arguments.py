@@ -144,7 +144,7 @@ def has_accepted_arguments(facts: Facts) -> bool:
     """True if the target accepts the arguments of every call. Usually their types are enough to
     decide."""
     wants, seen = facts.profile.arguments_format, facts.observations
-    if not wants or not seen.calls:
+    if not (wants or facts.profile.requires_arguments) or not seen.calls:
         return True
     if wants == "object" and seen.holds(Observation.ARGUMENTS_ARE_OBJECTS):
         return True
@@ -156,14 +156,13 @@ def has_accepted_arguments(facts: Facts) -> bool:
 @once_per_history
 def argument_faults(facts: Facts) -> list[ArgumentFault]:
     """The calls with a fault in their arguments."""
-    if (
-        not facts.profile.arguments_format
-        or not facts.calls
-        or facts.conversation.kind != "request"
-    ):
+    profile = facts.profile
+    if not (profile.arguments_format or profile.requires_arguments):
+        return []
+    if not facts.calls or facts.conversation.kind != "request":
         return []
     find = _faults_in_body if facts.own_wire else _faults_elsewhere
-    return list(find(facts, facts.profile.arguments_format))
+    return list(find(facts, profile.arguments_format))
 
 
 def _faults_in_body(facts: Facts, wants: str) -> Iterator[ArgumentFault]:
@@ -188,6 +187,8 @@ def _faults_in_body(facts: Facts, wants: str) -> Iterator[ArgumentFault]:
             raw = None
         if raw is None and not field.is_text and not facts.profile.requires_arguments:
             continue
+        if raw is not None and not wants:
+            continue
         fault = _fault(call, (*call.path, *path), raw=raw, is_text=field.is_text, wants=wants)
         if fault is not None:
             yield fault
@@ -209,7 +210,7 @@ def _faults_elsewhere(facts: Facts, wants: str) -> Iterator[ArgumentFault]:
     Only two faults remain: JSON text inside a JSON string, and invalid JSON text if the target
     parses it.
     """
-    if wants == "text":
+    if wants in ("", "text"):
         return
     for call in facts.calls:
         text = call.args.content

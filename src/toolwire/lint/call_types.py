@@ -8,13 +8,18 @@ from toolwire.lint.facts import Facts
 
 
 def calls_without_type(facts: Facts) -> list[Call]:
-    """The calls without a type, for a target that requires it; some wires do not send one."""
-    if not facts.profile.requires_call_type or not facts.own_wire:
+    """The calls whose type is absent or null, if the target rejects that; some wires send none."""
+    required = facts.profile.requires_call_type
+    null_is_rejected = facts.profile.rejects_null_call_type
+    if not (required or null_is_rejected) or not facts.own_wire:
         return []
     return [
         call
         for call in facts.observations.calls
-        if (raw := call.source.raw).__class__ is dict and "function" in raw and not raw.get("type")
+        if (raw := call.source.raw).__class__ is dict
+        and "function" in raw
+        and not raw.get("type")
+        and (required or "type" in raw)
     ]
 
 

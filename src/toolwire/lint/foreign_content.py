@@ -70,7 +70,7 @@ def has_own_format(facts: Facts) -> bool:
     seen, profile = facts.observations, facts.profile
     if not seen.holds(Observation.ONLY_TEXT_AND_TOOLS) or not has_known_types(facts):
         return False
-    if profile.requires_call_type and calls_without_type(facts):
+    if calls_without_type(facts):
         return False
     if misplaced_outputs(facts):
         return False

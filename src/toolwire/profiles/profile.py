@@ -86,7 +86,8 @@ class Profile(Struct, frozen=True):
     """The required form of arguments: any `text` (on wires that send text), text that is valid
     `json`, or a JSON `object`."""
     requires_arguments: bool = False
-    """True if missing arguments, or null, are rejected on a wire that sends an object."""
+    """True if missing arguments, or null, are rejected, on a wire that sends an object or accepts
+    both text and an object."""
     assistant_content: Literal["", "text", "some"] = ""
     """The required content of an assistant message with calls: `text`, a string and not a list;
     `some`, not null."""
@@ -114,6 +115,8 @@ class Profile(Struct, frozen=True):
     """True if null instead of a list of tool calls is rejected."""
     requires_call_type: bool = False
     """True if a call without its type is rejected, on a wire where calls have one."""
+    rejects_null_call_type: bool = False
+    """True if a call whose type is null is rejected, although it may be absent."""
     accepts_function_call: bool = True
     """True if the deprecated `function_call` and the role `function` are accepted."""
     rejects_blank_text: bool = False

@@ -714,10 +714,11 @@ _PROFILES = (
         id_rule=IdRule("a-zA-Z0-9", 9, exact=True),
         name_rule=_NAME,
         last_seen="2026-08",
+        requires_arguments=True,
         result_placement="next",
         must_end_with_user_or_tool=True,
         source=(
-            "empty replies: solbrowse#16; "
+            "arguments required: official types; empty replies: solbrowse#16; "
             "error 3280, exactly nine letters or digits: magentic#276, vllm#9019; error 3230,"
             " counts and roles: client-python#234, pydantic-ai#3733; no system message after an"
             " assistant's: swarmauri-sdk#162, SillyTavern#1558"
@@ -734,11 +735,12 @@ _PROFILES = (
         name_rule=_NAME,
         last_seen="2026-08",
         confidence="medium",
+        requires_arguments=True,
         result_placement="next",
         must_end_with_user_or_tool=True,
         no_user_after_tool=True,
         source=(
-            "empty replies: solbrowse#16; "
+            "arguments required: official types; empty replies: solbrowse#16; "
             "models that refuse a user after a tool: onyx#6458, pydantic-ai#3733; newer ones"
             " take it"
         ),
@@ -746,6 +748,7 @@ _PROFILES = (
     Profile(
         "cohere",
         "cohere",
+        rejects_null_call_type=True,
         empty_content="null",
         accepted_message_fields=_COHERE_MESSAGE_FIELDS,
         id_rule=_ANY,
@@ -762,8 +765,8 @@ _PROFILES = (
         confidence="low",
         source=(
             "no limit of ids documented: litellm#6980; Command A wants one result for each call,"
-            " Command R does not check: langchain-oracle#10, agentdojo#200; both ids are required:"
-            " types of cohere 5, agentdojo#200"
+            " Command R does not check: langchain-oracle#10, agentdojo#200; both ids are required,"
+            " and the type of a call is not null: types of cohere 5, agentdojo#200"
         ),
     ),
     Profile(

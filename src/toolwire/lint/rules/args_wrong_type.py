@@ -58,6 +58,12 @@ def _contents(call_key: str, result_key: str, *, arguments: JSON) -> Example:
     return Example("gemini", "gemini", body={"contents": messages})
 
 
+def _mistral(*, arguments: JSON) -> Example:
+    call = tool_call("abcdefghi", arguments=arguments)
+    messages: list[JSON] = [USER, assistant(call), tool_message("abcdefghi")]
+    return Example("mistral", "mistral", body={"messages": messages})
+
+
 RULE = Rule(
     "TW056",
     "args-wrong-type",
@@ -76,21 +82,13 @@ RULE = Rule(
         _blocks([1]),
         _contents("functionCall", "functionResponse", arguments='{"a":1}'),
         _contents("function_call", "function_response", arguments='{"a":1}'),
+        _mistral(arguments=None),
     ),
     good=(
         chat_example(USER, assistant(tool_call("c1", arguments='{"a":1}')), tool_message("c1")),
         _blocks({"a": 1}),
         _contents("functionCall", "functionResponse", arguments=None),
-        Example(
-            "mistral",
-            "mistral",
-            body={
-                "messages": [
-                    USER,
-                    assistant(tool_call("abcdefghi", arguments={"a": 1})),
-                    tool_message("abcdefghi"),
-                ]
-            },
-        ),
+        _mistral(arguments={"a": 1}),
+        _mistral(arguments='{"a":1}'),
     ),
 )
