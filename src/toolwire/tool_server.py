@@ -279,7 +279,7 @@ class ToolServer:
             await answer(send, response.status, dump(response.body), headers)
 
     async def _dispatch(self, request: Request, send: Send) -> OxpResponse | None:
-        if not self._allowed_hosts.take(request):
+        if not self._allowed_hosts.accepts(request):
             return oxp.reject("unknown-host")
         route = self._routes.get(request.path)
         if route is not None:

@@ -53,7 +53,7 @@ def authenticate_operator(http: Request, state: GatewayState) -> None:
 
 
 def _check_host(http: Request, state: GatewayState) -> None:
-    if not state.allowed_hosts.take(http):
+    if not state.allowed_hosts.accepts(http):
         host = http.headers.get(b"host", b"").decode("latin-1")[:200]
         raise RequestRejected(f"The host {host} is not in [server] allowed_hosts.", 421)
 

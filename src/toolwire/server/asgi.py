@@ -187,7 +187,7 @@ class AllowedHosts:
         self._restricted = bool(more)
         self._cache: dict[tuple[object, bytes | None], bool] = {}
 
-    def take(self, request: Request) -> bool:
+    def accepts(self, request: Request) -> bool:
         """True if the host of a request is accepted."""
         if self._any:
             return True
