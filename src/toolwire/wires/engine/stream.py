@@ -332,15 +332,13 @@ class StreamSpec(Struct, frozen=True, eq=False):
 
 
 def one_line(event: Chunk) -> bytes:
-    """Encode an event as JSON on one line.
-
-    Unicode line separators are escaped, because some clients split lines at them.
-    """
+    """Encode an event as JSON on one line. Unicode line separators are escaped, because some
+    clients split lines at them."""
     text = dump(event)
     if text.isascii():
         return text
     for raw, escape in LINE_SEPARATORS.items():
-        if raw[0] in text:  # to find one byte is much faster than to find several
+        if raw[0] in text:  # one byte is found much faster than several
             text = text.replace(raw, escape)
     return text
 
