@@ -298,7 +298,7 @@ def _content_key(index: JSON) -> tuple[str, JSON]:
 
 
 def _is_plain_text(block: Object) -> bool:
-    return block.keys() == {"type", "text"} and isinstance(block["text"], str)
+    return block.keys() <= {"type", "text"} and isinstance(block.get("text"), str)
 
 
 _HANDLERS: dict[str, Callable[[InteractionReader, Chunk], list[Event]]] = {

@@ -72,7 +72,7 @@ class _MessageItem(StreamItem):
             known["annotations"] = True
         self.report_new_fields(known, block, part.spec, path)
         text = text_or_none(block.get(_TEXT_FIELDS[part.spec.name])) or None
-        if str(block.get("type", part.spec.name)) not in _TEXT_FIELDS:
+        if _has_other_type(block):
             self.reader.trailing.append(Unsupported(path, VALUE_CHANGED))
         return growing.close(text, path, cut=self.cut)
 
@@ -94,12 +94,17 @@ class _MessageItem(StreamItem):
                     out.append(PartComplete(read_block(inner, part_path)))
                 elif not part.closed:
                     out += self._end_part(part, inner, part_path)
-                elif not part.was_emitted(_text_of(inner)):
+                elif _has_other_type(inner) or not part.was_emitted(_text_of(inner)):
                     out.append(Unsupported(part_path, VALUE_CHANGED))
         for part in self._parts.values():
             if not part.closed:
                 out += part.close(None, (self.reader.count,), cut=self.cut)
         return out
+
+
+def _has_other_type(block: JSON) -> bool:
+    """True for a block that is neither a text nor a refusal."""
+    return isinstance(block, dict) and str(block.get("type", "text")) not in _TEXT_FIELDS
 
 
 def _text_of(block: JSON) -> JSON:
