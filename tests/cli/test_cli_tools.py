@@ -118,6 +118,10 @@ def test_a_place_without_tools_is_reported_in_one_line(source: str, says: str) -
         ("mcp:no-such-command-anywhere", "no such file or directory: no-such-command-anywhere"),
         ("mcp:true", "Connection closed"),
         ("mcp+http://127.0.0.1:1/mcp", "All connection attempts failed"),
+        (
+            "mcp+http://127.0.0.1:1",
+            "All connection attempts failed; most MCP servers have a path, such as /mcp",
+        ),
     ],
 )
 def test_an_address_without_a_tool_server_is_reported_in_one_line(source: str, says: str) -> None:

@@ -121,6 +121,8 @@ async def _add_tools_of_server(
         raise
     except Exception as error:
         name, reason = redact_url(source), redact_url(_reason(error))
+        if re.fullmatch(r"mcp\+https?://[^/]+/?", source) and not isinstance(error, InputError):
+            reason += "; most MCP servers have a path, such as /mcp"
         raise CommandError(reason if name in reason else f"{name}: {reason}") from None
 
 
