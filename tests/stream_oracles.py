@@ -149,6 +149,8 @@ def stream_commutes(given: Input) -> bool:
         return False
     if exempt.repeats_answer and not _has_unique_ids(body, given.wire):
         return False  # repeated calls are found by their ids
+    if any(pair.call is None for pair in decode(body, given.wire, "response").pairs()):
+        return False  # a stream announces the call of a result that it sends; a body leaves it out
     if get(body, ("request", "messages")) is not UNSET:
         return False  # the turns before the last one belong to the request, not to the answer
     stream = restream(events_of(given), given.wire, given.target)

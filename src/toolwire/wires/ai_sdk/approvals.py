@@ -76,7 +76,9 @@ class CallIndex:
             if call.approval_for:
                 by_id = (other for other in calls if other.id == call.approval_for)
                 later = (other for other in by_id if other.approval_for is None)
-                about = newest.get(call.approval_for) or next(later, None)
+                about = newest.get(call.approval_for)
+                if about is None or about.approval_for is not None:  # no request is about another
+                    about = next(later, None)
                 if about is None and holds_call(call):  # the same approval may be requested again
                     about = held.get(call.approval_for)
                     if about is None and call not in self.results:
