@@ -126,9 +126,10 @@ class _ReasoningItem(StreamItem):
     def emit(self, event: Chunk, change: Change) -> list[Event]:
         field = change.path[0]
         n, text = list_index(event.get(f"{field}_index")), event.get(change.field)
-        if change.action == "complete" and self._part is not None and n == self._n == 0:
-            return self._part.catch_up(text) if field == self._field else []
-        if change.action != "append" or not isinstance(text, str) or not text:
+        if change.action == "complete" and self._part is not None and n <= self._n:
+            is_whole = n == self._n == 0 and field == self._field
+            return self._part.catch_up(text) if is_whole else []
+        if change.action not in ("append", "complete") or not isinstance(text, str) or not text:
             return []
         out: list[Event] = []
         if self._part is None:
