@@ -37,6 +37,11 @@ the model answers
 """
 
 
+def _heed_hangups() -> None:
+    """Undo what `nohup` does to the programs that it starts, such as this test run."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @contextmanager
 def running_up(ports: tuple[int, int], stop: signal.Signals) -> Iterator[list[str]]:
     """The screen of `toolwire up`, which a signal stops at the end."""
@@ -48,6 +53,7 @@ def running_up(ports: tuple[int, int], stop: signal.Signals) -> Iterator[list[st
         stderr=subprocess.PIPE,
         text=True,
         env={key: value for key, value in environment().items() if not key.endswith("_API_KEY")},
+        preexec_fn=_heed_hangups,
     )
     try:
         assert process.stdout is not None
