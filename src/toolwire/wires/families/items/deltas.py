@@ -175,7 +175,7 @@ class ItemAccumulator:
         return self.block
 
 
-_CALL_FIELDS = ("call_id", "name", "arguments", "input", "operation", "action", "code")
+_CALL_FIELDS = ("call_id", "namespace", "name", "arguments", "input", "operation", "action", "code")
 
 
 def content_digest(block: Object) -> int:

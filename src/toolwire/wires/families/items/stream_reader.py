@@ -122,7 +122,7 @@ class ItemStreamReader(ItemStreamBase):
             item = self.open.find(event)
             if item is None:
                 return [Unsupported((self.count,), "an event names an item that has not started")]
-            return self._end_item(item, None)
+            return []  # the finished response has it
         item = self.open.find_same(block, event)
         out: list[Event] = []
         if item is None:
