@@ -195,12 +195,13 @@ def stream_commutes(given: Input) -> bool:
 
 
 def call_ids(body: JSON, wire: str, made: IdMap) -> list[str]:
-    """The ids of the calls of a translated answer; empty for one that was minted.
+    """The ids of the client's calls in a translated answer; empty for one that was minted.
 
     A minted id may be left out, and is then minted again from the id of the answer, which a stream
     may send last. A target may also fit it, so the id map tells which ids were minted.
     """
-    ids = [call.id for call in decode(body, wire, "response").calls()]
+    calls = decode(body, wire, "response").calls()
+    ids = [call.id for call in calls if call.executor == "client"]
     return ["" if is_minted(i) or is_minted(made.ids.get(i, i)) else i for i in ids]
 
 

@@ -28,6 +28,8 @@ from toolwire import decode, encode, translate
 from toolwire.conversation.json import JSON, Object, get, parse
 from toolwire.streaming.events import Chunk
 from toolwire.streaming.restream import fold, restream
+from toolwire.wires.engine.encode_context import VALUE_CHANGED
+from toolwire.wires.engine.specs import require_object
 
 CALL_ID = "adk-2b9230a6-4b92-4a1b-9a65-b708ff6c68b6"
 APPROVAL_ID = "adk-7c1d0f3e-0a55-4c57-8d2e-5b1f6c0e9a11"
@@ -190,24 +192,38 @@ def test_an_approval_request_names_the_call_by_the_id_that_was_sent_for_it() -> 
     ] == inputs[1:]
 
 
-def test_a_request_of_meai_is_the_call_that_it_holds_and_its_approval_request() -> None:
-    call_content: JSON = {
-        "$type": "functionCall",
-        "callId": "c1",
-        "name": "delete",
-        "arguments": {"path": "/x"},
-    }
-    approval_content: JSON = {
-        "$type": "toolApprovalRequest",
-        "requestId": "r1",
-        "toolCall": call_content,
-    }
+DELETE_CALL: JSON = {
+    "$type": "functionCall",
+    "callId": "c1",
+    "name": "delete",
+    "arguments": {"path": "/x"},
+}
+
+
+def approval_content(request_id: str) -> JSON:
+    return {"$type": "toolApprovalRequest", "requestId": request_id, "toolCall": DELETE_CALL}
+
+
+@pytest.mark.parametrize(
+    ("contents", "approval_id"),
+    [
+        pytest.param([approval_content("r1")], "r1", id="alone"),
+        pytest.param([DELETE_CALL, approval_content("r1")], "r1", id="after its call"),
+        pytest.param([approval_content("r1"), DELETE_CALL], "r1", id="before its call"),
+        pytest.param([approval_content("c1")], "c1", id="with the id of its call"),
+    ],
+)
+def test_a_request_of_meai_is_the_call_that_it_holds_and_its_approval_request(
+    contents: list[JSON], approval_id: str
+) -> None:
     updates: list[Chunk] = [
-        {"responseId": "a", "role": "assistant", "contents": [approval_content]},
+        {"responseId": "a", "role": "assistant", "contents": contents},
         {"contents": [], "finishReason": "stop"},
     ]
     chunks = list(restream(updates, "meai", "ai-sdk", framed=False))
-    assert {"type": "tool-approval-request", "approvalId": "r1", "toolCallId": "c1"} in chunks
+    ids: Chunk = {"approvalId": approval_id, "toolCallId": "c1"}
+    assert {"type": "tool-approval-request", **ids} in chunks
+    assert [chunk["type"] for chunk in chunks].count("tool-input-available") == 1
     body = translate(fold(updates, "meai"), "meai", "ai-sdk", "response").body
     assert fold(chunks, "ai-sdk") == body
     assert tool_part(body) == {
@@ -215,8 +231,32 @@ def test_a_request_of_meai_is_the_call_that_it_holds_and_its_approval_request() 
         "toolCallId": "c1",
         "state": "approval-requested",
         "input": {"path": "/x"},
-        "approval": {"id": "r1"},
+        "approval": {"id": approval_id},
     }
+
+
+def test_a_request_with_the_id_of_a_call_before_it_is_about_that_call() -> None:
+    updates: list[Chunk] = [
+        {"role": "assistant", "contents": [DELETE_CALL, approval_content("c1")]},
+        {"contents": [], "finishReason": "stop"},
+    ]
+    chunks = list(restream(updates, "meai", "ai-sdk", framed=False))
+    request = next(chunk for chunk in chunks if chunk["type"] == "tool-approval-request")
+    assert request["toolCallId"] == "c1"
+    assert [chunk["type"] for chunk in chunks].count("tool-input-available") == 1
+
+
+def test_a_call_that_differs_from_its_request_is_reported_and_takes_its_result() -> None:
+    changed: JSON = {**require_object(DELETE_CALL), "arguments": {"path": "/y"}}
+    result: JSON = {"$type": "functionResult", "callId": "c1", "result": "gone"}
+    updates: list[Chunk] = [
+        {"role": "assistant", "contents": [approval_content("r1"), changed, result]},
+        {"contents": [], "finishReason": "stop"},
+    ]
+    stream = restream(updates, "meai", "ai-sdk", framed=False)
+    chunks = list(stream)
+    assert VALUE_CHANGED in [loss.reason for loss in stream.losses]
+    assert {"type": "tool-output-available", "toolCallId": "c1", "output": "gone"} in chunks
 
 
 # --- approvals in a history -----------------------------------------------------------------------

@@ -55,6 +55,9 @@ class TargetStream:
             reverse_map=self.reverse_map,
             source_rules=(source_profile.id_rule, source_profile.name_rule),
         )
+        self._sent_calls: dict[str, str] = {}
+        """Id in the source → id sent for the newest call that has it, without approval requests,
+        which may have the id of the call that they are about."""
         self.context = EncodeContext(
             self.wire.name,
             "response",
@@ -80,13 +83,12 @@ class TargetStream:
     def fit_call(self, call: Call) -> Call:
         """The call with the id and name to send. If it asks for approval of another call, it refers
         to the id under which that call was sent last."""
-        call = self.fitter.call(call)
+        original_id, call = call.id, self.fitter.call(call)
         if call.approval_for is None:
+            self._sent_calls[original_id] = call.id
             return call
-        for sent, original in reversed(self.fitter.sent.items()):
-            if original == call.approval_for:
-                return replace(call, approval_for=sent)
-        return call
+        about = self._sent_calls.get(call.approval_for, call.approval_for)
+        return call if about == call.approval_for else replace(call, approval_for=about)
 
     def is_known_call(self, call: Call) -> bool:
         """True if the client of the target has the call from an earlier stream."""

@@ -59,6 +59,8 @@ class CallIndex:
         """Call → the call that requests approval for it."""
         self.merged_requests: PartSet[Call] = PartSet()
         """Calls that only request approval for another call of the conversation."""
+        self.later_calls: PartMap[Call, Call] = PartMap()
+        """Approval request that represents a call → this call, if it follows."""
         self.omissions: PartMap[Result, str] = PartMap()
         """Results that have a call but are not written as results, and the reason."""
         newest = self._match_requests(calls)
@@ -71,14 +73,17 @@ class CallIndex:
         newest: dict[str, Call] = {}
         held: dict[str, Call] = {}
         """Call id → the newest undecided request that represents this call."""
+        subjects: dict[str, Call] = {}
+        """Call id → the newest call that may need approval: no request is about another."""
+        first = {call.id: call for call in reversed(calls) if call.approval_for is None}
         for call in calls:
             about: Call | None = None
             if call.approval_for:
-                by_id = (other for other in calls if other.id == call.approval_for)
-                later = (other for other in by_id if other.approval_for is None)
-                about = newest.get(call.approval_for)
-                if about is None or about.approval_for is not None:  # no request is about another
-                    about = next(later, None)
+                about = subjects.get(call.approval_for)
+                if about is None and holds_call(call):
+                    about = first.get(call.approval_for)
+                    if about is not None:
+                        self.later_calls[call] = about
                 if about is None and holds_call(call):  # the same approval may be requested again
                     about = held.get(call.approval_for)
                     if about is None and call not in self.results:
@@ -90,6 +95,8 @@ class CallIndex:
             if decision is not None and (about is not None or holds_call(call)):
                 self.omissions[decision] = DECISION_MERGED
             newest[call.id] = call
+            if call.approval_for is None:
+                subjects[call.id] = call
         return newest
 
     def _place_preliminary_results(self, newest: dict[str, Call], pairs: Iterable[Pair]) -> None:

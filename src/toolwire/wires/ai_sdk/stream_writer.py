@@ -42,7 +42,7 @@ from toolwire.wires.ai_sdk.tool_parts import (
     write_tool_part,
 )
 from toolwire.wires.ai_sdk.ui_writer import write_content
-from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.encode_context import VALUE_CHANGED, EncodeContext
 from toolwire.wires.engine.stream import DONE, StreamSpec, StreamWriter, data_sse
 
 _FINISH_PATH = ("finish_reason",)
@@ -82,6 +82,9 @@ class ChunkWriter(StreamWriter):
         self.open_requests: dict[int, tuple[_CallState, Call]] = {}
         """Slot → the call that an approval request is about, and the request, while its input is
         open."""
+        self.open_repeats: dict[int, tuple[_CallState, _CallState]] = {}
+        """Slot → the call that an approval request before it has shown, and the call itself, while
+        its input is open."""
         self.calls: dict[str, _CallState] = {}
         self.cut_calls: list[_CallState] = []
         """Calls that were cut off although their input is valid."""
@@ -150,6 +153,8 @@ class ChunkWriter(StreamWriter):
             call.deltas.append(text)
             call_id = call.part.id
             return [{"type": "tool-input-delta", "toolCallId": call_id, "inputTextDelta": text}]
+        if slot in self.open_repeats:
+            self.open_repeats[slot][1].deltas.append(text)
         if slot not in self.empty_texts or not text:
             return []
         return [*self._start_text(slot, self.empty_texts.pop(slot)), *self.delta(event)]
@@ -173,6 +178,9 @@ class ChunkWriter(StreamWriter):
             return self._write_input(call)
         if slot in self.open_requests:
             return self._request_approval(*self.open_requests.pop(slot))
+        if slot in self.open_repeats:
+            self._end_repeat(*self.open_repeats.pop(slot), event)
+            return []
         out: list[Chunk] = []
         if slot in self.empty_texts and event.whole:
             out = self.delta(PartDelta(slot, event.whole))
@@ -192,15 +200,22 @@ class ChunkWriter(StreamWriter):
     # --- calls ---
 
     def _start_call(self, slot: int, call: Call) -> list[Chunk]:
+        shown = self.calls.get(call.id)
+        is_repeat = shown is not None and shown.only_requested and call.approval_for is None
+        if shown is not None and is_repeat and self._can_wait(shown):
+            self.open_repeats[slot] = (shown, _CallState(call, []))
+            return []
         request: Call | None = None
         if call.approval_for is not None and self._holds({"type": "tool-approval-request"}):
             about = self.calls.get(call.approval_for)
-            if about is not None and self._can_wait(about):
+            if about is not None and about.part.approval_for is not None:
+                about = None  # no request is about another
+            can_wait = about is not None and self._can_wait(about)
+            if can_wait or (about is None and approvals.holds_call(call)):
                 self.context.report_loss(call, approvals.REQUEST_MERGED)
-                self.open_requests[slot] = (about, call)
-                return []
-            if about is None and approvals.holds_call(call):
-                self.context.report_loss(call, approvals.REQUEST_MERGED)
+                if about is not None:
+                    self.open_requests[slot] = (about, call)
+                    return []
                 request, call = call, approvals.call_of_request(call)
         state = _CallState(call, [], request=request, only_requested=request is not None)
         self.open_calls[slot] = self.calls[call.id] = state
@@ -208,6 +223,15 @@ class ChunkWriter(StreamWriter):
         if is_provider_executed(call):
             start["providerExecuted"] = True
         return [*self._start_step(), start]
+
+    def _end_repeat(self, shown: _CallState, call: _CallState, event: PartEnd) -> None:
+        """Accept a call that its approval request has already shown; what was sent stays."""
+        text = event.whole if event.whole is not None else "".join(call.deltas)
+        if call.part.name != shown.part.name or LazyJson(text) != shown.part.args:
+            self.context.report_loss(call.part, VALUE_CHANGED)
+        shown.part = replace(shown.part, executor=call.part.executor)
+        shown.only_requested = False
+        self._report_unknown_executor(call.part)
 
     def _holds(self, chunk: Chunk) -> bool:
         return holds_chunk(chunk, self.major)
@@ -220,10 +244,13 @@ class ChunkWriter(StreamWriter):
 
     def _request_approval(self, call: _CallState, request: Call) -> list[Chunk]:
         call.request = request
-        if call.part.executor == "provider":
-            self.context.report_loss(call.part, approvals.EXECUTOR_UNKNOWN)
+        self._report_unknown_executor(call.part)
         ids: Chunk = {"approvalId": request.id, "toolCallId": call.part.id}
         return [{"type": "tool-approval-request", **ids}]
+
+    def _report_unknown_executor(self, call: Call) -> None:
+        if call.executor == "provider":
+            self.context.report_loss(call, approvals.EXECUTOR_UNKNOWN)
 
     def can_skip_call(self, call: Call, approval: ApprovalDecision) -> bool:
         if not approval:

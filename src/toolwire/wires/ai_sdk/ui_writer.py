@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, Object, get, patch, put
 from toolwire.conversation.model import Conversation
+from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import (
     Call,
     Media,
@@ -85,6 +86,8 @@ class UiWriter:
         """The blocks of the assistant message in progress."""
         self.has_results = False
         """True if results followed the last block of the run: the next block starts a step."""
+        self.written_calls: PartSet[Call] = PartSet()
+        """Calls of a response that were written in the place of an approval request before them."""
         self.reasoning_count = 0
         self.message_ids = {
             str(get(self.source, (*message.path, "id"))) for message in conversation.messages
@@ -279,13 +282,21 @@ class UiWriter:
 
     def _write_tool_part(self, call: Call) -> Object | None:
         """A call with its result and approval; None if the call only requests approval for another
-        one."""
-        request, result = self.calls.requests.get(call), self.calls.results.get(call)
-        if call in self.calls.merged_requests:
-            self.context.report_loss(call, approvals.REQUEST_MERGED)
+        one, or was written in the place of its request."""
+        if call in self.written_calls:
             return None
-        if approvals.holds_call(call):
+        is_merged = call in self.calls.merged_requests
+        if is_merged or approvals.holds_call(call):
             self.context.report_loss(call, approvals.REQUEST_MERGED)
+        if self.context.kind == "response":  # a stream has shown the call with its request
+            later_call = self.calls.later_calls.get(call)
+            if later_call is not None and later_call not in self.written_calls:
+                self.written_calls.add(later_call)
+                call, is_merged = later_call, False
+        if is_merged:
+            return None
+        request, result = self.calls.requests.get(call), self.calls.results.get(call)
+        if approvals.holds_call(call):
             call, request, result = approvals.call_of_request(call), request or call, None
         block = write_tool_part(call, result, self.context)
         if request is None or "input" not in block:
