@@ -23,6 +23,8 @@ from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind
+from toolwire.streaming.restream import fold, restream
+from toolwire.wires.engine.specs import require_object
 from toolwire.wires.text.dialects import DIALECTS
 from toolwire.wires.text.scanner import find_calls
 from toolwire.wires.text.tags import find_results, find_tools, write_tools
@@ -366,6 +368,46 @@ def test_text_that_would_be_read_as_a_call_is_reported() -> None:
     encoded = translate(request(("user", "How?"), ("assistant", text)), "openai-chat", "text")
     assert [loss.pointer for loss in encoded.losses] == ["/messages/1/content"]
     assert translate(request(("user", text)), "openai-chat", "text").losses == []
+
+
+CALLS_OF_CHAT: list[JSON] = [
+    {"id": f"c{n}", "type": "function", "function": {"name": "weather", "arguments": arguments}}
+    for n, arguments in enumerate(('{"city":"Oslo"}', '{"city":"Rome"}'))
+]
+
+
+@pytest.mark.parametrize("after", ["", "\nSo I tried."])
+@pytest.mark.parametrize("before", ["", "I would write\n"])
+@pytest.mark.parametrize("name", DIALECTS)
+def test_calls_are_read_also_after_a_text_with_tags(name: str, before: str, after: str) -> None:
+    dialect = DIALECTS[name]
+    text = dialect.write_block([dialect.write("search", {"q": "a"}, None, None) or ""])
+    text = f"{before}{text}{after}"
+    message: Object = {"role": "assistant", "content": text, "tool_calls": CALLS_OF_CHAT}
+    body: Object = {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    written = translate(body, "openai-chat", "text", "response").body
+    calls = decode(written, "text", "response").calls()
+    assert [call.input for call in calls][-2:] == [{"city": "Oslo"}, {"city": "Rome"}]
+    deltas: list[Object] = [{"content": character} for character in text]
+    deltas += [
+        {"tool_calls": [{"index": 0, **require_object(CALLS_OF_CHAT[0])}]},
+        {"tool_calls": [{"index": 1, **require_object(CALLS_OF_CHAT[1])}]},
+    ]
+    chunks: list[Object] = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+    folded = fold(restream(chunks, "openai-chat", "text", framed=False), "text")
+    content_path = ("choices", 0, "message", "content")
+    assert get(folded, content_path) == get(written, content_path)
+
+
+def test_a_call_that_tags_before_it_hide_is_reported() -> None:
+    text = '<invoke name="search">\n</invoke>'
+    call = Call("c1", 'say "hi"', {})
+    history = Conversation((Message("assistant", (Text(text), call)),))
+    encoded = encode(history, "text")
+    assert not [call for call in decode(encoded.body, "text").calls() if call.name != "search"]
+    reason = "the text before this call has tags that hide the call"
+    assert reason in [loss.reason for loss in encoded.losses]
 
 
 def test_a_response_with_calls_stops_for_tools() -> None:

@@ -227,11 +227,15 @@ def _write_output_part(part: Part, context: EncodeContext) -> Object:
 def write_text(text: Text, role: Role, context: EncodeContext) -> str:
     """The text. If its tags would be read as calls, results or tools, a loss is reported."""
     if not is_plain(text.text, role):
-        context.report_loss(text, TAGS_IN_TEXT)
+        report_tags(text, context)
     return text.text
 
 
-TAGS_IN_TEXT = "this text contains tags that this wire reads as calls, results or tools"
+def report_tags(text: Text, context: EncodeContext) -> None:
+    """Report a text with tags that have a meaning."""
+    context.report_loss(
+        text, "this text contains tags that this wire reads as calls, results or tools"
+    )
 
 
 def is_plain(text: str, role: Role) -> bool:

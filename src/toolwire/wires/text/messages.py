@@ -39,6 +39,7 @@ from toolwire.wires.text.blocks import (
     write_text,
 )
 from toolwire.wires.text.dialects import DEFAULT, DIALECTS
+from toolwire.wires.text.scanner import find_calls
 from toolwire.wires.text.tags import RESULT_TAGS
 
 
@@ -117,9 +118,10 @@ class TextChat(Chat, frozen=True, eq=False):
         pieces: list[str] = []
         for part in message.parts:
             if isinstance(part, Call):
-                pieces += text.add(part, write_new_call(part, context))
+                pieces += text.add(part, write_new_call(part, context, text.tagged_text))
             elif isinstance(part, Text):
                 if part.text.strip():
+                    text.add_tags(_find_tagged_text(part.text))
                     pieces += text.add(part, write_text(part, "assistant", context))
                 elif part.text:
                     text.add_blank(part, part.text)
@@ -173,6 +175,9 @@ def _identity(part: Part) -> tuple[JsonPath, type[Part], JSON | UnsetType]:
 
 # --- writing --------------------------------------------------------------------------------------
 
+_ANY_CALL = DEFAULT.write_block(['{"name":"f","arguments":{}}'])
+"""A call that shows in which dialect calls are read after a text."""
+
 
 def _write_span(part: Part, role: Role, context: EncodeContext) -> str:
     """The new text of the span of an edited part."""
@@ -189,9 +194,27 @@ def _write_span(part: Part, role: Role, context: EncodeContext) -> str:
     return write_text(part, role, context) if isinstance(part, Text) else describe(part)
 
 
-def write_new_call(call: Call, context: EncodeContext) -> str:
-    """Write a call as a separate block."""
-    return DEFAULT.write_block([write_call(call, DEFAULT, context, None) or ""])
+def _find_tagged_text(text: str) -> str:
+    """The first block of a text that is read as calls; empty if there is none."""
+    blocks = find_calls(text)[1]
+    return next((text[block.start : block.end] for block in blocks if block.calls), "")
+
+
+def write_new_call(call: Call, context: EncodeContext, tagged_text: str) -> str:
+    """Write a call as a separate block. If a text before it is read as calls, the block is written
+    in the dialect of this text; a call that would still not be read is reported."""
+    if not tagged_text:
+        return DEFAULT.write_block([write_call(call, DEFAULT, context, None) or ""])
+    dialect, _ = find_calls(f"{tagged_text}\n{_ANY_CALL}")
+    arguments = call.input if isinstance(call.input, dict) else {}
+    if dialect.write(context.name(call.name), arguments, call.id, None) is None:
+        dialect = DEFAULT
+    block = dialect.write_block([write_call(call, dialect, context, None) or ""])
+    content = f"{tagged_text}\n{block}"
+    found = [piece for piece in find_calls(content)[1] if piece.calls]
+    if not found or found[-1].end <= len(tagged_text):
+        context.report_loss(call, "the text before this call has tags that hide the call")
+    return block
 
 
 def _write_user(message: Message, turn: TurnResults, context: EncodeContext) -> list[JSON]:

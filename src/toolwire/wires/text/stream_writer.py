@@ -16,17 +16,17 @@ from toolwire.wires.engine.stream import DONE, StreamSpec, data_sse
 from toolwire.wires.families.chat.choice import ChatStreamSpec
 from toolwire.wires.families.chat.stream_writer import ChatWriter, WrittenChoice
 from toolwire.wires.text.assistant_text import AssistantText
-from toolwire.wires.text.blocks import TAGS_IN_TEXT
+from toolwire.wires.text.blocks import report_tags
 from toolwire.wires.text.bodies import BODIES
 from toolwire.wires.text.messages import write_new_call
-from toolwire.wires.text.scanner import Scanner
+from toolwire.wires.text.scanner import Scanner, Span
 from toolwire.wires.text.stream_reader import TextStreamReader
 
 
 class _TextState:
     """The state of a text part that is being written."""
 
-    __slots__ = ("_has_tags", "_scanner", "blank", "choice", "part")
+    __slots__ = ("_scanner", "blank", "choice", "has_tags", "part", "tagged_text")
 
     def __init__(self, choice: int, part: Text, blank: str | None) -> None:
         self.choice = choice
@@ -34,16 +34,24 @@ class _TextState:
         self.blank = blank
         """The text so far if it is blank; None once other text was written."""
         self._scanner = Scanner()
-        self._has_tags = False
+        self.has_tags = False
+        """True if a block of the text is read as one of calls, even if it holds none."""
+        self.tagged_text = ""
+        """The first block of the text that holds calls."""
 
     def scan(self, text: str) -> None:
         """Look for tags in a further piece of the text."""
-        spans = self._scanner.feed(text)
-        self._has_tags = self._has_tags or any(span.calls is not None for span in spans)
+        self._find_tags(self._scanner.feed(text))
 
-    def has_tags(self) -> bool:
-        """True if the complete text would be read as calls."""
-        return self._has_tags or any(span.calls is not None for span in self._scanner.end())
+    def end(self) -> None:
+        """Look for tags that only the end of the text completes."""
+        self._find_tags(self._scanner.end())
+
+    def _find_tags(self, spans: list[Span]) -> None:
+        for span in spans:
+            self.has_tags = self.has_tags or span.calls is not None
+            if span.calls and not self.tagged_text:
+                self.tagged_text = span.text
 
 
 class TextStreamWriter(ChatWriter):
@@ -95,15 +103,22 @@ class TextStreamWriter(ChatWriter):
         text = self.texts.pop(event.slot, None)
         if text is None:
             return super().end(event)
-        if text.has_tags():
-            self.context.report_loss(text.part, TAGS_IN_TEXT)
+        text.end()
+        if text.has_tags:
+            report_tags(text.part, self.context)
+        if text.tagged_text:
+            self._content(text.choice).add_tags(text.tagged_text)
         if text.blank:
             self._content(text.choice).add_blank(text.part, text.blank)
         return []
 
     def write_whole_call(self, choice: WrittenChoice, call: Part) -> list[Chunk]:
         assert isinstance(call, Call)
-        pieces = self._content(choice.index).add(call, write_new_call(call, self.context))
+        content = self._content(choice.index)
+        for text in self.texts.values():
+            if text.choice == choice.index and text.tagged_text:
+                content.add_tags(text.tagged_text)
+        pieces = content.add(call, write_new_call(call, self.context, content.tagged_text))
         return self._write_pieces(choice.index, pieces)
 
     def finish(self, event: Finish) -> list[Chunk]:
