@@ -207,14 +207,14 @@ def _has_expected_type(block: Object, field: _ArgumentField, wants: str) -> bool
 def _faults_elsewhere(facts: Facts, wants: str) -> Iterator[ArgumentFault]:
     """Faults of arguments that go to another wire, whose encoder writes the right form.
 
-    Only two faults remain: JSON text inside a JSON string, and invalid JSON text if the target
-    parses it.
+    Two faults remain: JSON text inside a JSON string, and blank or invalid text if the target
+    parses it. Empty text is written as an empty object.
     """
     if wants in ("", "text"):
         return
     for call in facts.calls:
         text = call.args.content
-        if call.family == _FREE_TEXT or not isinstance(text, str) or not text.strip():
+        if call.family == _FREE_TEXT or not isinstance(text, str) or not text:
             continue
         fault = _fault_in_text(call, call.path, text=text, is_text=True, wants=wants)
         is_parsed = wants == "json" and call.family in _FUNCTION_FAMILIES

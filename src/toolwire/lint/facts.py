@@ -132,8 +132,12 @@ class Facts(PairFacts):
         ]
 
     def _ambiguous_groups_in(self, turn: ToolTurn, results: list[Result]) -> list[AmbiguousGroup]:
-        """The groups of one turn, with the results without ids that follow its calls."""
-        open_calls = [call for call in turn.calls if call not in self.result_of]
+        """The groups of one turn, with the results without ids that follow its calls. A call whose
+        own result comes before it belongs to no group."""
+        early = PartSet(self.calls_after_results.values())
+        open_calls = [
+            call for call in turn.calls if call not in self.result_of and call not in early
+        ]
         if not all(result.name for result in results):
             # A result without a name may belong to any call, so all of them form one group.
             names = {call.name for call in open_calls}

@@ -50,8 +50,10 @@ RULE = Rule(
     check=_check,
     fix=_fix,
     order=14,
+    ruled_out_by=(Observation.OBJECT_ARGUMENTS,),
+    ruled_out_on="other wires",
     ruled_out_on_own_wire_by=(Observation.ACCEPTED_ARGUMENTS,),
-    scope="body",
+    applies=lambda profile: profile.arguments_format == "json",
     bad=(
         chat_example(
             USER, assistant(tool_call("c1", arguments="")), tool_message("c1"), target="xai"

@@ -73,10 +73,12 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     changes: list[tuple[JsonPath, str]] = []
     for call in _copies(facts):
         parts_to_remove.add(call)
+        changes.append((call.path, _describe_removal(call)))
         result = facts.result_of.get(call)
         if result is not None:
             parts_to_remove.add(result)
-        changes.append((call.path, _describe_removal(call)))
+            message = f"removed the result of a copy of the call {shorten(call.id)} ({call.name})"
+            changes.append((result.path, message))
     for block, call in _opaque_copies(facts):
         parts_to_remove.add(block)
         changes.append((block.path, _describe_removal(call)))

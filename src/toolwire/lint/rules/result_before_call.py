@@ -66,7 +66,7 @@ RULE = Rule(
     cost="neutral",
     check=_check,
     fix=_fix,
-    order=30,
+    order=33,
     ruled_out_by=(Observation.RESULTS_IN_PLACE,),
     bad=(
         chat_example(tool_message("c1"), assistant(tool_call("c1"))),
