@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.conversation.parts import Call, Media, Part, Reasoning, Text
 from toolwire.streaming.events import Chunk, Event, Finish, MessageStart, StreamError, Unsupported
 from toolwire.wires.engine.answers import seed_from
@@ -232,19 +232,33 @@ class InteractionReader(IndexedBlockReader):
         return events
 
     def _grow_step(self, index: JSON, kind: str, delta: Object) -> list[Event]:
+        """Add a delta to a step. A delta of an unknown type may hold fields of known ones."""
         record = self.open[index]
-        if record.spec is not None and kind in record.spec.deltas:
-            field = record.spec.deltas[kind][0]
-            piece = delta.get(field)
-            if kind == "thought_summary" and isinstance(piece, dict) and _is_plain_text(piece):
-                piece = piece["text"]
-            return self.grow(index, kind, piece, (field,))
+        deltas = {} if record.spec is None else record.spec.deltas
+        if kind in deltas:
+            return self._grow_field(index, kind, delta.get(deltas[kind][0]))
         fields = {key: copy_json(value) for key, value in delta.items() if key != "type"}
-        if self.keep or record.slot < 0:
-            record.block = {**record.block, **fields}
         if record.slot < 0:
+            record.block = {**record.block, **fields}
             return []
-        return [event for key in fields for event in self.report_unknown("delta", key)]
+        kinds = {names[0]: name for name, names in deltas.items()}
+        events: list[Event] = []
+        for key, value in fields.items():
+            if key in kinds:
+                events += self._grow_field(index, kinds[key], value)
+            else:
+                events += self.keep_unknown(index, (key,), value)
+        return events
+
+    def _grow_field(self, index: JSON, kind: str, piece: JSON) -> list[Event]:
+        spec = self.open[index].spec
+        if isinstance(piece, dict):
+            if kind == "thought_summary" and _is_plain_text(piece):
+                piece = piece["text"]
+            elif spec is FUNCTION_CALL:  # whole arguments instead of a piece of their text
+                piece = text_of(piece)
+        field = kind if spec is None else spec.deltas[kind][0]
+        return self.grow(index, kind, piece, (field,))
 
     def _step_stop(self, event: Chunk) -> list[Event]:
         return self._stop_step(_index(event))

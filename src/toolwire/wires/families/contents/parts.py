@@ -362,7 +362,11 @@ class ContentParts:
         media = answer.get("parts")
         if not isinstance(media, list) or not media:
             return output, error
-        parts = [self.read_part(part, (*media_path, i)) for i, part in enumerate(media)]
+        paths = [(*media_path, i) for i in range(len(media))]
+        parts = [
+            self.read_part(part, path) if isinstance(part, dict | str) else opaque("", part, path)
+            for path, part in zip(paths, media, strict=True)
+        ]
         if output not in ({}, ""):
             # The text keeps the object that it was made from, which is written back as an object.
             raw = output if isinstance(output, dict) else UNSET

@@ -179,11 +179,15 @@ _CALL_FIELDS = ("call_id", "namespace", "name", "arguments", "input", "operation
 
 
 def content_digest(block: Object) -> int:
-    """A number that differs if the call, the text or the reasoning of two items differs."""
+    """A number that differs if the call or the content of two items differs."""
     values = [block.get(field) for field in _CALL_FIELDS]
     for entry in [*_list_of(block, "content"), *_list_of(block, "summary")]:
-        if isinstance(entry, dict):
+        if not isinstance(entry, dict):
+            continue
+        if "text" in entry or "refusal" in entry:
             values += [entry.get("text"), entry.get("refusal")]
+        else:
+            values.append(entry)  # an image or a file
     return hash(
         tuple(value if isinstance(value, str) else text_of(value) for value in values if value)
     )
