@@ -107,7 +107,8 @@ def results_that_moved(before: Conversation, after: Conversation) -> list[str]:
     no calls without a name: a repair may give one the name of another. Calls whose content is new
     do not count: a repair may change arguments, and a translation the name. Nor does a result that
     equals one that stayed, if there are more results than before (messages of an unknown role are
-    read only once their role is repaired) or another result has other content than before.
+    read only once their role is repaired) or another result has other content than before. Nor does
+    one that equals the result of a provider's tool, if the latter is text now.
     """
     calls = Counter(_call_content(call) for call in before.calls())
     for content, count in Counter(_call_content(call) for call in after.calls()).items():
@@ -118,10 +119,14 @@ def results_that_moved(before: Conversation, after: Conversation) -> list[str]:
     results_after = Counter(_result_content(result) for result in after.results())
     if results_after.total() > results.total() or results - results_after:
         stayed = {(_result_content(p.result), _call_content(p.call)) for p in after.pairs()}
+    texts = "".join("".join(p.text for p in after.parts() if isinstance(p, Text)).split())
     owners = {
         _result_content(pair.result): _call_content(pair.call)
         for pair in before.pairs()
-        if pair.result is not None and pair.call is not None and pair.call.name
+        if pair.result is not None
+        and pair.call is not None
+        and pair.call.name
+        and not (pair.call.executor == "provider" and _result_content(pair.result) in texts)
     }
     return [
         f"{_result_content(pair.result)} belongs to {owners[_result_content(pair.result)]!r},"
