@@ -12,7 +12,6 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from rows import rows
 
 ROOT = Path(__file__).parents[1]
 PRINTS = "Prints:\n"
@@ -82,12 +81,12 @@ def test_every_example_is_run_by_a_test() -> None:
         assert name in (ROOT / tests).read_text()
 
 
-@rows("name", sorted(set(PROGRAMS) - NEED_SERVER))
+@pytest.mark.parametrize("name", sorted(set(PROGRAMS) - NEED_SERVER))
 def test_an_example_prints_what_it_says(name: str) -> None:
     assert run(PROGRAMS[name]) == output_in_docstring(PROGRAMS[name])
 
 
-@rows("name", sorted(NEED_SERVER))
+@pytest.mark.parametrize("name", sorted(NEED_SERVER))
 def test_an_example_with_a_server_prints_what_it_says(name: str) -> None:
     with tool_server() as url:
         assert run(PROGRAMS[name], url) == output_in_docstring(PROGRAMS[name])

@@ -115,10 +115,8 @@ def translate_conversation(
     if conversation.source.list_field:
         conversation = with_full_paths(conversation)
     if kind == "request" and repair and not own_wire:
-        if server_tools != "auto":
-            require_policy(server_tools, target)
-        if cache_breakpoints != "keep":
-            require_breakpoint_policy(cache_breakpoints, target)
+        require_policy(server_tools, target)
+        require_breakpoint_policy(cache_breakpoints, target)
         encoded = _run_stages(
             conversation,
             wire,

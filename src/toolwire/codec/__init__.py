@@ -157,14 +157,9 @@ def _mark_as_read(conversation: Conversation, raw: bytes | None) -> Conversation
         conversation = replace(conversation, source=source)
     if raw is not None:
         force_setattr(source, "raw", raw)
-    if (
-        source.messages is not conversation.messages
-        or source.settings is not conversation.settings
-        or source.tools is not conversation.tools
-    ):
-        force_setattr(source, "messages", conversation.messages)
-        force_setattr(source, "tools", conversation.tools)
-        force_setattr(source, "settings", conversation.settings)
+    force_setattr(source, "messages", conversation.messages)
+    force_setattr(source, "tools", conversation.tools)
+    force_setattr(source, "settings", conversation.settings)
     return conversation
 
 
