@@ -7,6 +7,7 @@ use. `toolwire.types` has the types of their signatures.
 import typing
 
 from toolwire.codec import Encoded, decode, encode
+from toolwire.codec.known_wires import catalogue, detect, profiles, wires
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.model import Change, Choice, Conversation, Format, Loss, Tool, Usage
 from toolwire.conversation.parts import (
@@ -23,7 +24,7 @@ from toolwire.conversation.parts import (
 from toolwire.errors import ConfigError, DecodeError, InputError, ToolwireError, UsageError
 from toolwire.lazy_imports import import_on_first_use as _import_on_first_use
 from toolwire.providers.table import Provider, providers
-from toolwire.translate import catalogue, detect, profiles, translate, wires
+from toolwire.translate import translate
 
 if typing.TYPE_CHECKING:
     from toolwire.agent.agent import Agent

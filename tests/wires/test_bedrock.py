@@ -12,12 +12,13 @@ import validators
 from msgspec.structs import replace
 
 from toolwire.codec import decode, encode
+from toolwire.codec.known_wires import catalogue, detect
 from toolwire.conversation.json import JSON, Object, dump, get
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind, Usage
 from toolwire.conversation.parts import Media, Message, Opaque, Reasoning, Text
 from toolwire.errors import pointer
-from toolwire.translate import catalogue, detect, translate
+from toolwire.translate import translate
 
 TESTS = Path(__file__).parents[1]
 CASES = TESTS / "cases" / "bedrock"

@@ -22,9 +22,9 @@ from toolwire import (
     translate,
     wires,
 )
+from toolwire.codec.known_wires import score_wires
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.errors import UsageError
-from toolwire.translate import score_wires
 
 WIRE = "gemini-interactions"
 CHAT: JSON = {

@@ -13,11 +13,12 @@ from cases import MODELS
 from msgspec.structs import replace
 
 from toolwire.codec import decode, encode
+from toolwire.codec.known_wires import catalogue, detect
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Choice, Kind, Usage
 from toolwire.conversation.parts import Media, Opaque, Reasoning
 from toolwire.errors import UsageError, pointer
-from toolwire.translate import catalogue, detect, translate
+from toolwire.translate import translate
 
 TESTS = Path(__file__).parents[1]
 CASES = TESTS / "cases" / "mistral"

@@ -8,10 +8,10 @@ import pytest
 from cases import load, load_recorded
 
 from toolwire.codec import decode, resolve
+from toolwire.codec.known_wires import wires
 from toolwire.conversation.json import JSON, Object
 from toolwire.errors import InputError
 from toolwire.gateway.translation.outcome import usage_of
-from toolwire.translate import wires
 from toolwire.wires.engine.specs import Outcome
 
 QUICK = [name for name in wires() if resolve(name)[0].read_outcome is not None]

@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from toolwire.agent.thread import PLAIN_WIRE, Thread, calls_of, only_results, results_of
 from toolwire.codec import decode, encode
+from toolwire.codec.known_wires import detect
 from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Body, Object, load
 from toolwire.conversation.model import Conversation, Usage
 from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import Call, Message, Part, Result
 from toolwire.errors import UsageError
-from toolwire.translate import detect
 
 VERSION = 1
 

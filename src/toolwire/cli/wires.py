@@ -6,9 +6,9 @@ import click
 
 from toolwire.cli.input.wire_option import complete_wire, validate_wires
 from toolwire.cli.output.view import choose_view
+from toolwire.codec.known_wires import catalogue, wires
 from toolwire.conversation.json import JSON
 from toolwire.profiles.table import PROFILES
-from toolwire.translate import catalogue, wires
 from toolwire.wires import wire
 from toolwire.wires.engine.specs import CatalogueEntry, Id
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from toolwire.codec import decode, resolve
 from toolwire.codec.body_shape import locate
+from toolwire.codec.known_wires import detect
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.json import Body, JsonPath, get, text_of
 from toolwire.conversation.model import Finding, Fix
@@ -31,7 +32,6 @@ from toolwire.lint.provider_errors import (
     read_references,
 )
 from toolwire.profiles.table import PROFILES, Profile
-from toolwire.translate import detect
 
 
 class Explanation(Struct, frozen=True):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from toolwire.agent.session_format import load_thread
 from toolwire.codec import decode_in_full, encode, resolve
+from toolwire.codec.known_wires import detect, score_wires
 from toolwire.conversation.json import JSON, JsonPath, Object, dump, get
 from toolwire.conversation.model import Conversation, Kind
 from toolwire.errors import DecodeError, InputError, UsageError
 from toolwire.sessions.gemini_cli import is_gemini_cli_document, read_gemini_cli_document
 from toolwire.sessions.history import DocumentHistory, History
 from toolwire.sessions.lines import Line
-from toolwire.translate import detect, score_wires
 from toolwire.wires import names
 
 _KINDS: tuple[Kind, ...] = ("request", "response")

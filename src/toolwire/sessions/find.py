@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from msgspec import UnsetType
 
 from toolwire.codec import decode_in_full, resolve
+from toolwire.codec.known_wires import detect
 from toolwire.conversation.json import JSON, load
 from toolwire.errors import DecodeError, InputError, UsageError
 from toolwire.sessions.claude_code import is_claude_code, read_claude_code
@@ -15,7 +16,6 @@ from toolwire.sessions.gemini_cli import is_gemini_cli, read_gemini_cli
 from toolwire.sessions.history import History
 from toolwire.sessions.lines import Line, split_lines
 from toolwire.sessions.message_lines import is_rollout, read_message_lines, read_rollout
-from toolwire.translate import detect
 
 _TRANSCRIPTS = (
     (is_claude_code, read_claude_code),

@@ -9,8 +9,8 @@ from typing import TypeVar
 import click
 
 from toolwire.cli.framework.errors import CommandError
+from toolwire.codec.known_wires import profiles
 from toolwire.profiles.table import PROVIDER_PROFILES, find_profile
-from toolwire.translate import profiles
 
 F = TypeVar("F", bound=Callable[..., None])
 
