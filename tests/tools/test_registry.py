@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from tools.tool_helpers import make_tool
 
-from toolwire.tools import Runnable, ToolDefinitionError, Tools, UnknownTool, tool
+from toolwire.tools import Runnable, ToolDefinitionError, Tools, ToolWarning, UnknownTool, tool
 
 
 def do() -> None:
@@ -162,12 +162,30 @@ def test_functions_tools_modules_and_other_sets_can_be_added() -> None:
     assert [tool.id.toolkit for tool in tools] == ["Function", "Module", "Other", "Runnable"]
 
 
-@pytest.mark.parametrize(
-    "what", [do, 5, "SMS.Send", sys.argv], ids=lambda what: type(what).__name__
-)
+def test_a_function_without_the_decorator_becomes_a_tool() -> None:
+    assert [tool.name for tool in Tools(do)] == [tool(do).runnable.name]
+    assert Tools.of(do).all()[0].definition() == tool(do).runnable.definition()
+
+
+def test_a_warning_about_a_function_names_the_line_that_adds_it() -> None:
+    def look(city: str) -> str:
+        """Look out of the window."""
+        return city
+
+    with pytest.warns(ToolWarning, match="lacks a description of city") as caught:
+        Tools(look)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("what", [5, "SMS.Send", sys.argv], ids=lambda what: type(what).__name__)
 def test_an_object_that_is_not_a_tool_is_an_error_that_says_what_to_do(what: object) -> None:
-    with pytest.raises(ToolDefinitionError, match="decorate it with @tool"):
+    with pytest.raises(ToolDefinitionError, match="decorate a function with @tool"):
         Tools(what)  # type: ignore[arg-type]
+
+
+def test_a_class_is_not_a_tool() -> None:
+    with pytest.raises(ToolDefinitionError, match="a tool is a function"):
+        Tools(dict)
 
 
 def test_no_tools_are_no_tools() -> None:

@@ -6,22 +6,24 @@ are case-sensitive.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
+from itertools import chain
 from types import ModuleType
 from typing import TypeAlias
 
 from toolwire.tools.discovery import ToolCollection, collect, collect_content
 from toolwire.tools.errors import ToolDefinitionError, UnknownTool
-from toolwire.tools.function import Function
+from toolwire.tools.function import Function, runnable
 from toolwire.tools.prompts import Content, Prompt
 from toolwire.tools.resources import Resource
 from toolwire.tools.runnable import Runnable, ToolId, Version
 
 ToolSource: TypeAlias = (
-    "Runnable | Function[..., object] | Content[..., object] | ModuleType | Tools"
+    "Runnable | Callable[..., object] | Content[..., object] | ModuleType | Tools"
 )
-"""A tool, or a module or set with tools; for MCP also a prompt or a resource."""
+"""A tool, a function that becomes one, or a module or set with tools; for MCP also a prompt or a
+resource."""
 _MAX_TEXT_LENGTH = 200
 """Characters of an unknown name that errors repeat."""
 
@@ -46,16 +48,15 @@ class Tools(ToolCollection):
         """The given `Tools` itself, or a new set of one or several tools."""
         if isinstance(tools, Tools):
             return tools
-        if isinstance(tools, Runnable | Function | Content | ModuleType):
-            return cls(tools)
-        if callable(tools):  # a function without @tool: `add` says what to do
+        if isinstance(tools, Runnable | Content | ModuleType) or callable(tools):
             return cls(tools)
         return cls(*tools)
 
     def add(self, *tools: ToolSource) -> None:
-        """Add tools, or all tools of a module. If it raises ToolDefinitionError, none is added."""
+        """Add tools, or all tools of a module. A function without `@tool` becomes a tool with the
+        default options. If it raises ToolDefinitionError, none is added."""
         prompts, resources = self._with_content(tools)
-        added = [tool for source in tools for tool in _runnables(source)]
+        added = list(chain.from_iterable(map(_runnables, tools)))
         by_id, plain_ids = dict(self._by_id), dict(self._plain_ids)
         for tool in added:
             label = str(tool.id)
@@ -205,8 +206,10 @@ def _runnables(source: object) -> list[Runnable]:
         return collect(source)
     if isinstance(source, Content):
         return []
+    if callable(source):
+        return [runnable(source, {}, stacklevel=5)]  # warnings name the caller of Tools(...)
     raise ToolDefinitionError(
-        getattr(source, "__name__", type(source).__name__), "is not a tool: decorate it with @tool"
+        type(source).__name__, "is not a tool: decorate a function with @tool"
     )
 
 
