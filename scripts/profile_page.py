@@ -16,8 +16,8 @@ PROFILES_HEAD = """\
 
 For people who want to know what a provider refuses before they send it.
 
-A profile is a wire as one provider uses it. It holds what the provider refuses in a history, as dated facts with sources in
-`src/toolwire/profiles/table.py`. `check` and `repair` use all facts; `translate` also uses the rules of ids and names to write them.
+A profile is a wire as one provider uses it. It holds what the provider refuses in a history, as dated facts with sources in the
+modules of `src/toolwire/profiles/`. `check` and `repair` use all facts; `translate` also uses the rules of ids and names to write them.
 A profile states only refusals that were observed: where nothing is listed, no check is known. The name of a profile is accepted
 wherever the name of a wire is."""
 VALUES = {

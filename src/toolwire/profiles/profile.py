@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from toolwire.conversation.id_rules import IdRule
 
@@ -180,3 +181,16 @@ class Profile(Struct, frozen=True):
     does."""
     merges_assistant_messages: bool = False
     """True if consecutive assistant messages count as one, so that their calls are one batch."""
+
+
+def without_checks(profile: Profile) -> Profile:
+    """Return the profile of a provider that is not known to check the pairing of calls and
+    results."""
+    return replace(
+        profile,
+        requires_ids=False,
+        rejects_missing_results=False,
+        rejects_orphan_results=False,
+        rejects_duplicate_results=False,
+        rejects_lone_surrogates=False,
+    )
