@@ -3,6 +3,7 @@
     python scripts/fuzz.py                       # a minute, all wires
     python scripts/fuzz.py --seconds 3600        # an hour
     python scripts/fuzz.py --wire gemini --seed 7
+    python scripts/fuzz.py --kind stream         # only the laws about streams
 
 Mutations know the structure of a body: they drop, repeat, swap and move the elements of lists, give
 one id, name or role the value of another, cut histories and texts, join two histories, change the
@@ -71,9 +72,10 @@ IDENTITY_KEYS = frozenset(
 class Mutator:
     """Makes inputs of a wire out of its cases."""
 
-    def __init__(self, wire: str, chance: random.Random) -> None:
+    def __init__(self, wire: str, chance: random.Random, kind: str | None = None) -> None:
         self.wire = wire
         self.chance = chance
+        self.stream_share = {"stream": 1.0, "body": 0.0}.get(kind or "", 0.4)
         own = (*(case for case in CASES if case.wire == wire), *load_recorded(wire))
         self.bodies = [case for case in own if len(json.dumps(case.body)) < LARGEST]
         self.bodies += _translate_bodies(wire, chance)
@@ -87,7 +89,7 @@ class Mutator:
     def draw(self) -> tuple[Input, dict[str, Oracle]]:
         """A mutated input, and the oracles to ask about it."""
         target = self.chance.choice(self.chance.choice((WIRES, PROFILES)))
-        if self.streams and self.chance.random() < 0.4:
+        while self.streams and self.chance.random() < self.stream_share:
             events: JSON = deepcopy(self.chance.choice(self.streams))
             target = self.chance.choice(streaming())
             events = self._mutate(events)
@@ -362,10 +364,10 @@ def save(name: str, given: Input, reason: str) -> Path:
     return file
 
 
-def fuzz(wires: list[str], seconds: float, seed: int) -> int:
+def fuzz(wires: list[str], seconds: float, seed: int, kind: str | None = None) -> int:
     """Ask the oracles for some time. Returns the number of different finds."""
     chance = random.Random(seed)
-    mutators = [Mutator(wire, chance) for wire in wires]
+    mutators = [Mutator(wire, chance, kind) for wire in wires]
     known: set[tuple[str, str, str | None]] = set()
     tally = Tally()
     end = time.monotonic() + seconds
@@ -392,9 +394,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--wire", action="append", choices=WIRES, help="only this wire")
+    parser.add_argument("--kind", choices=("stream", "body"), help="only streams, or only bodies")
     options = parser.parse_args()
     seed = random.SystemRandom().randrange(2**32) if options.seed is None else options.seed
-    return 1 if fuzz(options.wire or WIRES, options.seconds, seed) else 0
+    wires = options.wire or WIRES
+    if options.kind == "stream":
+        wires = [wire for wire in wires if wire in streaming()]
+    return 1 if fuzz(wires, options.seconds, seed, options.kind) else 0
 
 
 if __name__ == "__main__":
