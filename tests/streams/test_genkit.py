@@ -309,10 +309,17 @@ def test_content_that_only_the_response_has_is_emitted_at_the_end() -> None:
         result_event({"text": "A dot."}, media, request_part("c1", {}, "now")),
     )
     assert [event.text for event in events if isinstance(event, PartDelta)] == ["A do", "t."]
-    assert [type(event.part).__name__ for event in events if isinstance(event, PartComplete)] == [
-        "Call",
-        "Media",
-    ]
+    complete = [event.part for event in events if isinstance(event, PartComplete)]
+    assert [type(part).__name__ for part in complete] == ["Media", "Call"]
+    assert complete[0].path == (1, "result", "message", "content", 1), "a path into the stream"
+
+
+def test_of_two_images_the_one_that_only_the_response_has_is_emitted_at_the_end() -> None:
+    first: Object = {"media": {"url": "https://example.com/a.png", "contentType": "image/png"}}
+    second: Object = {"media": {"url": "https://example.com/b.png", "contentType": "image/png"}}
+    events = read_events(*message_events(chunk(first)), result_event(first, second))
+    parts = [event.part for event in events if isinstance(event, PartComplete)]
+    assert [part.raw for part in parts] == [first, second]
 
 
 def test_an_error_closes_open_parts_and_has_its_status() -> None:

@@ -962,6 +962,20 @@ CHANGES: dict[str, Events] = {
     "arguments": [CALL_DONE, finished({**CALL, "arguments": '{"a":1}'})],
     "text": [OTHER_TEXT, TEXT_DONE, finished(TEXT)],
     "text-of-an-ended-part": [OTHER_TEXT, PART_DONE, finished(TEXT)],
+    "second-summary": [
+        delta_event("reasoning_summary_text", 0, "rs_1", "First.", summary_index=0),
+        delta_event("reasoning_summary_text", 0, "rs_1", "Second.", summary_index=1),
+        {
+            "type": "response.reasoning_summary_text.done",
+            "output_index": 0,
+            "summary_index": 1,
+            "text": "Third.",
+        },
+    ],
+    "reasoning-after-its-summary": [
+        delta_event("reasoning_summary_text", 0, "rs_1", "In short."),
+        delta_event("reasoning_text", 0, "rs_1", "At length."),
+    ],
 }
 
 
@@ -992,6 +1006,42 @@ def test_arguments_that_only_the_deltas_have_are_in_the_body() -> None:
         finished({**CALL, "arguments": ""}),
     ]
     assert get(fold(events, WIRES[0]), ("output", 0, "arguments")) == '{"a":1}'
+
+
+@pytest.mark.parametrize("value", ["", 0, {}, None], ids=repr)
+@pytest.mark.parametrize("field", ["arguments of the last delta", "arguments of the item"])
+def test_empty_arguments_do_not_replace_those_of_the_deltas(field: str, value: JSON) -> None:
+    is_item = field == "arguments of the item"
+    events: list[JSON] = [
+        {"type": "response.output_item.added", "item": {**CALL, "arguments": ""}},
+        {"type": "response.function_call_arguments.delta", "item_id": "fc_1", "delta": '{"a":1}'},
+        {
+            "type": "response.function_call_arguments.done",
+            "item_id": "fc_1",
+            "arguments": '{"a":1}' if is_item else value,
+        },
+        finished({**CALL, "arguments": value}) if is_item else finished(),
+    ]
+    stream = restream(events, WIRES[0], "openai-chat")
+    for body in (fold(b"".join(stream), "openai-chat"), fold(events, WIRES[0])):
+        wire_name = "openai-chat" if get(body, ("choices",)) else WIRES[0]
+        assert [call.input for call in decode(body, wire_name, "response").calls()] == [{"a": 1}]
+    assert not [loss for loss in stream.losses if loss.severity != "info"]
+
+
+def test_arguments_that_are_objects_are_read_as_their_json() -> None:
+    delta = {"type": "response.function_call_arguments.delta", "item_id": "fc_1"}
+    streams: list[list[JSON]] = [
+        [{"type": "response.output_item.added", "item": {**CALL, "arguments": {"a": 1}}}],
+        [CALL_ADDED, {**delta, "delta": {"a": 1}}],
+        [CALL_ADDED, {**delta, "delta": '{"a"'}, {**delta, "delta": ":1}"}],
+    ]
+    for events in streams:
+        events = [*events, finished()]
+        there = fold(b"".join(restream(events, WIRES[0], "openai-chat")), "openai-chat")
+        for body, wire_name in ((fold(events, WIRES[0]), WIRES[0]), (there, "openai-chat")):
+            calls = decode(body, wire_name, "response").calls()
+            assert [call.input for call in calls] == [{"a": 1}]
 
 
 def test_items_that_follow_an_error_are_not_in_the_body() -> None:

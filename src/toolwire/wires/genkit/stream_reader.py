@@ -368,13 +368,17 @@ class GenkitReader(TurnStreamReader):
             return [*self.close_parts(cut=False), Unsupported(path, reason), Finish(None)]
         out: list[Event] = []
         for choice, message in enumerate(conversation.messages):
+            parts = tuple(
+                replace(part, source=replace(part.source, path=(*path, *part.path)))
+                for part in message.parts
+            )
             is_repeated = not choice and self.role == "assistant"
-            if is_repeated and self.digest.is_changed_by(message.parts, self.requests):
+            if is_repeated and self.digest.is_changed_by(parts, self.requests):
                 out += self.report_unknown(*path[1:], reason=VALUE_CHANGED)
             if choice:
-                out += [PartComplete(self._identify(part), choice) for part in message.parts]
+                out += [PartComplete(self._identify(part), choice) for part in parts]
             else:
-                out += self._complete_message(message.parts)
+                out += self._complete_message(parts)
         out.append(Metadata(conversation.settings))
         unknown = conversation.source.unknown_fields
         out += [Unsupported((*path, *field), UNKNOWN_FIELD) for field in unknown]
@@ -402,15 +406,10 @@ class GenkitReader(TurnStreamReader):
             return out + [PartComplete(self._identify(part)) for part in parts]
         compared: dict[type[Part], int] = {}
         for part in parts:
-            if isinstance(part, Text | Reasoning):
+            if not isinstance(part, Call):
                 out += self._read_new(part, compared)
         out += self.close_parts(cut=False)
-        missing = [
-            part
-            for part in parts
-            if not isinstance(part, Text | Reasoning | Call) and type(part) not in self.sizes
-        ]
-        return out + [PartComplete(self._identify(part)) for part in (*calls, *missing)]
+        return out + [PartComplete(self._identify(part)) for part in calls]
 
     def end(self) -> list[Event]:
         if self.over or self.error is not None:

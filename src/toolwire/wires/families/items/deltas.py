@@ -36,6 +36,16 @@ class Change(Struct, frozen=True, eq=False):
     """The initial value of a list entry on the path."""
     action: Literal["append", "complete", "set"] = "complete"
     """`complete` replaces the appended pieces; `set` is for values that do not grow."""
+    is_text: bool = True
+    """True if a value that grows is a text."""
+
+    def read_text(self, event: Chunk) -> str:
+        """The text in an event, empty if there is none. Arguments that are an object are their JSON
+        text; an empty object has none."""
+        value = event.get(self.field)
+        if isinstance(value, dict) and value and self.path in _ARGUMENTS:
+            return text_of(value)
+        return value if isinstance(value, str) else ""
 
     def path_of(self, event: Chunk) -> JsonPath:
         """The path in the item for one event."""
@@ -49,6 +59,7 @@ def list_index(value: JSON) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
+_ARGUMENTS = (("arguments",), ("input",))
 _CONTENT = ("content", "#content_index")
 _SUMMARIES = ("summary", "#summary_index")
 _COMMANDS = ("action", "commands", "#command_index")
@@ -68,7 +79,9 @@ _GROWING = {
         "apply_patch_call", ("operation", "diff"), field="diff"
     ),
     "shell_call_command": Change("shell_call", _COMMANDS, field="command", new=""),
-    "shell_call_output_content": Change("shell_call_output", _SHELL_OUTPUT, field="", new={}),
+    "shell_call_output_content": Change(
+        "shell_call_output", _SHELL_OUTPUT, field="", new={}, is_text=False
+    ),
 }
 """Fields that grow, by the common part of their event names, with the last event of each."""
 _PART = Change("message", _CONTENT, field="part", new=_TEXT, action="set")
@@ -126,6 +139,8 @@ class ItemAccumulator:
     def store(self, event: Chunk, change: Change) -> None:
         """Apply an event."""
         path, value = change.path_of(event), event.get(change.field)
+        if change.is_text and change.action != "set":
+            value = change.read_text(event)
         if change.action == "append":
             self._pieces.setdefault(path, (change, []))[1].append(value)
             logprobs = event.get("logprobs")
@@ -134,7 +149,8 @@ class ItemAccumulator:
         elif value is None:
             return
         elif change.action == "complete":
-            self._pieces[path] = (change, [value])
+            if value:  # otherwise its pieces count
+                self._pieces[path] = (change, [value])
         else:
             if event.get("type") in _REPLACES_DELTAS:
                 others = (key for key in self._pieces if key[: len(path)] != path)

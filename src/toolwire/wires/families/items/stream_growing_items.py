@@ -10,6 +10,7 @@ from toolwire.conversation.parts import Call, Reasoning, Result, Source
 from toolwire.streaming.events import Chunk, Event, PartComplete, PartStart, Unsupported
 from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, VALUE_CHANGED
 from toolwire.wires.engine.specs import UNREADABLE, Block, text_or_none
+from toolwire.wires.engine.text_digest import TextDigest
 from toolwire.wires.families.items.content import CONTENT, read_block
 from toolwire.wires.families.items.deltas import Change, list_index
 from toolwire.wires.families.items.stream_items import GrowingPart, ItemStreamBase, StreamItem
@@ -30,17 +31,15 @@ class _MessageItem(StreamItem):
         """Parts that have started, by index."""
 
     def emit(self, event: Chunk, change: Change) -> list[Event]:
-        n, value = list_index(event.get("content_index")), event.get(change.field)
+        n = list_index(event.get("content_index"))
         if change.action in ("append", "complete"):
+            text = change.read_text(event)
             out = [] if n in self._parts else self._start_part(n, change.new)
             part = self._parts.get(n)
-            if part is None or part.closed or not isinstance(value, str) or not value:
+            if part is None or part.closed or not text:
                 return out
-            return [
-                *out,
-                *([part.append(value)] if change.action == "append" else part.catch_up(value)),
-            ]
-        part = self._parts.get(n)
+            return out + ([part.append(text)] if change.action == "append" else part.catch_up(text))
+        part, value = self._parts.get(n), event.get(change.field)
         if event["type"] == "response.content_part.added" and n not in self._parts:
             return self._start_part(n, value)
         if part is None or part.closed:
@@ -115,22 +114,23 @@ def _text_of(block: JSON) -> JSON:
 class _ReasoningItem(StreamItem):
     """Reasoning: one text, which is its content or its summary."""
 
-    __slots__ = ("_field", "_n", "_part")
+    __slots__ = ("_entries", "_field", "_n", "_part")
 
     def __init__(self, reader: ItemStreamBase, output_index: JSON, block: Object) -> None:
         super().__init__(reader, output_index, block)
         self._part: GrowingPart | None = None
         self._field = ""
         self._n = 0
+        self._entries: dict[int, TextDigest] = {}
+        """The emitted texts by index."""
 
     def emit(self, event: Chunk, change: Change) -> list[Event]:
         field = change.path[0]
-        n, text = list_index(event.get(f"{field}_index")), event.get(change.field)
-        if change.action == "complete" and self._part is not None and n <= self._n:
-            is_whole = n == self._n == 0 and field == self._field
-            return self._part.catch_up(text) if is_whole else []
-        if change.action not in ("append", "complete") or not isinstance(text, str) or not text:
+        n, text = list_index(event.get(f"{field}_index")), change.read_text(event)
+        if change.action == "set" or not text:
             return []
+        if change.action == "complete" and field == self._field and n in self._entries:
+            return self._complete_entry(n, text)
         out: list[Event] = []
         if self._part is None:
             self._field, self._n = field, n
@@ -140,12 +140,28 @@ class _ReasoningItem(StreamItem):
             self._part = GrowingPart(self.reader.next_slot(), part, None)
             self.live = True
             out.append(PartStart(self._part.slot, part))
-        if field != self._field:
-            return out  # the finished item decides which of the two counts
+        if field != self._field:  # of the two, a body reads the content
+            return self.reader.report_unknown(change.field, scope=self, reason=VALUE_CHANGED)
         if n != self._n:
             self._n = n
             out.append(self._part.append("\n\n"))
+        self._entries.setdefault(n, TextDigest()).append(text)
         return [*out, self._part.append(text)]
+
+    def _complete_entry(self, n: int, text: str) -> list[Event]:
+        """Emit the missing end of a text. If the text is another one than was emitted, or others
+        follow it, `close` or this method reports the difference."""
+        assert self._part is not None
+        if len(self._entries) == 1:
+            return self._part.catch_up(text)
+        digest = self._entries[n]
+        if not digest.is_start_of(text) or (n != self._n and len(text) > digest.length):
+            return self.reader.report_unknown("text", scope=self, reason=VALUE_CHANGED)
+        rest = text[digest.length :]
+        if not rest:
+            return []
+        digest.append(rest)
+        return [self._part.append(rest)]
 
     def emit_end(self) -> list[Event]:
         growing = self._part
@@ -197,18 +213,16 @@ class _CallItem(StreamItem):
             return []
         if part.origin != "wire" and part.executor == "client":
             return []
+        initial = None if self._is_inside else part.args.text
         part = self.reader.assign_call_id(replace(part, args=LazyJson("")))
         self.reader.index.add(part)
-        initial = None if self._is_inside else block.get(self._field)
         self._part = GrowingPart(self.reader.next_slot(), part, initial)
         self.live = spec.answer is None
         return [PartStart(self._part.slot, part)]
 
     def emit(self, event: Chunk, change: Change) -> list[Event]:
-        part, text = self._part, event.get(change.field)
-        if isinstance(text, dict):
-            text = text_of(text)
-        if part is None or not isinstance(text, str) or not text:
+        part, text = self._part, change.read_text(event)
+        if part is None or not text:
             return []
         if change.action != "append":
             return [] if self._is_inside else part.catch_up(text)
@@ -233,10 +247,11 @@ class _CallItem(StreamItem):
         self.report_new_fields(started.raw, self.block, self.spec, path)
         text = None
         if isinstance(call, Call):
-            text = call.args.text
+            # Where the finished item has no arguments, those of its deltas count.
+            text = call.args.text if self.block.get(self._field) or self._is_inside else None
             if (call.id, call.name) != (started.id, started.name):
                 self.reader.trailing.append(Unsupported(path, VALUE_CHANGED))
-        out = growing.close(text if text or self._is_inside else None, path, cut=self.cut)
+        out = growing.close(text, path, cut=self.cut)
         for part in others:
             part = self.with_call_id(part, started) if isinstance(part, Result) else part
             out.append(PartComplete(part))
