@@ -15,7 +15,7 @@ import toolwire
 from toolwire import Conversation, Text, check, decode, repair, translate
 from toolwire.codec import resolve
 from toolwire.conversation.json import JSON, dump
-from toolwire.conversation.observations import observe
+from toolwire.conversation.observations import Observation, observe
 from toolwire.lint import find_all
 from toolwire.lint.facts import Facts
 from toolwire.lint.registry import all_rules, fixable_rules, rules_for_translation, rules_to_check
@@ -258,6 +258,50 @@ def test_a_well_formed_history_on_its_own_wire_is_checked_by_few_rules() -> None
     assert not any(rule.ruled_out_on_own_wire_by or rule.ruled_out_for for rule in rules)
     assert all(rule.fix is not None for rule in fixable_rules(facts))
     assert len(fixable_rules(facts)) < len(all_rules()) / 20
+
+
+def test_a_well_formed_history_of_blocks_is_checked_by_no_rule_with_a_fix() -> None:
+    call: JSON = {"type": "tool_use", "id": "c1", "name": "search", "input": {}}
+    result: JSON = {"type": "tool_result", "tool_use_id": "c1", "content": "found"}
+    messages: JSON = [
+        text_message(),
+        {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [result]},
+    ]
+    tools: JSON = [{"name": "search", "input_schema": {"type": "object"}}]
+    conversation = decode(dump({"messages": messages, "tools": tools}), "anthropic")
+    assert fixable_rules(Facts(conversation, resolve("anthropic")[1])) == ()
+
+
+UNREAD_FIELDS: dict[str, tuple[JSON, int]] = {
+    "all read": ({"role": "user", "content": "Hello"}, 0),
+    "message": ({"role": "user", "content": "Hello", "mood": 1}, Observation.MESSAGE_FIELDS_READ),
+    "block": (
+        {"role": "user", "content": [{"type": "text", "text": "Hello", "mood": 1}]},
+        Observation.BLOCK_FIELDS_READ,
+    ),
+    "text in place of a block": (
+        {"role": "user", "content": ["Hello"]},
+        Observation.BLOCK_FIELDS_READ,
+    ),
+    "block in a result": (
+        {
+            "role": "tool",
+            "tool_call_id": "c1",
+            "content": [{"type": "text", "text": "1", "mood": 1}],
+        },
+        Observation.BLOCK_FIELDS_READ,
+    ),
+}
+"""Messages, and the observation that each of them excludes."""
+
+
+@pytest.mark.parametrize("name", UNREAD_FIELDS)
+def test_a_field_that_the_wire_does_not_read_is_observed(name: str) -> None:
+    message, expected = UNREAD_FIELDS[name]
+    flags = observe(decode({"messages": [message]}, "openai-chat"), "openai-chat").flags
+    both = Observation.MESSAGE_FIELDS_READ | Observation.BLOCK_FIELDS_READ
+    assert both & ~flags == expected
 
 
 TOOLS: JSON = {"tools": [{"type": "function", "function": {"name": "search", "parameters": {}}}]}

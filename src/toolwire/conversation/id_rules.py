@@ -13,7 +13,7 @@ NAMESPACE_SEPARATOR = "::"
 names contain one."""
 
 
-class IdRule(Struct, frozen=True):
+class IdRule(Struct, frozen=True, cache_hash=True):
     """What a provider accepts as an id or a tool name. The default accepts any non-empty text."""
 
     chars: str = ""

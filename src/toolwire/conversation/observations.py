@@ -99,21 +99,27 @@ class Observation:
     ONLY_TEXT_AND_TOOLS = 1 << 26
     """There is nothing but text, calls of the client in assistant messages, and results of text; no
     message and no text is empty."""
-    ACCEPTED_IDS = 1 << 27
+    BLOCK_FIELDS_READ = 1 << 27
+    """Every part is the text of its message, or an object of which its wire reads all fields."""
+    MESSAGE_FIELDS_READ = 1 << 28
+    """The wire of the target reads all fields that messages have in its JSON."""
+    TEXT_RESULTS = 1 << 29
+    """Every result is a text that is not empty."""
+    ACCEPTED_IDS = 1 << 30
     """The target accepts the id of every call and result. This property and those below depend on
     the target and are only known on its own wire."""
-    ACCEPTED_NAMES = 1 << 28
+    ACCEPTED_NAMES = 1 << 31
     """The target accepts the name of every tool."""
-    ACCEPTED_ARGUMENTS = 1 << 29
+    ACCEPTED_ARGUMENTS = 1 << 32
     """The arguments of every call have the form that the target expects."""
-    ACCEPTED_FIELDS = 1 << 30
+    ACCEPTED_FIELDS = 1 << 33
     """The target accepts the fields of every message."""
-    OWN_FORMAT = 1 << 31
+    OWN_FORMAT = 1 << 34
     """Messages, calls and results have types and roles that the target knows, and only fields that
     its wire reads."""
 
 
-ALL = (1 << 27) - 1
+ALL = (1 << 30) - 1
 """All properties that one pass sees."""
 _NOT_PLAIN = Observation.PLAIN | Observation.ONLY_TEXT_AND_TOOLS
 """The properties that do not hold if there is anything but text, calls and results of text."""
@@ -218,7 +224,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 if output.__class__ is str:
                     outputs.append(output)
                 elif output.__class__ is tuple:
-                    missing |= _NOT_PLAIN
+                    missing |= _NOT_PLAIN | Observation.BLOCK_FIELDS_READ
                     if is_foreign:
                         leftovers += output
             elif part.__class__ is Call:
@@ -231,21 +237,24 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 missing |= _OTHER_PARTS.get(type(part), _NOT_PLAIN)
                 if pending:
                     missing |= Observation.RESULTS_IN_PLACE
-            if is_foreign:
-                if part.signature is not None:
-                    leftovers.append(part)
-                    continue
-                part_source = part.source
-                if part_source is source or part_source.is_complete:
-                    continue  # the message is the part, or all of the part was read
-                block = part_source.raw
-                if block.__class__ is dict and block is not raw:
-                    spec = part_source.spec
-                    if (
-                        spec is not None
-                        and (spec.inner or not spec.keys.issuperset(block))
-                        and not spec.clean(block)
-                    ):
+            if is_foreign and part.signature is not None:
+                leftovers.append(part)
+                continue
+            part_source = part.source
+            if part_source.is_complete or part_source is source:
+                continue  # all of the part was read, or the message is the part
+            block = part_source.raw
+            if block.__class__ is not dict:
+                missing |= Observation.BLOCK_FIELDS_READ
+            elif block is not raw:
+                spec = part_source.spec
+                if (
+                    spec is not None
+                    and (spec.inner or not spec.keys.issuperset(block))
+                    and not spec.clean(block)
+                ):
+                    missing |= Observation.BLOCK_FIELDS_READ
+                    if is_foreign:
                         leftovers.append(part)
         if has_calls:
             pending.reverse()
@@ -262,6 +271,9 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 missing |= Observation.RESULTS_IN_PLACE
     if has_own_wire:
         missing |= Observation.OTHER_WIRE
+        for spec, names in fields.items():
+            if spec is None or not spec.keys.issuperset(names):
+                missing |= Observation.MESSAGE_FIELDS_READ
     if pending:
         missing |= Observation.NO_PENDING_CALLS
     last = conversation.messages[-1] if conversation.messages else None
@@ -273,8 +285,12 @@ def observe(conversation: Conversation, target: str) -> Observations:
         missing |= Observation.NO_BLANK_TEXT | _NOT_PLAIN
     elif any(map(str.isspace, texts)):
         missing |= Observation.NO_BLANK_TEXT
-    if outputs and ("" in outputs or any(map(str.isspace, outputs))):
+    if "" in outputs:
+        missing |= Observation.NO_BLANK_RESULTS | Observation.TEXT_RESULTS
+    elif outputs and any(map(str.isspace, outputs)):
         missing |= Observation.NO_BLANK_RESULTS
+    if len(outputs) < len(results):
+        missing |= Observation.TEXT_RESULTS
     observations = Observations(ALL, calls, results, leftovers, fields=fields)
     if calls or results:
         missing |= _observe_calls(conversation, target, observations)

@@ -49,7 +49,8 @@ class Source(Struct, frozen=True, eq=False, gc=False):
     """Where a part was read: its JSON, the path to it, and the spec of its block.
 
     `original` is the part that an edited part replaces: only the difference is written back.
-    `is_complete` is True if the reader knows that `raw` has no fields but those it has read.
+    `is_complete` is True if the reader knows that `raw` has no fields but those it has read: it is
+    the text of a message, or a block without other fields.
     """
 
     raw: JSON | UnsetType = UNSET

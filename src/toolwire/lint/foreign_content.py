@@ -53,6 +53,9 @@ _WITHOUT_TYPE = ("", "untyped")
 """The type names of blocks without a type."""
 
 
+_FIELDS_READ = Observation.MESSAGE_FIELDS_READ | Observation.BLOCK_FIELDS_READ
+
+
 def has_accepted_fields(facts: Facts) -> bool:
     """True if the target accepts the fields of every message and block."""
     profile = facts.profile
@@ -62,24 +65,24 @@ def has_accepted_fields(facts: Facts) -> bool:
             return False
         if refused and not fields.isdisjoint(refused):
             return False
+    if facts.observations.holds(_FIELDS_READ):
+        return True
     return not unknown_fields(facts)
 
 
 def has_own_format(facts: Facts) -> bool:
     """True if a quick check shows that nothing has the format of another wire."""
-    seen, profile = facts.observations, facts.profile
-    if not seen.holds(Observation.ONLY_TEXT_AND_TOOLS) or not has_known_types(facts):
+    seen = facts.observations
+    needed = Observation.ONLY_TEXT_AND_TOOLS | Observation.MESSAGE_FIELDS_READ
+    if not seen.holds(needed) or not has_known_types(facts):
         return False
     if calls_without_type(facts):
         return False
-    if misplaced_outputs(facts):
+    if not seen.holds(Observation.TEXT_RESULTS) and misplaced_outputs(facts):
         return False
-    for spec, fields in seen.fields.items():
-        if spec is None or not spec.keys.issuperset(fields):
-            return False
     if not _has_known_messages(facts):
         return False
-    if not profile.item_id_prefixes:
+    if not facts.profile.item_id_prefixes:
         return True
     return not any(is_chat_message(item) for _, _, item in input_items(facts))
 
@@ -91,6 +94,7 @@ def _has_known_messages(facts: Facts) -> bool:
     profile = facts.profile
     accepted, has_types = profile.accepted_roles, _vocabulary(profile.wire).has_types
     checks_roles = bool(accepted) or profile.results_share_one_message
+    may_have_bare_text = has_types and not facts.observations.holds(Observation.BLOCK_FIELDS_READ)
     for message in facts.messages:
         if checks_roles and message.role == "tool":
             return False
@@ -101,8 +105,7 @@ def _has_known_messages(facts: Facts) -> bool:
                     return False
             elif accepted and raw["role"] not in accepted:
                 return False
-            content = raw.get("content") if has_types else None
-            if content.__class__ is list and _has_plain_text(content):
+            if may_have_bare_text and _has_plain_text(raw.get("content")):
                 return False
         if not has_types and any(map(_typed_block, message.parts)):
             return False

@@ -74,17 +74,14 @@ class PairFacts:
         JSON of its body."""
         self.abandon_pending = abandon_pending
         """True if the history is sent now, so that the calls at the end get no more results."""
-        self._observations = observations
+        if observations is None:
+            observations = observe(conversation, profile.wire)
+        if abandon_pending:
+            observations.require_all_results()
+        self.observations = observations
+        """The observations of one cheap pass."""
         self.computed: dict[Callable[..., object], object] = {}
         """Values of functions of these facts (`once_per_history`)."""
-
-    @lazy_property
-    def observations(self) -> Observations:
-        """The observations of one cheap pass."""
-        observations = self._observations or observe(self.conversation, self.profile.wire)
-        if self.abandon_pending:
-            observations.require_all_results()
-        return observations
 
     @lazy_property
     def calls(self) -> list[Call]:

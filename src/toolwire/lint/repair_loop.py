@@ -97,6 +97,8 @@ def repair_on_own_wire(
     """
     facts = Facts(conversation, profile, observations, abandon_pending=abandon_pending)
     rules = fixable_rules(facts) if only_changes else rules_to_check(facts)
+    if not rules:
+        return RepairedConversation(conversation, [], [], NO_MAP)
     return _repair(facts, rules, None, unsafe=unsafe)
 
 

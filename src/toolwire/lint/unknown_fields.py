@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from toolwire.conversation.json import JSON, JsonPath, get, put
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Opaque, Result, Source
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.json_remove import remove_paths
@@ -120,10 +121,7 @@ def _is_refused(
 def _known_fields(facts: Facts) -> dict[JsonPath, frozenset[str]]:
     """The path of each object with unknown fields, and the fields that the wire reads from it."""
     known: dict[JsonPath, frozenset[str]] = {}
-    more_in_messages = any(
-        spec is not None and not spec.keys.issuperset(fields)
-        for spec, fields in facts.observations.fields.items()
-    )
+    more_in_messages = not facts.observations.holds(Observation.MESSAGE_FIELDS_READ)
     for message in facts.messages:
         outer = message.source
         if more_in_messages:

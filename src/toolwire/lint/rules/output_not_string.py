@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, get, kind_of, put, text_of
+from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Result
 from toolwire.lint.examples.chat import (
     USER,
@@ -29,6 +30,8 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.block_text import text_of_block
 from toolwire.lint.misplaced_outputs import misplaced_outputs
 from toolwire.lint.rule import Example, FixedBody, Problem, Rule
+from toolwire.profiles.table import Profile
+from toolwire.wires import wire
 from toolwire.wires.engine.specs import Block
 
 
@@ -153,14 +156,26 @@ _FORMATS = {
 """The formats by the types of result blocks."""
 
 
+def _formats_for(profile: Profile) -> dict[str, _Format]:
+    """The formats that a target requires."""
+    if profile.content_is_text:
+        return _TEXT_MESSAGE_FORMATS
+    if profile.item_id_prefixes or profile.arguments_format == "object":
+        return _FORMATS
+    return _MESSAGE_FORMATS
+
+
+def _ruled_out_for(profile: Profile) -> tuple[int, ...]:
+    """Results of text are in order if every type of result has a field for any text."""
+    formats = _formats_for(profile)
+    types = {spec.name for spec in wire(profile.wire).blocks if spec.part is Result}
+    have_text = all(formats[name].text_field for name in types & formats.keys())
+    return (Observation.TEXT_RESULTS,) if have_text else ()
+
+
 def _invalid_outputs(facts: Facts) -> Iterable[tuple[Result, JsonPath, JSON | UnsetType, JSON]]:
     """Results with an output in the wrong format: result, path, current and expected value."""
-    profile = facts.profile
-    formats = _MESSAGE_FORMATS
-    if profile.content_is_text:
-        formats = _TEXT_MESSAGE_FORMATS
-    elif profile.item_id_prefixes or profile.arguments_format == "object":
-        formats = _FORMATS
+    formats = _formats_for(facts.profile)
     for result in facts.results:
         raw, spec = result.source.raw, result.source.spec
         if result.executor != "client" or not isinstance(spec, Block) or not isinstance(raw, dict):
@@ -233,6 +248,7 @@ RULE = Rule(
     fix=_fix,
     order=12,
     scope="body",
+    ruled_out_for=_ruled_out_for,
     bad=(
         items_example(function_call(), function_call_output(output={"a": 1})),
         items_example(function_call(), function_call_output(output=[1, 2])),

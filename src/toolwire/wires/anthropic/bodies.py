@@ -60,7 +60,8 @@ _FOREIGN_ROLES: dict[str, Role] = {"tool": "tool", "developer": "system"}
 def _read_content(content: JSON, path: JsonPath) -> tuple[Part, ...]:
     """The parts of a plain string or a list of blocks."""
     if isinstance(content, str):
-        return (Text(content, source=Source(content, path, PLAIN)),) if content else ()
+        source = Source(content, path, PLAIN, None, True)
+        return (Text(content, source=source),) if content else ()
     if content is None:  # refused by the API, as `check` reports
         return ()
     if not isinstance(content, list):

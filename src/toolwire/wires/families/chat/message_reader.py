@@ -83,7 +83,7 @@ class MessageReader(Struct, frozen=True, eq=False):
         if content.__class__ is str and has_role and len(message) == 2:
             is_complete = True
             if content:
-                source = Source(content, path + ("content",), PLAIN_TEXT)
+                source = Source(content, path + ("content",), PLAIN_TEXT, None, True)
                 parts = (Text(content, source=source),)
         else:
             calls = message.get("tool_calls")
@@ -157,7 +157,8 @@ class MessageReader(Struct, frozen=True, eq=False):
         path = path + ("content",)
         if not isinstance(content, str):
             return self._read_content(content, path)
-        return [Text(content, source=Source(content, path, PLAIN_TEXT))] if content else []
+        source = Source(content, path, PLAIN_TEXT, None, True)
+        return [Text(content, source=source)] if content else []
 
     def _read_content(self, content: JSON, path: JsonPath) -> list[Part]:
         if isinstance(content, dict):  # some servers accept one block or a JSON value
