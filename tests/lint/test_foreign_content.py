@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from breaks import SHAPES
+from hand_made_histories import history_body
 from validators import complaints
 
 from toolwire import Text, check, decode, repair, translate
@@ -250,3 +252,22 @@ def test_the_type_of_a_call_is_not_null_on_a_wire_whose_types_require_it() -> No
     fixed = repair(body, "cohere").body
     assert get(fixed, ("messages", 1, "tool_calls", 0, "type")) == "function"
     assert check(fixed, "cohere") == []
+
+
+@pytest.mark.parametrize("wire", SHAPES)
+def test_a_text_block_with_its_text_in_another_field_keeps_it(wire: str) -> None:
+    body = json.loads(json.dumps(history_body("one-call", wire)))
+    message = body[SHAPES[wire].list_field][0]
+    field = "parts" if "parts" in message else "content"
+    message[field] = [{"type": "text", "content": "MARK"}]
+    assert "MARK" in str(repair(body, wire).body)
+    for target in SHAPES:
+        assert "MARK" in translate(body, wire, target).json().decode(), target
+
+
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_json_without_text_among_the_blocks_of_an_item_is_quoted(role: str) -> None:
+    item: JSON = {"type": "message", "role": role, "content": [{"a": 1}]}
+    body: JSON = {"input": [item, {"role": "user", "content": "hi"}]}
+    (first, *_) = decode(repair(body, "openai-responses").body, "openai-responses").messages
+    assert [part.text for part in first.parts if isinstance(part, Text)] == ['[toolwire] {"a":1}']

@@ -138,7 +138,7 @@ def _read_with(spec: Block, block: Object, path: JsonPath) -> Text | Media | Rea
             return replace(part, source=Source(path=path))
         case Reasoning(text=text) if text:
             return Reasoning(text, source=Source(path=path))
-        case Text(text=text):
+        case Text(text=text) if text or spec.clean(block):
             return Text(text, source=Source(path=path))
     return None
 

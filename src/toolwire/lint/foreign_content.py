@@ -34,6 +34,7 @@ from toolwire.conversation.parts import (
 )
 from toolwire.lint.call_types import calls_without_type
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.block_text import text_of_block
 from toolwire.lint.fixes.transforms import MARK
 from toolwire.lint.foreign_blocks import read_foreign_block
 from toolwire.lint.foreign_roles import lacks_role, unread_messages
@@ -352,11 +353,12 @@ class _Vocabulary:
         return (part,)
 
     def _description(self, part: Opaque) -> tuple[Part, ...]:
-        """A block that breaks its type, described in text; nothing if it has no readable
-        content."""
+        """A block that breaks its type, described in text; nothing if it has no readable content.
+        JSON that is no block is quoted."""
         is_media = self._part_of.get(part.type) is Media
-        says_something = is_media or readable_text(part.value)
-        return (Text(f"{MARK} {describe(part)}"),) if says_something else ()
+        if is_media or readable_text(part.value):
+            return (Text(f"{MARK} {describe(part)}"),)
+        return (Text(text_of_block(part.value)),) if part.type in _WITHOUT_TYPE else ()
 
     def _is_refused(self, part: Opaque) -> bool:
         """True if the wire is sent to models and does not know the type of a block."""
