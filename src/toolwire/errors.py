@@ -3,6 +3,7 @@
     ToolwireError                     the root: `except ToolwireError` catches them all
     ├── InputError                    something that toolwire was given cannot be used
     │   ├── DecodeError               a body that is not JSON, or not of the wire it is read as
+    │   │   └── UnexpectedType        a value of another JSON type than the wire expects
     │   └── UsageError                a wrong argument: an unknown name or option, a missing key
     │       ├── ConfigError           a configuration: every mistake in it, one line each
     │       └── ToolDefinitionError   a tool that cannot be defined as it is written
@@ -90,6 +91,21 @@ class InputError(ToolwireError):
 
 class DecodeError(InputError):
     """The body is not JSON, or not a body of the given wire."""
+
+
+class UnexpectedType(DecodeError):
+    """A value has another JSON type than its wire expects.
+
+    Attributes:
+        expected: The type that the wire expects, in words: "a list or null".
+    """
+
+    def __init__(
+        self, expected: str, got: str, wire: str = "", path: tuple[str | int, ...] = ()
+    ) -> None:
+        super().__init__(f"expected {expected}, got {got}", wire, path)
+        self.args = (expected, got, wire, path)
+        self.expected = expected
 
 
 class UsageError(InputError):

@@ -430,14 +430,26 @@ def test_a_block_without_a_type_is_read_by_its_fields(
     assert repair(broken, "anthropic").body == body
 
 
-@pytest.mark.parametrize("content", [None, {"a": 1}, 7], ids=repr)
+@pytest.mark.parametrize(
+    ("content", "rule", "text"),
+    [
+        (None, "item-shape", ""),
+        ({"a": 1}, "wrong-json-type", '{"a":1}'),
+        (7, "wrong-json-type", "7"),
+    ],
+    ids=repr,
+)
 @pytest.mark.parametrize("role", ["user", "assistant"])
-def test_the_content_of_an_item_becomes_text(role: str, content: JSON) -> None:
+def test_the_content_of_an_item_becomes_text(
+    role: str, content: JSON, rule: str, text: str
+) -> None:
     item: JSON = {"type": "message", "role": role, "content": content}
     body: JSON = {"input": [item, {"role": "user", "content": "hi"}]}
-    assert _errors(body, "openai-responses") == ["item-shape"]
+    assert rule in _errors(body, "openai-responses")
     repaired = repair(body, "openai-responses").body
-    assert isinstance(get(repaired, ("input", 0, "content")), str)
+    (first, *_) = decode(repaired, "openai-responses").messages
+    assert first.role == role
+    assert "".join(part.text for part in first.parts if isinstance(part, Text)).endswith(text)
     assert _errors(repaired, "openai-responses") == []
 
 

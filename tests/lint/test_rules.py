@@ -113,6 +113,7 @@ CLASSES: dict[int, tuple[str, ...]] = {
     77: ("lone-surrogate",),
     78: ("field-refused",),
     79: ("item-shape",),
+    80: ("wrong-json-type",),
 }
 """Every known way in which the identity of a tool call breaks: the number in the code, and the
 rules that have it."""

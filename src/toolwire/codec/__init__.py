@@ -23,6 +23,7 @@ from toolwire.codec.body_shape import (
 )
 from toolwire.codec.encoded import Encoded, write
 from toolwire.codec.fit import fit, wire_for_model
+from toolwire.codec.json_types import read_with_corrections
 from toolwire.codec.own_wire import pair_losses, patch_source, reread_messages, write_plain_edits
 from toolwire.codec.plain_answer import plain_answer
 from toolwire.conversation.id_map import NO_MAP, IdMap
@@ -31,7 +32,7 @@ from toolwire.conversation.json import JSON, Body, load
 from toolwire.conversation.model import NO_BODY, BodySource, Conversation, Kind
 from toolwire.conversation.observations import observe
 from toolwire.conversation.parts import Call, Part
-from toolwire.errors import DecodeError, UsageError
+from toolwire.errors import DecodeError, UnexpectedType, UsageError
 from toolwire.profiles.table import Profile, profile
 from toolwire.wires import wire
 from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy, require_breakpoint_policy
@@ -104,9 +105,9 @@ def decode_in_full(body: Body, wire: str, kind: Kind = "request") -> Conversatio
 def _read_short_form(
     body: JSON, wire: Wire, kind: Kind, raw: bytes | None, *, given: JSON, error: DecodeError
 ) -> Conversation:
-    """Read a body that its wire could not read, if it has a short form, which is expanded.
+    """Read a body that its wire could not read: expand its short form, or correct its types.
 
-    Raises the error of the wire otherwise, with the path in what the caller passed.
+    Raises the error of the wire if that does not help, with the path in what the caller passed.
     """
     normalized = body if wire.normalize is None else wire.normalize(body)
     if normalized is not body:
@@ -114,13 +115,24 @@ def _read_short_form(
             return _read(normalized, wire, kind, raw)
         except DecodeError as problem:
             error = problem
-    path = path_as_given(error.path, given, wire)
-    raise DecodeError(error.why, wire=error.wire, path=path) from None
+    try:
+        conversation, corrections = read_with_corrections(
+            lambda corrected: _read(corrected, wire, kind, raw), normalized, error
+        )
+    except DecodeError:
+        path = path_as_given(error.path, given, wire)
+        raise DecodeError(error.why, wire=error.wire, path=path) from None
+    return replace(conversation, source=replace(conversation.source, corrections=corrections))
 
 
 def read_body(body: JSON, wire: str, kind: Kind) -> Conversation:
-    """Read a body that this library has written."""
-    return _read(body, resolve(wire)[0], kind, None)
+    """Read a body that this library has written. A fix may have made values of a wrong type
+    visible to the reader, which are corrected."""
+    source_wire, _ = resolve(wire)
+    try:
+        return _read(body, source_wire, kind, None)
+    except DecodeError as error:
+        return _read_short_form(body, source_wire, kind, None, given=body, error=error)
 
 
 def read_edited(body: JSON, before: Conversation) -> Conversation:
@@ -130,11 +142,16 @@ def read_edited(body: JSON, before: Conversation) -> Conversation:
     conversation have to be as they were read: no id was minted, and nothing was edited.
     """
     wire, _ = resolve(before.wire)
-    messages = reread_messages(body, before, wire)
+    try:
+        messages = reread_messages(body, before, wire)
+    except UnexpectedType:
+        messages = None
     if messages is None:
         return read_body(body, before.wire, "request")
     messages = assign_ids(messages, seed="", ordered=before.ordered)
-    source = replace(before.source, body=body, raw=None, given=UNSET, messages=messages)
+    source = replace(
+        before.source, body=body, raw=None, given=UNSET, corrections=(), messages=messages
+    )
     return replace(before, messages=messages, source=source)
 
 

@@ -48,17 +48,21 @@ def present(encoded: Encoded, conversation: Conversation, *, own_wire: bool) -> 
     encoded.changes = locate(encoded.changes, source)
     encoded.findings = locate(encoded.findings, source)
     if own_wire:
-        encoded.body = body_as_given(encoded.body, source)
+        changed = bool(encoded.changes)
+        encoded.body = body_as_given(encoded.body, source, changed=changed)
     return encoded
 
 
-def body_as_given(body: JSON, source: BodySource) -> JSON:
+def body_as_given(body: JSON, source: BodySource, *, changed: bool) -> JSON:
     """Return a full body in the form in which the caller passed the body before.
 
-    If a list gained tools or settings, the body stays full, because a list cannot hold them.
+    If a list gained tools or settings, the body stays full, because a list cannot hold them. A
+    repair that changed something may have changed only the types that were corrected when the body
+    was read.
     """
     given = source.given
-    if not isinstance(given, UnsetType) and (body is source.body or body == source.body):
+    is_same = not changed and (body is source.body or body == source.body)
+    if is_same and not isinstance(given, UnsetType):
         return given
     if source.list_field and isinstance(body, dict) and len(body) == 1:
         return body[source.list_field]

@@ -27,8 +27,7 @@ Fix: TypeAlias = Literal["safe", "unsafe"]
 
 
 def _without_minted_id(part: Part) -> Part:
-    """Return a result as if it had no minted id, so that only name or order pairs it; return any
-    other part unchanged."""
+    """Return a result as if it had no minted id: only name or order pairs it then."""
     if isinstance(part, Result) and is_minted(part.call_id):
         return replace(part, origin="minted")
     return part
@@ -196,6 +195,8 @@ class BodySource(Struct, frozen=True, eq=False, gc=False):
     """The field whose list the caller gave instead of the full body; empty for a full body."""
     ordered: bool = False
     """True if the wire guarantees that results without ids follow the order of their calls."""
+    corrections: tuple[tuple[JsonPath, str], ...] = ()
+    """Values of a wrong JSON type, corrected in `body` but not in `given`: path and problem."""
     messages: tuple[Message, ...] | None = None
     tools: tuple[Tool, ...] | None = None
     settings: dict[str, Setting] | None = None

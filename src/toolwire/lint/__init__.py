@@ -117,7 +117,7 @@ def repair(
     done = repair_on_own_wire(conversation, profile, unsafe=unsafe, abandon_pending=abandon_pending)
     source = conversation.source
     return Repaired(
-        body_as_given(done.conversation.source.body, source),
+        body_as_given(done.conversation.source.body, source, changed=bool(done.changes)),
         locate(done.changes, source),
         locate(done.findings, source),
         source.raw if not done.changes else None,

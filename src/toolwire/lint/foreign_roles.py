@@ -18,15 +18,15 @@ _ROLES_WITHOUT_ID = ("user", "function")
 
 
 def unread_messages(message: Message) -> list[Opaque]:
-    """The messages that the wire did not read because their role is unknown: this message, or items
-    in it."""
+    """The messages that the wire did not read because their role is missing or unknown: this
+    message, or items in it."""
     return [
         part
         for part in message.parts
         if isinstance(part, Opaque)
         and len(part.path) == len(message.path)
         and isinstance(part.value, dict)
-        and "role" in part.value
+        and ("role" in part.value or part.value.keys() == {"content"})
     ]
 
 

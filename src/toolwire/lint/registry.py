@@ -72,6 +72,8 @@ def _own_wire_flags(facts: Facts) -> int:
         flags &= ~Observation.ACCEPTED_FIELDS
     if not has_own_format(facts):
         flags &= ~Observation.OWN_FORMAT
+    if facts.conversation.source.corrections:
+        flags &= ~Observation.EXPECTED_TYPES
     if facts.profile.tool_choice_needs_tools and has_empty_tools(facts):
         flags &= ~Observation.NO_TOOL_CHOICE
     return flags
@@ -83,6 +85,7 @@ _KNOWN_ON_OWN_WIRE = (
     | Observation.ACCEPTED_ARGUMENTS
     | Observation.ACCEPTED_FIELDS
     | Observation.OWN_FORMAT
+    | Observation.EXPECTED_TYPES
 )
 
 

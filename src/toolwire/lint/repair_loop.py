@@ -258,7 +258,7 @@ def _apply(fixed: FixedConversation | FixedBody, facts: Facts) -> Conversation |
     else:
         edited = keep_pairs(fixed.conversation, facts.profile)
         body = encode_in_full(edited, before.wire, kind).body
-    if body == facts.body:
+    if body == facts.body and not before.source.corrections:
         return None
     conversation = read_edited(body, before) if as_read else read_body(body, before.wire, kind)
     list_field = before.source.list_field

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET
-
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.parts import Message, Output, Part, Result, Role, Source, Text
@@ -79,10 +77,8 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
         return Message("system", _read_content(message, path), None, NAME, source=source)
     if not isinstance(message, dict):
         raise_unexpected(NAME, path, "an object", message)
-    name = message.get("role", UNSET)
+    name = message.get("role")
     role = _ROLES.get(name) or _FOREIGN_ROLES.get(name) if isinstance(name, str) else None
-    if name is UNSET:
-        raise_unexpected(NAME, path + ("role",), "user, assistant or system", name)
     if role is None:
         return unread_message(NAME, name, message, path)
     if role == "tool" and "tool_call_id" in message:

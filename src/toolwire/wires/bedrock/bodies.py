@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec import UNSET, UnsetType
+from msgspec import UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
@@ -73,10 +73,8 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
         return Message("system", _read_content(message, path, BLOCKS), None, NAME, source=source)
     if not isinstance(message, dict):
         raise_unexpected(NAME, path, "an object", message)
-    name = message.get("role", UNSET)
+    name = message.get("role")
     role = _ROLES.get(name) if isinstance(name, str) else None
-    if name is UNSET:
-        raise_unexpected(NAME, path + ("role",), "user, assistant or system", name)
     if role is None:
         return unread_message(NAME, name, message, path)
     specs = ASSISTANT_BLOCKS if role == "assistant" else BLOCKS
@@ -171,7 +169,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
     config = object_at(NAME, body, ("toolConfig",)) if body.get("toolConfig") is not None else {}
     for key, value in config.items():
         if key == "tools" and value is not None:
-            for i, definition in enumerate(list_at(NAME, value, ())):
+            for i, definition in enumerate(list_at(NAME, body, ("toolConfig", key))):
                 tool = read_tool(definition, ("toolConfig", key, i))
                 if tool is not None:
                     tools.append(tool)

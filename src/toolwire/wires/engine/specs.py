@@ -16,7 +16,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get, kind_of, pat
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Kind, Tool, Usage
 from toolwire.conversation.parts import Call, Message, Opaque, Origin, Part, Source
-from toolwire.errors import DecodeError
+from toolwire.errors import DecodeError, UnexpectedType
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.roles import role_of_unread
@@ -271,7 +271,7 @@ def read_value(value: JSON) -> LazyJson:
 
 def raise_unexpected(wire: str, path: JsonPath, expected: str, value: JSON | UnsetType) -> NoReturn:
     """Raise DecodeError with the expected type and the type of the value."""
-    raise DecodeError(f"expected {expected}, got {kind_of(value)}", wire=wire, path=path)
+    raise UnexpectedType(expected, kind_of(value), wire=wire, path=path)
 
 
 def object_at(wire: str, body: JSON, path: JsonPath) -> Object:

@@ -33,8 +33,8 @@ def _list_of(rewrite: Rewrite) -> Rewrite:
     """A function that wraps a single object in a list and rewrites every element."""
 
     def rewrite_list(value: JSON) -> JSON:
-        if isinstance(value, dict):
-            return [rewrite(value)]
+        if isinstance(value, dict):  # protobuf does not read an object of indexes as a list
+            return value if all(map(str.isdecimal, value)) else [rewrite(value)]
         if not isinstance(value, list):
             return value
         new = [rewrite(element) for element in value]

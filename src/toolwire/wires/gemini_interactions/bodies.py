@@ -100,7 +100,7 @@ class StepReader(ItemReader, frozen=True, eq=False):
         return False
 
     def read_message(self, item: Object, path: JsonPath) -> tuple[Role | None, tuple[Part, ...]]:
-        """The role and the parts of a step with content; the role is None if it is malformed."""
+        """The role and the parts of a step with content."""
         kind, content = str(item.get("type")), item.get("content")
         if kind not in ROLE_FROM_TYPE:
             return "user", (read_content_block(item, path),)
@@ -111,7 +111,7 @@ class StepReader(ItemReader, frozen=True, eq=False):
         if not content:
             return role, (Text("", source=Source(item, path, _EMPTY_STEP)),)
         if not isinstance(content, list):
-            return None, (opaque(kind, item, path),)
+            raise_unexpected(NAME, (*path, "content"), "a string or a list", content)
         parts = read_content(content, (*path, "content"))
         return role, tuple([remember_item(part, item) for part in parts])
 

@@ -174,8 +174,10 @@ class ItemReader(Struct, frozen=True, eq=False):
             return role, (Text(content, source=Source(content, (*path, "content"), spec)),)
         if content is None and item.keys() <= MESSAGE.keys:
             content = []
-        if role is None or not isinstance(content, list):
+        if role is None or content is None:
             return role or meant_role(item), (opaque("message", item, path),)
+        if not isinstance(content, list):
+            raise_unexpected(self.name, (*path, "content"), "a string or a list", content)
         if not content:
             return role, (Text("", source=Source(item, path, EMPTY_MESSAGE)),)
         parts = read_content(content, (*path, "content"))
