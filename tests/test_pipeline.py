@@ -273,6 +273,11 @@ def test_a_well_formed_history_of_blocks_is_checked_by_no_rule_with_a_fix() -> N
     assert fixable_rules(Facts(conversation, resolve("anthropic")[1])) == ()
 
 
+def test_every_observation_has_a_bit_of_its_own() -> None:
+    bits = [value for name, value in vars(Observation).items() if name.isupper()]
+    assert sorted(bits) == [1 << n for n in range(len(bits))]
+
+
 UNREAD_FIELDS: dict[str, tuple[JSON, int]] = {
     "all read": ({"role": "user", "content": "Hello"}, 0),
     "message": ({"role": "user", "content": "Hello", "mood": 1}, Observation.MESSAGE_FIELDS_READ),

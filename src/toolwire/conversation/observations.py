@@ -117,7 +117,7 @@ class Observation:
     OWN_FORMAT = 1 << 34
     """Messages, calls and results have types and roles that the target knows, and only fields that
     its wire reads."""
-    EXPECTED_TYPES = 1 << 32
+    EXPECTED_TYPES = 1 << 35
     """The body was read without correcting a JSON type."""
 
 
