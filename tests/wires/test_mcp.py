@@ -554,3 +554,16 @@ def test_a_call_of_a_log_is_a_block_of_an_answer() -> None:
     body = encode(conversation, "mcp", "response").body
     (call,) = decode(body, "mcp", "response").calls()
     assert (call.name, call.input) == (conversation.calls()[0].name, conversation.calls()[0].input)
+
+
+def test_an_id_that_is_used_again_while_it_is_open_does_not_end_the_turn() -> None:
+    calls: list[JSON] = [
+        {"id": name, "method": "tools/call", "params": {"name": "f", "arguments": {"n": n}}}
+        for n, name in enumerate(("a", "b", "b", "c"))
+    ]
+    results: list[JSON] = [{"id": name, "result": {"content": []}} for name in ("b", "a", "b")]
+    log = [*calls[:3], results[0], calls[3], *results[1:]]
+    found = [
+        (p.call and p.call.path, p.result and p.result.path) for p in decode(log, "mcp").pairs()
+    ]
+    assert found == [((0,), (5,)), ((1,), (3,)), ((2,), (6,)), ((4,), None)]

@@ -66,7 +66,7 @@ def group_turns(parts: Iterable[Part], wire: str) -> tuple[Message, ...]:
         if isinstance(part, Call):
             if not turn.accepts(part, i):
                 out += turn.messages(wire)
-                turn = _LogTurn()
+                turn = _LogTurn(turn.last_result)
             turn.calls.append(part)
             turn.last_result = max(turn.last_result, result_index.get(i, -1))
         else:
@@ -76,14 +76,15 @@ def group_turns(parts: Iterable[Part], wire: str) -> tuple[Message, ...]:
 
 
 def _result_indexes(log: list[Part]) -> dict[int, int]:
-    """Call index → result index, for calls with an id; a repeated id refers to the newer call."""
-    open_calls: dict[str, int] = {}
+    """Call index → result index, for calls with an id; of open calls with one id, the newest has
+    the first result."""
+    open_calls: dict[str, list[int]] = {}
     indexes: dict[int, int] = {}
     for i, part in enumerate(log):
         if isinstance(part, Call) and part.id:
-            open_calls[part.id] = i
-        elif isinstance(part, Result) and part.call_id in open_calls:
-            indexes[open_calls.pop(part.call_id)] = i
+            open_calls.setdefault(part.id, []).append(i)
+        elif isinstance(part, Result) and open_calls.get(part.call_id):
+            indexes[open_calls[part.call_id].pop()] = i
     return indexes
 
 
@@ -92,12 +93,13 @@ class _LogTurn:
 
     __slots__ = ("calls", "has_results", "last_result", "others")
 
-    def __init__(self) -> None:
+    def __init__(self, last_result: int = -1) -> None:
         self.calls: list[Call] = []
         self.others: list[Part] = []
         self.has_results = False
-        self.last_result = -1
-        """The index in the log of the last result of these calls."""
+        self.last_result = last_result
+        """The index in the log of the last result of these calls, and of the calls before them: an
+        id that is used again starts a message while they are open."""
 
     def accepts(self, call: Call, index: int) -> bool:
         """True if a call belongs to this turn: the turn has no result yet, or one of its calls is
