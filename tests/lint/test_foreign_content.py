@@ -271,3 +271,17 @@ def test_json_without_text_among_the_blocks_of_an_item_is_quoted(role: str) -> N
     body: JSON = {"input": [item, {"role": "user", "content": "hi"}]}
     (first, *_) = decode(repair(body, "openai-responses").body, "openai-responses").messages
     assert [part.text for part in first.parts if isinstance(part, Text)] == ['[toolwire] {"a":1}']
+
+
+def test_a_plain_text_beside_a_call_of_the_user_is_converted_and_the_call_stays() -> None:
+    call: JSON = {"type": "tool-call", "toolCallId": "c", "toolName": "f", "input": {"x": 1}}
+    output: JSON = {"type": "text", "value": "one"}
+    result: JSON = {"type": "tool-result", "toolCallId": "c", "toolName": "f", "output": output}
+    body: JSON = {
+        "messages": [
+            {"role": "user", "content": ["hello", call]},
+            {"role": "tool", "content": [result]},
+        ]
+    }
+    repaired = repair(body, "ai-sdk").body
+    assert get(repaired, ("messages", 0, "content")) == [{"type": "text", "text": "hello"}, call]

@@ -208,10 +208,13 @@ def _without_json(message: Message, foreign: list[Call | Result]) -> tuple[Part,
 
 
 def _with_parts(message: Message, parts: tuple[Part, ...]) -> Message:
-    """The message with other parts. It is written from scratch, unless it has calls that the
-    provider ran, which no other wire could have."""
-    has_provider_calls = any(isinstance(part, Call) and not part.runs_on_client for part in parts)
-    wire = message.wire if has_provider_calls else ""
+    """The message with other parts. It is written from scratch, unless it has calls that only a
+    message of this wire can have: those that the provider ran, and those of another role."""
+    is_of_assistant = message.role == "assistant"
+    has_own_calls = any(
+        isinstance(part, Call) and not (part.runs_on_client and is_of_assistant) for part in parts
+    )
+    wire = message.wire if has_own_calls else ""
     return Message(message.role, parts, None, wire, source=Source(path=message.path))
 
 
