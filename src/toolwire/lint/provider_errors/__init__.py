@@ -25,6 +25,7 @@ from toolwire.lint.provider_errors.arguments import (
     ARGUMENT_PHRASES,
     ARGUMENT_READINGS,
     BROKEN_CALL_READINGS,
+    STREAM_READINGS,
 )
 from toolwire.lint.provider_errors.complaints import COMPLAINTS
 from toolwire.lint.provider_errors.completion import KnownMessages
@@ -92,7 +93,7 @@ ERROR_CLASSES: dict[str, tuple[ErrorPattern, ...]] = {
     "Places of the request": PATH_PHRASES,
     "Ids": (*ID_PHRASES, *ID_READINGS, *MISSING_ID_READINGS),
     "Reasoning and signatures": (*REASONING_PHRASES, *SIGNATURE_READINGS, *REASONING_READINGS),
-    "Arguments": (*ARGUMENT_PHRASES, *ARGUMENT_READINGS, *BROKEN_CALL_READINGS),
+    "Arguments": (*ARGUMENT_PHRASES, *ARGUMENT_READINGS, *STREAM_READINGS, *BROKEN_CALL_READINGS),
     "Content": (
         *CONTENT_PHRASES,
         *FOREIGN_READINGS,
@@ -120,6 +121,7 @@ PHRASES = (
 READINGS = (
     *FOREIGN_READINGS,
     *NAME_READINGS,
+    *STREAM_READINGS,
     *ID_READINGS,
     *ARGUMENT_READINGS,
     *MEDIA_READINGS,

@@ -58,7 +58,7 @@ ARGUMENT_PHRASES = (
     ErrorPattern(
         words=(
             r"(?:stream|response|output|connection)\w* (?:was )?(?:ended|closed|stopped|cut|lost"
-            r"|interrupted|terminated) .{0,40}tool[ _-]?(?:call|use|input)"
+            r"|interrupted|terminated) .{0,40}tool[ _-]?(?:call|use|input)(?![ _]?id)"
             r"|incomplete tool[ _]?call(?! sequence)"
         ),
         rules=("stream-aborted-call", "args-invalid-json", "stream-multi-call-chunk"),
@@ -123,7 +123,12 @@ ARGUMENT_READINGS = (
         examples=("messages.1.content.0.tool_use.input: Input should be a valid dictionary",),
     ),
     ErrorPattern(
-        concepts=("ARGUMENTS & (BROKEN|INVALID|MATCH|SCHEMA)",),
+        concepts=(
+            "ARGUMENTS & (BROKEN|INVALID|MATCH|SCHEMA)",
+            "ARGUMENTS HAVE REQUIRED",
+            "ARGUMENTS MISSING TOOL",
+            "(MISSING|REQUIRED) ARGUMENTS ~ TOOL",
+        ),
         rules=BROKEN_ARGUMENT_RULES,
         meaning="the arguments of a call seem to be broken",
         implies={"arguments_format": "json"},
@@ -137,6 +142,7 @@ ARGUMENT_READINGS = (
     ErrorPattern(
         concepts=(
             "UNREADABLE",
+            "NO BROKEN CALL",
             "BROKEN CALL ~ GENERATED",
             "GENERATED ~ BROKEN CALL",
             "EXPECTED EMPTY ~ CALL",
@@ -156,6 +162,16 @@ ARGUMENT_READINGS = (
         ),
     ),
 )
+
+STREAM_READINGS = (
+    ErrorPattern(
+        concepts=("STREAMED HAVE ~ CALL", "STREAMED MISSING CALL", "STREAMED ~ MISSING CALL"),
+        rules=("stream-multi-call-chunk", "stream-aborted-call", "stream-id-late"),
+        meaning="a fragment of a streamed call seems to belong to no call",
+        examples=("received a tool call delta without an open tool call",),
+    ),
+)
+"""Rows that are tried before those about pairs: a fragment is no result."""
 
 BROKEN_CALL_READINGS = (
     ErrorPattern(

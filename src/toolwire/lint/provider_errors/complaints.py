@@ -8,8 +8,8 @@ from __future__ import annotations
 _MUST = r"(?:must|should|shall|has to|have to|had to|needs? to|ought to|required to)"
 _NOT = r"(?:(?:do|does|did|is|are|was|were|can|could|may|must|should|has|have|had) ?)?(?:not|never)"
 _TYPE = (
-    r"(?:json )?(?:string|str|object|map|mapping|dict\w*|array|list|struct|tuple|integer|int"
-    r"|number|sequence|bool\w*|null|none|nil|iterable)"
+    r"(?:json )?(?:(?:string|object|map|mapping|array|list|struct|tuple|integer|number)s?|str|int"
+    r"|dict\w*|sequence|bool\w*|null|none|nil|iterable)"
 )
 
 _PART = (
@@ -33,7 +33,16 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     ),
     ("DUPLICATE", r"belongs? to (?:multiple|several|two|more than one)"),
     ("ALTERNATE MESSAGE", r"(?:multiple|two|several) (?:user|assistant|human) (?:messages|turns)"),
-    ("MIXED", rf"(?:{_NOT} |cannot )?(?:be |appear )?(?:in|within) the same (?:message|turn)"),
+    (
+        "BOTH",
+        r"(?:cannot|can not|must not|may not) (?:have|pass|contain|include|set|use|specify) both"
+        r"|but not both|mutually exclusive|(?:one and )?only one (?:property|field|of)"
+        r"|exactly one of|both(?= .{0,80} are set)",
+    ),
+    (
+        "MIXED",
+        rf"(?:{_NOT} |cannot )?(?:be |appear )?(?:in|within) the same (?:\w+ )?(?:message|turn)",
+    ),
     (
         "EMPTY",
         r"(?:non-?)?empty|blank|null(?= (?:ids?|content|names?|arguments?|text)(?![a-z]))"
@@ -53,7 +62,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     ("PREFIX", r"(?:begins?|starts?) with(?! an?\b)|prefix"),
     (
         "FORMAT",
-        r"patterns?|regex|only contain|(?:invalid|illegal|special) char\w*|alphanumeric|letters|a-z"
+        r"patterns?|regex|only contain(?! tool)|(?:invalid|illegal|special) char\w*|alphanumeric"
+        r"|letters|a-z"
         r"|\[a-z[^\]]*\]|(?:in|wrong|required|expected|valid|an invalid) format|format errors?"
         r"|malformed(?= (?:tool ?(?:call|use) ?|call ?)ids?\b)|length (?:of )?9|characters"
         rf"|(?:{_NOT} |{_MUST} )?match(?:es)? \^|格式|命名",
@@ -114,6 +124,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         rf"|match\w*|correspond\w*"
         r"|belong\w*|paired)|comes? immediately|(?:previous|preceding) message is not"
         r"|responding to|mismatch\w*|immediately (?:after|follow\w*)|inconsisten\w+"
+        r"|outside(?: of)?(?= (?:an? |the )?(?:assistant|tool|function))"
         r"|none of .{0,30}match\w*|differs?(?: from)?|different from",
     ),
     (
@@ -130,14 +141,16 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         "HAVE",
         rf"without|lack\w*|(?:is |are )?missing {_PART}"
         rf"|{_MUST} (?:have|include|contain|carry|provide|specify|define)"
-        rf"|requires?|needs?|(?:has|have|had|with|contains?|contained) no|{_NOT} (?:have|contain\w*"
+        rf"|requires?|needs?(?! to\b)|to (?:have|include|contain) an?\b"
+        rf"|(?:has|have|had|with|contains?|contained) no|{_NOT} (?:have|contain\w*"
         r"|include\w*|accompanied)|(?:is|are|was|were) missing (?:an?|its|the|required)|缺少|没有",
     ),
     (
         "REQUIRED",
         r"(?:field |is |are )?required(?: (?:parameter|field|property|key))?|mandatory"
         rf"|{_NOT} (?:been )?(?:provided|supplied|given|specified|passed)"
-        r"|missing required(?: \w+)?|(?:cannot|can not|may not) be (?:null|none|undefined)"
+        r"|(?:is|are|was|were|has|have) not (?:been )?set"
+        r"|missing required(?: (?!arg)\w+)?|(?:cannot|can not|may not) be (?:null|none|undefined)"
         r"|(?:null|none|undefined) is not (?:an? )?(?:allowed|valid|accepted)(?: value)?"
         rf"|{_MUST} (?:not )?be (?:set|provided|present|specified|defined|passed|given|supplied"
         r"|included|null|undefined)(?! back)"
@@ -162,7 +175,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     ),
     (
         "COUNT",
-        r"(?<!\d)\d{1,2} (?=tool|function)|(?:same |equal )?(?:number|count|cardinality)s?(?: of)?",
+        r"(?<![\w.])\d{1,2} (?=tool|function)"
+        r"|(?:same |equal )?(?:number|count|cardinality)s?(?: of)?",
     ),
     ("UNEQUAL", r"too (?:many|few)|(?:more|fewer|less) .{0,20}than"),
     ("MISSING", r"missing|absent|omitted"),
@@ -194,7 +208,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     ("FIRST", r"first|opens? with|opening with|begin\w*|start(?!ing an? )\w*|leading"),
     ("LAST", r"last|final|end(?:s|ing)? with|prefill|trailing|at the end"),
     ("AFTER", r"after|follow(?:s|ed|ing)?(?: by)?"),
-    ("BEFORE", r"before|prec\w{1,4}(?:ing|ed|es)?"),
+    ("BEFORE", r"before|prec\w{1,4}(?:ing|ed|es)?|previous|prior"),
     (
         "ONLY",
         r"(?:can |may |must )?only(?: be)?"

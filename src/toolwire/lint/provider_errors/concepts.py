@@ -75,11 +75,13 @@ def read_concepts(form: str) -> str:
 
 
 _PAIR = frozenset(("CALL", "RESULT"))
+_PARTS = frozenset(("ID", "NAME", "ROLE"))
+_OWNERS = _PAIR | {"TOOL", "DEFINITION", "MESSAGE"}
 
 
 def _resolve(tokens: list[str]) -> Iterator[str]:
     """The tokens of a sentence, including words that have a meaning only beside others."""
-    known = [_in_context(token, tokens) for token in tokens]
+    known = _join_parts([_in_context(token, tokens) for token in tokens])
     skipped = 0
     for n, token in enumerate(known):
         if skipped:
@@ -88,6 +90,18 @@ def _resolve(tokens: list[str]) -> Iterator[str]:
             skipped = 1
         elif token.isupper():
             yield token
+
+
+def _join_parts(tokens: list[str]) -> list[str]:
+    """The tokens with "the name of a call" as `CALL NAME`, and "the id of a call" as `CALL_ID`."""
+    joined: list[str] = []
+    for token in tokens:
+        joined.append(token)
+        part, preposition, owner = ("", "", *joined)[-3:]
+        if preposition == "of" and part in _PARTS and owner in _OWNERS:
+            is_id = part == "ID" and owner in _PAIR
+            joined[-3:] = ["CALL_ID"] if is_id else [owner, part]
+    return joined
 
 
 def _is_complement(tokens: list[str], n: int) -> bool:

@@ -124,27 +124,45 @@ FOREIGN_READINGS = (
 
 MEDIA_READINGS = (
     ErrorPattern(
-        concepts=("RESULT & MEDIA & (UNSUPPORTED|ONLY)",),
+        concepts=(
+            "RESULT & MEDIA & (UNSUPPORTED|UNEXPECTED|ONLY)",
+            "RESULT_CONTENT & TYPE & MEDIA",
+        ),
         rules=("media-in-result", "output-not-string", "content-shape"),
         meaning="a result seems to contain an image or a file, which this model does not accept",
         implies={"text_result_models": ".*"},
         examples=("images are not supported in tool results",),
     ),
     ErrorPattern(
-        concepts=("(HAVE|NO) CONTENT ~ NO CALL",),
+        concepts=("(HAVE|NO) CONTENT ~ NO CALL", "(NO|HAVE) CALL ~ NO CONTENT"),
         rules=("content-shape", "empty-tool-calls"),
         meaning="a message seems to have neither text nor calls",
         implies={"assistant_content": "some"},
         examples=("assistant message with no content and no tool calls",),
     ),
     ErrorPattern(
-        concepts=("UNEXPECTED RESULT TYPE",),
+        concepts=(
+            "BOTH ~ (CONTENT|THINKING|REASONING|REASONING_CONTENT|CALL|RESULT)",
+            "(CONTENT|CALL|RESULT) ~ BOTH",
+            "CALL CONTENT ~ MIXED",
+            "CONTENT CALL ~ MIXED",
+        ),
+        rules=("content-shape", "output-not-string", "field-refused"),
+        meaning="a message or a part seems to have two things of which only one is accepted",
+        examples=("Cannot have tool calls and content in the same assistant message",),
+    ),
+    ErrorPattern(
+        concepts=(
+            "UNEXPECTED RESULT TYPE",
+            "RESULT ~ UNEXPECTED TYPE",
+            "UNEXPECTED CONTENT ~ RESULT",
+        ),
         rules=("output-not-string", "content-shape"),
         meaning="the output of a result seems to have the wrong type",
         examples=("Unexpected tool result type: <class 'int'>",),
     ),
     ErrorPattern(
-        concepts=("RESULT ~ MIXED", "MIXED ~ RESULT"),
+        concepts=("RESULT ~ MIXED", "MIXED ~ RESULT", "RESULT ONLY RESULT"),
         rules=("result-with-extra", "result-not-first"),
         meaning="a message with results seems to contain other parts too",
         implies={"result_placement": "alone"},
@@ -226,6 +244,7 @@ CONTENT_READINGS = (
             "CONTENT & (TYPE|EMPTY|MISSING|REQUIRED)",
             "(MESSAGE|PLACE|USER|ASSISTANT) ~ (NO|HAVE) CONTENT",
             "EXPECTED CONTENT MESSAGE",
+            "ONLY CONTENT ~ (SYSTEM|USER|ASSISTANT)",
             "(PLACE|MESSAGE) & (TYPE|EMPTY)",
         ),
         rules=("content-shape", "output-not-string", "wrong-vocabulary"),

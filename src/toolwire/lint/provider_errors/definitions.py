@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from toolwire.lint.provider_errors.pattern import ErrorPattern
 
+_NAMED = "(TOOL|TOOLS|CALL|RESULT|DEFINITION)"
+_LACK = "(EMPTY|MISSING|REQUIRED|TYPE)"
 _NAME_RULES = ("name-bad-charset", "name-too-long")
 _REFUSED = (
     "(UNSUPPORTED|VALUES|INVALID|UNKNOWN|UNEXPECTED|NOT_FOUND|MATCH|FORMAT|TYPE|BROKEN|ONLY|MISSING"
@@ -138,23 +140,32 @@ NAME_READINGS = (
         concepts=(
             "UNKNOWN TOOL",
             "TOOL UNKNOWN",
+            "CHOICE ~ (TOOL|TOOLS) ~ NOT_FOUND",
+            "CHOICE ~ (NOT_FOUND|MATCH|HAVE) ~ (TOOL|TOOLS)",
+            "TOOL ~ CHOICE ~ MATCH",
+            "TOOL (REQUIRED|MISSING|NOT_FOUND|VALUES) TOOLS",
             "GENERATED TOOL NOT_FOUND",
             "CALL NOT_FOUND TOOL",
         ),
         rules=("name-unknown", "tools-undefined"),
         meaning="a call seems to name a tool that is not defined",
         implies={"tool_choice_must_exist": True},
-        examples=("Model tried to call unavailable tool 'f'",),
+        examples=(
+            "Model tried to call unavailable tool 'f'",
+            (
+                "tool call validation failed: attempted to call tool 'f' which was not in"
+                " request.tools"
+            ),
+            "tool_choice references 'f', but that tool is not available",
+        ),
     ),
     ErrorPattern(
         concepts=(
-            "(TOOL|TOOLS|CALL|RESULT) NAME ~ (EMPTY|MISSING|REQUIRED|TYPE)",
-            "DEFINITION ~ NAME & (EMPTY|MISSING|REQUIRED|TYPE)",
-            "(MISSING|REQUIRED|HAVE|EMPTY|EXPECTED) TOOL NAME",
-            "(MISSING|REQUIRED) PLACE CALL NAME",
-            "(RESULT|CALL|TOOL|DEFINITION) HAVE NAME",
+            f"{_NAMED} NAME ~ {_LACK}",
+            f"{_NAMED} HAVE NAME",
+            f"(HAVE|EXPECTED|{_LACK[1:]} {_NAMED} NAME",
+            "NAME (MISSING|REQUIRED) ~ (RESULT|CALL)",
             "MISSING NAME",
-            "NAME REQUIRED ~ RESULT",
         ),
         rules=("name-empty", "name-missing", "result-name-mismatch"),
         meaning="a call, a result or a tool definition seems to have no name",
@@ -207,18 +218,12 @@ DEFINITION_READINGS = (
             "NOT_FOUND TOOL",
             "TOOL (NAME|UNKNOWN|INVALID) NOT_FOUND",
             "NO TOOL",
-            "CHOICE & (TOOLS|NOT_FOUND)",
+            "MISSING TOOLS",
         ),
         rules=("name-unknown", "tools-undefined"),
         meaning="a call or the tool choice seems to name a tool that is not defined",
         implies={"tool_choice_must_exist": True},
-        examples=(
-            "Tool get_weather not found in agent Assistant",
-            (
-                "tool call validation failed: attempted to call tool 'f' which was not in"
-                " request.tools"
-            ),
-        ),
+        examples=("Tool get_weather not found in agent Assistant",),
     ),
     ErrorPattern(
         concepts=(

@@ -121,7 +121,7 @@ ID_PHRASES = (
 
 ID_READINGS = (
     ErrorPattern(
-        concepts=("(CALL|RESULT) HAVE CALL_ID", "(CALL|RESULT) HAVE ID"),
+        concepts=("(CALL|RESULT) (HAVE|REQUIRED) (CALL_ID|ID)",),
         rules=("id-missing", "id-empty"),
         meaning="a call or a result seems to have no id",
         implies={"requires_ids": True},
@@ -238,7 +238,6 @@ MISSING_ID_READINGS = (
         concepts=(
             "(MISSING|REQUIRED|HAVE|NO) CALL_ID",
             "CALL_ID (REQUIRED|MISSING)",
-            "CALL (HAVE|MISSING|REQUIRED) ID",
             "CALL_ID ~ REQUIRED",
             "REQUIRED ~ CALL_ID",
             "ID REQUIRED ~ CALL",

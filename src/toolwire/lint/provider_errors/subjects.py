@@ -86,6 +86,12 @@ SUBJECT_READINGS = (
         examples=("problem with the schema of f",),
     ),
     ErrorPattern(
+        concepts=("UNSUPPORTED CALL",),
+        rules=("wrong-vocabulary", "name-unknown", "tools-undefined"),
+        meaning="a call seems to be of a type or of a tool that is not known",
+        examples=("unsupported custom tool call: apply_patch",),
+    ),
+    ErrorPattern(
         concepts=("INVALID TOOL",),
         rules=("schema-refused", "name-unknown"),
         meaning="the error names a tool, and does not say what is wrong with it",

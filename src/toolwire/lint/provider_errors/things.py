@@ -29,7 +29,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|invalid (?:api )?parameter(?: error)?:?|invalid params?(?=[,:])|unexpected status"
         r"|internalerror\.algo\.invalidparameter|unprocessable entity(?: error)?|error code"
         r"|validation (?:errors?|exception)(?! for)|api (?:call|status|connection) error"
-        r"|(?:message|msg|errors?|detail|reason):|internal server error|(?:in )?context="
+        r"|(?<!in\s)(?:message|msg|errors?|detail|reason):|internal server error|(?:in )?context="
         r"|(?:type|code|status|param|object|title): ?(?:null|none|error|\w*(?:error|exception"
         r"|failed))|(?:errors? )?(?:occurred )?when calling the \w+ operation"
         r"|(?:the )?model returned the following errors|generate content request(?: proto)?"
@@ -120,19 +120,20 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"tool_(?:call|result|output|use)s?_(?:total|limit|used|count|max|min|keep|timeout|budget"
         r"|prompt|store|cache)\w*|max_tool_calls?",
     ),
-    ("STREAM_INDEX", r"tool calls? (?:delta )?ind(?:ex|ices)"),
+    ("STREAM_INDEX", r"(?:tool|function) calls? (?:delta )?ind(?:ex|ices)"),
     (
         "STREAMED",
         r"(?:stream|response|output) (?:was )?(?:ended|closed|stopped|cut|interrupted|terminated)"
-        r"(?! due| because).{0,30} (?:tool|function) (?:call|use|request|invocation)"
+        r"(?! due| because).{0,30} (?:tool|function) (?:call|use|request|invocation)(?! ids?\b)"
         r"|while generating a (?:tool|function) call|incomplete tool ?call"
         r"|tool_call_(?:start|args|end)s?|tool call (?:start|args|end) events?"
-        r"|tool call (?:chunk|delta|fragment)s?|tool input (?:delta|part|start|end)"
+        r"|(?:tool|function) (?:call|use) (?:block )?(?:arg\w* )?(?:chunk|delta|fragment)s?"
+        r"|tool input (?:delta|part|start|end)"
         r"|input json delta|content block (?:start|delta|stop)",
     ),
     (
         "SERVER",
-        r"server tool\w*|\w*srvtoolu\w*"
+        r"server tool\w*|\w*srvtoolu\w*|(?:provider|server) executed tool (?:calls?|results?)"
         r"|(?!multi_|missing_|invalid_|orphan|unexpected_|duplicate|no_|unmatched_"
         r"|empty_)[a-z]{1,40}(?:_[a-z]{1,40}){0,6}_tool_(?:use|result)(?:_\w+)?"
         r"|(?:web search|web fetch|code execution|mcp|tool search) tool (?:use|result)",
@@ -142,6 +143,11 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"(?:tool|function) (?:call |use )?(?:call|use|request|invocation|result|response|output"
         r"|message)s? (?:block |part |event )?ids?",
     ),
+    ("MESSAGE", r"non tool (?:messages?|roles?)"),
+    ("CALL_ID", r"(?:tool )?approval ids?"),
+    ("RESULT", r"tool approval (?:responses?|results?)"),
+    ("CALL", r"tool approval requests?"),
+    ("NO CALL", r"no calls?"),
     ("COUNT RESULT", r"(?:(?:number|count) of|only \d+) (?:results|responses|outputs)"),
     ("COUNT CALL", r"(?:number|count) of calls"),
     (
@@ -203,7 +209,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"(?: (?:parts?|blocks?|turns?|events?))?"
         r"|function calls?(?: (?:parts?|blocks?|turns?|events?))?|custom tool calls?"
         r"|工具调用|函数调用"
-        r"|(?:matching|corresponding|preceding|pending|open|any|each|no|made a) calls?",
+        r"|(?:matching|corresponding|preceding|pending|open|any|each|made a) calls?",
     ),
     ("CHOICE", r"tool choices?"),
     # --- definitions ------------------------------------------------------------------------------
@@ -221,7 +227,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         "SETTING",
         r"reasoning[ .]?effort|reasoning\.(?!content|text|details)\w+|thinking\.\w+|\w+_tokens"
         r"|temperature|top_[pk]|tool stream|chat setting|generation config"
-        r"|thinking (?:mode|type|level|budget|config)",
+        r"|thinking (?:modes?|type|level|budget|config)",
     ),
     (
         "MEDIA",
@@ -239,7 +245,11 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|reasoning)|思维签名",
     ),
     ("REASONING_CONTENT", r"reasoning (?:content|text|details)"),
-    ("THINKING", r"(?:redacted )?thinking(?: (?:blocks?|content))?|thought blocks?"),
+    (
+        "THINKING",
+        r"(?:redacted )?think(?:ing)?(?: (?:blocks?|content|chunks?|parts?)){1,2}"
+        r"|(?:redacted )?thinking",
+    ),
     ("REASONING", r"reasoning(?: (?:input )?(?:items?|parts?))?"),
     ("STORED", r"persisted|store(?:d)?|previous response(?: id)?"),
     ("ITEM", r"items? (?:in|of|from) (?:the |your )?input"),
@@ -253,7 +263,7 @@ THINGS: tuple[tuple[str, str], ...] = (
     ),
     ("CONTENT EMPTY", r"content ?= ?(?:none|null)"),
     ("NO CONTENT NO", r"neither (?:text|content) (?:nor|or)"),
-    ("CONTENT TYPE", r"content types?"),
+    ("CONTENT TYPE", r"content (?:chunk )?types?"),
     ("KIND", r"(?:message|content|item|block|part)s?\.? ?(?:with )?types?|with type|input tag"),
     ("ROLE INVALID", r"key error: (?:tool|function)(?!\w)|unexpected role:? tool(?! after)"),
     ("ALTERNATE MESSAGE", r"roles? (?:sequence|order(?:ing)?)|(?:sequence|order) of roles"),
@@ -268,7 +278,8 @@ THINGS: tuple[tuple[str, str], ...] = (
     ("MESSAGE", r"messages?|turns?|conversations?|(?:chat )?history|消息"),
     (
         "CONTENT",
-        r"(?:text )?(?:content|blocks?|parts?)(?: (?:blocks?|parts?|elements?|items?|field))*"
+        r"(?:text )?(?:content|blocks?|parts?)"
+        r"(?: (?:blocks?|parts?|chunks?|elements?|items?|field))*|text chunks?"
         r"|\.text|\.contents(?=:)|text (?:field|elements?)|内容",
     ),
     ("OUTPUT", r"\.?output"),

@@ -28,7 +28,8 @@ TOOL_KINDS = (
             rf"(?:tools|functions) {_NOT_SUPPORTED} (?:by|for|on|with|in) (?:the |this |your )?"
             r"(?:\w+ ){0,3}(?:model|server|endpoint|provider|deployment|backend|engine|api)"
             r"|(?:^|: ?)tools (?:are )?not supported(?! \w)"
-            rf"|(?:cannot|can not|does not|do not) (?:handle|process|accept|have) {_TOOLS}\b"
+            r"|(?:cannot|can not|does not|do not) (?:handle|process|accept|have)"
+            rf" {_TOOLS}\b(?! and)"
             r"|no (?:native )?(?:tool|function)[ -](?:support|calling)"
             r"|\b(?:tool|function)[ -]capable"
             r"|tools?\b.{0,30}not yet implemented"
@@ -82,11 +83,18 @@ TOOL_KINDS = (
         "tool-setting",
         "a setting of the request about tools is not accepted: the choice of a tool, their number,"
         " or their combination",
+        first_pattern=r"\bparallel_tool_calls\b[^{}]{0,20} (?:is |are )?(?:not |un)supported",
         pattern=(
             r"tool[ _-]?choice|tools: array too long|too many tools|number of tools"
             r"|(?:maximum|more than|limit of|at most|up to|only) (?:of )?\d+ (?:tools|functions)"
             r"|combin\w+ .{0,40}(?:tools|functions?)\b"
-            r"|tools? cannot be used with|while providing tools|set without function_declarations"
+            r"|(?:not (?:be )?(?:supported|allowed|available|compatible|used|combined)"
+            r"|incompatible)"
+            r" (?:together )?with tools\b"
+            r"|cannot use .{1,60} with tools\b|tools are mutually exclusive"
+            r"|\b(?:and|with) (?:\w+ )?tools at the same time"
+            r"|tools? (?:cannot|can not) be used with|while providing tools"
+            r"|set without function_declarations"
             r"|multiple tools are supported|tool use with function calling"
             r"|parallel[ _]tool[ _]calls"
             r"|only \w+ tools are supported|cannot be mixed with|automatic function calling"

@@ -164,7 +164,8 @@ UNRELATED_KINDS = (
         pattern=(
             r"at least one (?:non-?system )?message(?! has)|thinking may not be enabled"
             r"|cache_control|parameter combination|budget_tokens"
-            r"|anthropic-beta|unsupported parameter(?:\(?s\)?)?: (?!messages|input|contents|tools)"
+            r"|\benable_thinking\b|template[ _]kwargs|anthropic-beta"
+            r"|unsupported parameter(?:\(?s\)?)?: (?!messages|input|contents|tools)"
             r"|multipart/form-data"
         ),
         weak_pattern=(
