@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 from breaks import SHAPES
 from cases import CASES, MODELS, Case, nodes, set_at
+from growth import GROWTH_LIMIT, growth
 from hand_made_histories import history_body
 from rows import rows
 
@@ -169,3 +170,15 @@ def test_messages_without_roles_are_repaired_and_keep_their_pairs(wire: str) -> 
 def test_what_is_no_list_of_messages_stays_an_error(messages: JSON) -> None:
     with pytest.raises(DecodeError):
         decode({"messages": messages}, "openai-chat")
+
+
+@pytest.mark.parametrize(
+    "message",
+    [None, [{"role": "user", "content": "hi"}], {"role": "user", "content": 7}],
+    ids=["null", "list", "number"],
+)
+def test_corrections_take_linear_time(message: JSON) -> None:
+    bodies = [chat(*[message] * size, {"role": "user", "content": "hi"}) for size in (8000, 32000)]
+    decode(bodies[0], "openai-chat")
+    quarter, whole = (lambda body=body: decode(body, "openai-chat") for body in bodies)
+    assert growth(quarter, whole) < GROWTH_LIMIT

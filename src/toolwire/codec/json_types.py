@@ -7,11 +7,11 @@ module corrects those whose meaning is certain. It knows no wire and no field.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
-from toolwire.conversation.json import JSON, JsonPath, Object, get, kind_of, parse, put, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object, get, kind_of, parse, text_of
 from toolwire.conversation.model import Conversation
 from toolwire.errors import DecodeError, UnexpectedType
 
@@ -37,12 +37,13 @@ def read_with_corrections(
     """
     corrections: list[tuple[JsonPath, str]] = []
     for _ in range(_MAX_FIELDS):
-        found = [*_correctable(body, error)]
-        if not found:
+        if not isinstance(error, UnexpectedType) or not error.path:
             break
-        for path, values in reversed(found):  # from the end, so that indexes stay valid
-            body = _put(body, path, values)
-        corrections += [(path, error.why) for path, _ in found]
+        field = _Field(error.path, error.expected, kind_of(get(body, error.path)))
+        body = field.correct(body)
+        if not field.corrected:
+            break
+        corrections += [(path, error.why) for path in field.corrected]
         try:
             return read(body), tuple(corrections)
         except DecodeError as problem:
@@ -50,32 +51,47 @@ def read_with_corrections(
     raise error
 
 
-def _correctable(body: JSON, error: DecodeError) -> Iterator[tuple[JsonPath, list[JSON]]]:
-    """The path of the refused value, and of those of its type in the same field of other elements,
-    each with the values to write there."""
-    if not isinstance(error, UnexpectedType) or not error.path:
-        return
-    refused = kind_of(get(body, error.path))
-    for path in _similar_paths(body, error.path):
-        value = get(body, path)
-        if kind_of(value) == refused:
-            values = _as_expected(value, error.expected, path)
-            if values is not None:
-                yield path, values
+class _Field:
+    """A field with a value of a wrong type, in all elements of the lists around it."""
 
+    def __init__(self, path: JsonPath, expected: str, refused: str) -> None:
+        self._path = path
+        self._expected = expected
+        self._refused = refused
+        """The type of the values to correct."""
+        self.corrected: list[JsonPath] = []
 
-def _similar_paths(value: JSON, pattern: JsonPath, path: JsonPath = ()) -> Iterator[JsonPath]:
-    """The paths that differ from a path only in their indexes."""
-    if len(path) == len(pattern):
-        yield path
-        return
-    step = pattern[len(path)]
-    if isinstance(step, str):
-        if isinstance(value, dict):
-            yield from _similar_paths(value.get(step), pattern, (*path, step))
-    elif isinstance(value, list):
-        for index, element in enumerate(value):
-            yield from _similar_paths(element, pattern, (*path, index))
+    def correct(self, body: JSON) -> JSON:
+        """The body with the values of this field corrected."""
+        (corrected,) = self._rewrite(body, ())
+        return body if isinstance(corrected, UnsetType) else corrected
+
+    def _rewrite(self, value: JSON | UnsetType, path: JsonPath) -> Sequence[JSON | UnsetType]:
+        """What to write instead of a value on the path: one value, or any number in a list."""
+        if len(path) == len(self._path):
+            return self._rewrite_field(value, path)
+        step = self._path[len(path)]
+        if isinstance(step, str) and isinstance(value, dict):
+            new = {**value}
+            values = self._rewrite(new.pop(step, UNSET), (*path, step))
+            present = [item for item in values if not isinstance(item, UnsetType)]
+            return [{**value, step: present[0]} if present else new]
+        if isinstance(step, int) and isinstance(value, list):
+            elements: list[JSON] = []
+            for index, element in enumerate(value):
+                values = self._rewrite(element, (*path, index))
+                elements += [item for item in values if not isinstance(item, UnsetType)]
+            return [elements]
+        return [value]
+
+    def _rewrite_field(self, value: JSON | UnsetType, path: JsonPath) -> Sequence[JSON | UnsetType]:
+        values = None
+        if kind_of(value) == self._refused:
+            values = _as_expected(value, self._expected, path)
+        if values is None:
+            return [value]
+        self.corrected.append(path)
+        return values
 
 
 def _as_expected(value: JSON | UnsetType, expected: str, path: JsonPath) -> list[JSON] | None:
@@ -118,13 +134,3 @@ def _as_list(value: Object) -> JSON:
     if value and all(key.isdecimal() for key in value):
         return [value[key] for key in sorted(value, key=int)]
     return [value]
-
-
-def _put(body: JSON, path: JsonPath, values: list[JSON]) -> JSON:
-    *_, index = path
-    parent = get(body, path[:-1])
-    if isinstance(parent, list) and isinstance(index, int):
-        return put(body, path[:-1], [*parent[:index], *values, *parent[index + 1 :]])
-    if values or not isinstance(parent, dict):
-        return put(body, path, values[0])
-    return put(body, path[:-1], {key: item for key, item in parent.items() if key != index})
