@@ -15,6 +15,7 @@ from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, get
 from toolwire.conversation.model import real_losses
+from toolwire.streaming.events import Event, PartEnd
 from toolwire.streaming.restream import fold, restream
 from toolwire.wires import wire as named_wire
 from toolwire.wires.engine.encode_context import VALUE_CHANGED
@@ -186,23 +187,47 @@ def stream_commutes(given: Input) -> bool:
         assert not lost or is_reported or is_text_instead, f"{text}, not {expected_text}"
         assert not added or exempt.unread_texts, f"{text}, not {expected_text}"
     if _has_unique_ids(body, given.wire):
-        ids = call_ids(there, given.target, stream.ids)
-        expected_ids = call_ids(made.body, given.target, made.ids)
+        is_late = has_late_ids(given)
+        ids = call_ids(there, given.target, stream.ids, of_source=is_late)
+        expected_ids = call_ids(made.body, given.target, made.ids, of_source=is_late)
         identified = ordered(zip(ids, found.calls, strict=True))
         expected_calls_by_id = ordered(zip(expected_ids, expected.calls, strict=True))
         assert identified == expected_calls_by_id, f"{identified}, not {expected_calls_by_id}"
     return True
 
 
-def call_ids(body: JSON, wire: str, made: IdMap) -> list[str]:
+def call_ids(body: JSON, wire: str, made: IdMap, *, of_source: bool = False) -> list[str]:
     """The ids of the client's calls in a translated answer; empty for one that was minted.
 
     A minted id may be left out, and is then minted again from the id of the answer, which a stream
     may send last. A target may also fit it, so the id map tells which ids were minted.
+
+    Args:
+        body: The answer.
+        wire: Its wire.
+        made: The id map of its translation.
+        of_source: Return the ids of the source, which the id map restores.
     """
     calls = decode(body, wire, "response").calls()
     ids = [call.id for call in calls if call.executor == "client"]
+    if of_source:
+        ids = [made.ids.get(i, i) for i in ids]
     return ["" if is_minted(i) or is_minted(made.ids.get(i, i)) else i for i in ids]
+
+
+def has_late_ids(given: Input) -> bool:
+    """True if a call was emitted under a minted id before its own id arrived, which only the id map
+    has then."""
+    spec = named_wire(given.wire).stream
+    assert spec is not None
+    reader = spec.reader()
+    events: list[Event] = []
+    for chunk in events_of(given):
+        assert isinstance(chunk, dict)
+        events += reader.read(chunk)
+        reader.count += 1
+    events += reader.end()
+    return any(isinstance(event, PartEnd) and event.alias for event in events)
 
 
 def _has_unique_ids(body: JSON, wire: str) -> bool:
