@@ -407,6 +407,20 @@ def test_a_delta_of_another_kind_under_the_same_index_begins_another_block() -> 
     ]
 
 
+def test_a_delta_with_the_name_of_a_call_starts_the_call() -> None:
+    events = [delta(0, toolUse={"toolUseId": "c1", "name": "now"}), delta(0, toolUse={"input": ""})]
+    (start, *_) = [event for event in read_events(*events) if isinstance(event, PartStart)]
+    assert isinstance(start.part, Call) and (start.part.id, start.part.name) == ("c1", "now")
+
+
+def test_a_call_that_starts_under_the_index_of_a_text_is_another_block() -> None:
+    events: list[JSON] = [delta(0, text="Hm"), delta(0, toolUse={"name": "now"}), stop()]
+    text, call = content(fold(events, "bedrock"))
+    assert text == {"text": "Hm"} and get(call, ("toolUse", "name")) == "now"
+    there = fold(b"".join(restream(events, "bedrock", "anthropic")), "anthropic")
+    assert [call.name for call in decode(there, "anthropic", "response").calls()] == ["now"]
+
+
 def test_text_and_citations_in_any_order_are_one_block() -> None:
     cited: JSON = {"title": "policy"}
     expected: list[JSON] = [

@@ -16,6 +16,7 @@ from toolwire.streaming.events import (
     Event,
     Finish,
     PartComplete,
+    PartDelta,
     PartEnd,
     PartStart,
     StreamError,
@@ -196,6 +197,15 @@ def test_an_out_of_order_path_replaces_the_arguments_at_the_end() -> None:
     assert parts(fold(events, NAME)) == [
         {"functionCall": {"name": "f", "args": {"a": {"x": 1, "y": 3}, "b": 2}}}
     ]
+
+
+def test_an_open_call_may_end_with_all_of_its_arguments() -> None:
+    events = [
+        chunk(partial_call(name="now", willContinue=True)),
+        chunk({"functionCall": {"args": {"city": "Oslo"}}}, finishReason="STOP"),
+    ]
+    texts = [event.text for event in read_events(*events) if isinstance(event, PartDelta)]
+    assert texts == ['{"city":"Oslo"}']
 
 
 def test_only_will_continue_separates_two_calls_of_one_tool() -> None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 
-from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Call, Media, Part, Reasoning, Text
 from toolwire.streaming.events import Chunk, Event, MessageStart, StreamError, Unsupported
 from toolwire.wires.bedrock.blocks import ASSISTANT_BLOCKS, FOREIGN
@@ -33,6 +33,7 @@ from toolwire.wires.families.blocks.deltas import (
     join_arguments,
     join_list,
     join_text,
+    leaves,
     nest,
     openers,
 )
@@ -154,7 +155,7 @@ class BedrockReader(IndexedBlockReader):
         start, index = payload.get("start"), _index(payload)
         if not isinstance(start, dict) or not start:
             return self.close_block(index)  # a text may follow, which opens with its first delta
-        specs = (ASSISTANT_BLOCKS.get(key) for key in start)
+        specs = (ASSISTANT_BLOCKS.get(key) for key, value in start.items() if value is not None)
         spec = next((spec for spec in specs if spec is not None and spec.read is not None), None)
         events = self.start_block(index, copy_json(start), spec)  # type: ignore[arg-type]
         return events + self._keep_beside(index, payload, "contentBlockStart")
@@ -163,15 +164,24 @@ class BedrockReader(IndexedBlockReader):
         delta, index = payload.get("delta"), _index(payload)
         if not isinstance(delta, dict):
             return [Unsupported((self.count, "contentBlockDelta"), "a delta has no content")]
+        if self._is_start(index, delta):
+            return self._block_start({**payload, "start": delta})
         events = self.grow_nested(index, delta)
         if len(payload) > 2:
             events += self._keep_beside(index, payload, "contentBlockDelta")
         return events
 
-    def keep_unknown(self, key: BlockKey, path: JsonPath, piece: JSON) -> list[Event]:
-        if key not in self.open:
-            self.start_block(key, {}, None)
-        return super().keep_unknown(key, path, piece)
+    def _is_start(self, index: JSON, delta: Object) -> bool:
+        """True if a delta has fields of a block that is not open and that no delta opens."""
+        record = self.open.get(index)
+        if record is not None and len(delta) == 1 and record.main_path[0] in delta:
+            return False  # nearly every event of a stream
+        unknown = [path for path, _ in leaves(delta, self.openers) if path not in self.openers]
+        if record is None or not unknown:
+            return bool(unknown)
+        own = record.block if record.spec is None else {record.spec.name, *record.block}
+        names = {path.partition(".")[0] for path in unknown}
+        return any(name in ASSISTANT_BLOCKS and name not in own for name in names)
 
     def _keep_beside(self, index: JSON, payload: Object, name: str) -> list[Event]:
         """Keep the fields beside the start or delta of a block in the block."""
@@ -184,7 +194,9 @@ class BedrockReader(IndexedBlockReader):
         if record is None or not beside:
             return []
         if self.keep or record.slot < 0:
-            record.block = {**beside, **record.block}
+            # The name of a field is the type of its block, which these fields do not change.
+            kept = {key: beside[key] for key in beside if key not in ASSISTANT_BLOCKS}
+            record.block = {**kept, **record.block}
         if record.slot < 0:
             return []
         reports = (self.report_unknown(name, key, scope=record.slot) for key in beside)

@@ -53,6 +53,8 @@ class OpenBlock(Struct, eq=False):
     arguments: str = ""
     """Arguments of the opening event, emitted at the end if no delta follows."""
     grew: bool = False
+    is_implicit: bool = False
+    """True if a delta opened it, so that other deltas may change its type."""
     signature: str | None = None
     pieces: dict[str, list[JSON]] = {}
     """The pieces by delta type; empty lists if the part is forwarded and the body is not kept."""
@@ -199,6 +201,7 @@ class IndexedBlockReader(StreamReader):
             else:
                 events = self.close_block(key)
                 record = self._add(key, self.new_block(candidates[0]), candidates[0])
+                record.is_implicit = True
         spec = record.spec
         if spec is None:
             return self.keep_unknown(key, path, piece)
@@ -332,5 +335,7 @@ def _understands(spec: Block | None, path: JsonPath) -> bool:
 
 
 def _fits(spec: Block, record: OpenBlock | None) -> bool:
-    """True if the spec knows all deltas of the block so far."""
-    return record is not None and record.pieces.keys() <= spec.deltas.keys()
+    """True if a block that a delta opened can be of the spec, which knows all its deltas so far."""
+    if record is None or not record.is_implicit:
+        return False
+    return record.pieces.keys() <= spec.deltas.keys()

@@ -148,8 +148,6 @@ class PartStream(PartSequence):
         part.signature = signature_of(block) or part.signature
         if call_id and not part.call_id:
             part.call_id = part.alias = part.call["id"] = call_id
-        if not self.keep:
-            return
         merge(
             part.call,
             {
@@ -158,6 +156,8 @@ class PartStream(PartSequence):
                 if key not in _PARTIAL_CALL and key not in ("id", "name")
             },
         )
+        if not self.keep:
+            return
         for key, value in block.items():
             if key not in _FUNCTION_CALL and value is not None:
                 part.block[key] = copy_json(value)
