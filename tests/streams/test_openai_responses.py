@@ -1044,6 +1044,75 @@ def test_arguments_that_are_objects_are_read_as_their_json() -> None:
             assert [call.input for call in calls] == [{"a": 1}]
 
 
+TEXT_OF_PART: Object = {"type": "output_text", "text": "Oslo", "annotations": []}
+MESSAGE_ADDED: Object = {
+    "type": "response.output_item.added",
+    "output_index": 0,
+    "item": {**TEXT, "content": []},
+}
+
+
+def content_part(kind: str, part: JSON, n: int = 0) -> JSON:
+    return {
+        "type": f"response.content_part.{kind}",
+        "output_index": 0,
+        "content_index": n,
+        "part": part,
+    }
+
+
+def text_delta(text: str, n: int = 0) -> JSON:
+    return delta_event("output_text", 0, "msg_1", text, content_index=n)
+
+
+PARTS: dict[str, list[JSON]] = {
+    "a part that comes only complete": [text_delta("", 1), content_part("done", TEXT_OF_PART)],
+    "a delta after the end of its part": [
+        text_delta("Oslo"),
+        content_part("done", TEXT_OF_PART),
+        text_delta("Bergen"),
+    ],
+    "a part that ends twice": [
+        content_part("done", TEXT_OF_PART),
+        content_part("done", {**TEXT_OF_PART, "text": "Bergen"}),
+    ],
+    "an end without the text": [text_delta("Oslo"), content_part("done", {"type": "output_text"})],
+    "an index past the end": [
+        content_part("added", {**TEXT_OF_PART, "text": ""}, 3),
+        text_delta("Oslo", 3),
+        content_part("done", TEXT_OF_PART, 3),
+    ],
+    "parts in another order": [text_delta("lo", 2), text_delta("Os", 1)],
+    "a refusal in a text": [
+        content_part("added", {**TEXT_OF_PART, "text": ""}),
+        delta_event("refusal", 0, "msg_1", "No.", content_index=0),
+        text_delta("Oslo"),
+    ],
+    "the end of another item": [
+        text_delta("Oslo"),
+        {"type": "response.function_call_arguments.done", "output_index": 0, "arguments": "{}"},
+    ],
+}
+
+
+@pytest.mark.parametrize("events", PARTS.values(), ids=PARTS)
+def test_parts_of_an_unfinished_message_are_the_same_restreamed_and_folded(
+    events: list[JSON],
+) -> None:
+    events = [MESSAGE_ADDED, *events, {"type": "response.completed", "response": {}}]
+    body = decode(fold(events, WIRES[0]), WIRES[0], "response")
+    assert "".join(part.text for part in body.parts() if isinstance(part, Text)) == "Oslo"
+    there = fold(b"".join(restream(events, WIRES[0], "openai-chat")), "openai-chat")
+    content = get(there, ("choices", 0, "message", "content"))
+    assert isinstance(content, str) and sorted(content) == sorted("Oslo")
+
+
+def test_an_index_past_the_end_of_the_finished_content_is_that_of_its_next_entry() -> None:
+    events: list[JSON] = [MESSAGE_ADDED, text_delta("Oslo", 1), TEXT_DONE, finished(TEXT)]
+    there = fold(b"".join(restream(events, WIRES[0], "openai-chat")), "openai-chat")
+    assert get(there, ("choices", 0, "message", "content")) == "Oslo"
+
+
 def test_items_that_follow_an_error_are_not_in_the_body() -> None:
     events: list[JSON] = [
         {"type": "response.output_item.done", "item": CALL},

@@ -39,6 +39,12 @@ class Change(Struct, frozen=True, eq=False):
     is_text: bool = True
     """True if a value that grows is a text."""
 
+    def fits(self, item_type: str) -> bool:
+        """True if the event changes items of a type. Parts of the content may belong to a message
+        or to reasoning."""
+        is_part = self.action == "set" and self.path[0] == "content"
+        return item_type == self.item or (is_part and item_type == "reasoning")
+
     def read_text(self, event: Chunk) -> str:
         """The text in an event, empty if there is none. Arguments that are an object are their JSON
         text; an empty object has none."""
@@ -105,17 +111,30 @@ CHANGES = {
     ),
 }
 """The effect of each type of event."""
-_REPLACES_DELTAS = frozenset({"response.content_part.done", "response.reasoning_summary_part.done"})
+PART_ENDS = frozenset({"response.content_part.done", "response.reasoning_summary_part.done"})
+"""Events with the finished entry of a list: no event that follows belongs to it."""
 
 
 class ItemAccumulator:
     """Assembles an item from its events."""
 
-    __slots__ = ("_pieces", "block")
+    __slots__ = ("_ended", "_fields", "_pieces", "_values", "block")
 
     def __init__(self, block: Object) -> None:
         self.block = block
+        self._ended: set[JsonPath] = set()
+        """The paths of list entries that have ended."""
+        self._fields: dict[JsonPath, str] = {
+            (name, n): _growing_field(entry)
+            for name in ("content", "summary")
+            for n, entry in enumerate(_list_of(block, name))
+        }
+        """The field that grows, by the path of each list entry so far; empty if none does."""
         self._pieces: dict[JsonPath, tuple[Change, list[JSON]]] = {}
+        """The pieces of fields that grow."""
+        self._values: dict[JsonPath, tuple[Change, JSON]] = {}
+        """The newest value of each other field; pieces of a field inside of it replace that
+        field."""
 
     @property
     def type(self) -> JSON:
@@ -136,6 +155,23 @@ class ItemAccumulator:
         call_id, other = read_id(self.block.get("call_id"))[0], read_id(block.get("call_id"))[0]
         return not call_id or not other or call_id == other
 
+    def accepts(self, event: Chunk, change: Change) -> bool:
+        """False for an event about a list entry that has ended, grows in another field, or was
+        added before."""
+        path = change.path_of(event)
+        entry, kind = path[:2], event["type"]
+        if entry in self._ended:
+            return False
+        if kind in PART_ENDS:
+            self._ended.add(entry)
+        if change.field == "part":
+            is_known = entry in self._fields
+            self._fields.setdefault(entry, _growing_field(event.get("part")))
+            return not is_known or kind in PART_ENDS
+        if change.action == "set" or len(path) < 3:
+            return True
+        return self._fields.setdefault(entry, change.path[2]) == change.path[2]
+
     def store(self, event: Chunk, change: Change) -> None:
         """Apply an event."""
         path, value = change.path_of(event), event.get(change.field)
@@ -152,16 +188,35 @@ class ItemAccumulator:
             if value:  # otherwise its pieces count
                 self._pieces[path] = (change, [value])
         else:
-            if event.get("type") in _REPLACES_DELTAS:
-                others = (key for key in self._pieces if key[: len(path)] != path)
-                self._pieces = {key: self._pieces[key] for key in others}
-            _put(self.block, path, copy_json(value), change.new)
+            if event.get("type") in PART_ENDS:
+                self._drop_pieces(path, value)
+            self._values[path] = (change, copy_json(value))
 
     def store_final(self, block: Object) -> None:
         """Store the finished item. Pieces of fields that are empty in it still count."""
         self.block = block
+        self._values = {}
         self._pieces = {
-            path: pieces for path, pieces in self._pieces.items() if not get(block, path)
+            path: pieces
+            for path, pieces in self._pieces.items()
+            if not get(block, self._finished_path(path))
+        }
+
+    def _finished_path(self, path: JsonPath) -> JsonPath:
+        """The path in the finished item. If an event had an index past the end of a finished list,
+        the entries of events are its first ones."""
+        indexes = [entry[1] for entry in sorted(self._fields) if entry[0] == path[0]]
+        size = len(_list_of(self.block, str(path[0])))
+        if path[:2] not in self._fields or list_index(indexes[-1]) < size:
+            return path
+        return (path[0], indexes.index(path[1]), *path[2:])
+
+    def _drop_pieces(self, entry: JsonPath, value: JSON) -> None:
+        """Forget the pieces of a finished list entry, unless their field is empty in it."""
+        self._pieces = {
+            path: pieces
+            for path, pieces in self._pieces.items()
+            if path[:2] != entry or not get(value, path[2:])
         }
 
     def fill(self, block: Object) -> Object:
@@ -176,19 +231,42 @@ class ItemAccumulator:
         """Forget everything except what distinguishes the item from others."""
         known = ("type", "id", "call_id")
         self.block = {key: self.block[key] for key in known if key in self.block}
-        self._pieces = {}
+        self._pieces, self._values = {}, {}
 
     def assemble(self) -> Object:
-        """The item as far as it was received."""
-        for path, (change, pieces) in self._pieces.items():
-            texts = [piece for piece in pieces if isinstance(piece, str)]
-            if len(texts) == len(pieces):
-                value: JSON = "".join(texts)
-            else:
-                value = reduce(merge, pieces, None)
-            _put(self.block, path, value, change.new)
-        self._pieces = {}
+        """The item as far as it was received. The entries of a list are in the order of their
+        indexes."""
+        paths = sorted({*self._values, *self._pieces})
+        entries = self._positions(paths)
+        for path in paths:
+            place = (*entries.get(path[:2], path[:2]), *path[2:])
+            if path in self._values:
+                change, value = self._values[path]
+                _put(self.block, place, value, change.new)
+            if path in self._pieces:
+                change, pieces = self._pieces[path]
+                _put(self.block, place, _join(pieces), change.new)
+        self._pieces, self._values = {}, {}
         return self.block
+
+    def _positions(self, paths: list[JsonPath]) -> dict[JsonPath, JsonPath]:
+        """The paths of the new entries of lists: an index past the end of a list stands for the
+        next entry."""
+        sizes: dict[str | int, int] = {}
+        out: dict[JsonPath, JsonPath] = {}
+        for name, *steps in paths:
+            size = sizes.setdefault(name, len(_list_of(self.block, str(name))))
+            if steps and isinstance(steps[0], int) and steps[0] >= size:
+                entry = (name, steps[0])
+                if entry not in out:
+                    out[entry] = (name, size + sum(other[0] == name for other in out))
+        return out
+
+
+def _join(pieces: list[JSON]) -> JSON:
+    """The value of a field that arrived in pieces."""
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    return "".join(texts) if len(texts) == len(pieces) else reduce(merge, pieces, None)
 
 
 _CALL_FIELDS = ("call_id", "namespace", "name", "arguments", "input", "operation", "action", "code")
@@ -207,6 +285,14 @@ def content_digest(block: Object) -> int:
     return hash(
         tuple(value if isinstance(value, str) else text_of(value) for value in values if value)
     )
+
+
+def _growing_field(entry: JSON) -> str:
+    """The field of a list entry that grows; empty for an image or a file."""
+    kind = entry.get("type") if isinstance(entry, dict) else None
+    if kind == "refusal":
+        return "refusal"
+    return "text" if kind is None or str(kind).endswith("text") else ""
 
 
 def _list_of(block: Object, field: str) -> list[JSON]:

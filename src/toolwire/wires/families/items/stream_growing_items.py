@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, text_of
@@ -12,25 +14,34 @@ from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, VALUE_CHANGED
 from toolwire.wires.engine.specs import UNREADABLE, Block, text_or_none
 from toolwire.wires.engine.text_digest import TextDigest
 from toolwire.wires.families.items.content import CONTENT, read_block
-from toolwire.wires.families.items.deltas import Change, list_index
+from toolwire.wires.families.items.deltas import PART_ENDS, Change, list_index
 from toolwire.wires.families.items.stream_items import GrowingPart, ItemStreamBase, StreamItem
 from toolwire.wires.families.items.turns import MESSAGE
 
 _TEXT_FIELDS = {"output_text": "text", "refusal": "refusal", "text": "text"}
 """Message blocks that grow, and the field of their text."""
+_PART_EVENTS = ("response.content_part.added", "response.content_part.done")
 
 
 class _MessageItem(StreamItem):
     """A message: its text parts are emitted while they grow."""
 
-    __slots__ = ("_parts",)
+    __slots__ = ("_initial", "_parts")
 
     def __init__(self, reader: ItemStreamBase, output_index: JSON, block: Object) -> None:
         super().__init__(reader, output_index, block)
-        self._parts: dict[int, GrowingPart] = {}
-        """Parts that have started, by index."""
+        self._parts: dict[int, GrowingPart | None] = {}
+        """Parts that have started, by index; None for a part that was emitted whole."""
+        content = block.get("content")
+        self._initial: list[JSON] = list(content) if isinstance(content, list) else []
+        """The content of the opening event, until another event follows."""
 
     def emit(self, event: Chunk, change: Change) -> list[Event]:
+        started = [self._start_part(n, entry) for n, entry in enumerate(self._initial)]
+        self._initial = []
+        return [*chain(*started), *self._emit_change(event, change)]
+
+    def _emit_change(self, event: Chunk, change: Change) -> list[Event]:
         n = list_index(event.get("content_index"))
         if change.action in ("append", "complete"):
             text = change.read_text(event)
@@ -40,16 +51,21 @@ class _MessageItem(StreamItem):
                 return out
             return out + ([part.append(text)] if change.action == "append" else part.catch_up(text))
         part, value = self._parts.get(n), event.get(change.field)
-        if event["type"] == "response.content_part.added" and n not in self._parts:
-            return self._start_part(n, value)
+        out = []
+        if event["type"] in _PART_EVENTS and n not in self._parts:
+            out = self._start_part(n, value)
+            part = self._parts.get(n)
+        if event["type"] == "response.content_part.done" and n not in self._parts and self.live:
+            self._parts[n] = None
+            return [PartComplete(read_block(value, (self.reader.count, "part")))]
         if part is None or part.closed:
-            return []
+            return out
         if event["type"] == "response.content_part.done":
-            return self._end_part(part, value, (self.reader.count, "part"))
+            return out + self._end_part(part, value, (self.reader.count, "part"))
         if event["type"] == "response.output_text.annotation.added":
             part.prefixed = True
             return [Unsupported((self.reader.count, "annotation"), UNKNOWN_FIELD)]
-        return []
+        return out
 
     def _start_part(self, n: int, block: JSON) -> list[Event]:
         """Start a part that grows; any other part is emitted when it is complete."""
@@ -70,10 +86,9 @@ class _MessageItem(StreamItem):
         if growing.prefixed:  # its annotations have been reported
             known["annotations"] = True
         self.report_new_fields(known, block, part.spec, path)
-        text = text_or_none(block.get(_TEXT_FIELDS[part.spec.name])) or None
-        if _has_other_type(block):
+        if _has_other_type(block, growing):
             self.reader.trailing.append(Unsupported(path, VALUE_CHANGED))
-        return growing.close(text, path, cut=self.cut)
+        return growing.close(text_or_none(_text_of(block)), path, cut=self.cut)
 
     def emit_end(self) -> list[Event]:
         if not self._parts:
@@ -87,34 +102,48 @@ class _MessageItem(StreamItem):
             content = block.get("content")
             if isinstance(content, str):
                 content = [{"type": "output_text", "text": content}]
-            for n, inner in enumerate(content if isinstance(content, list) else []):
-                part, part_path = self._parts.get(n), (*path, "content", n)
+            entries = content if isinstance(content, list) else []
+            indexes = self._indexes(len(entries))
+            for n, inner in enumerate(entries):
+                part, part_path = self._parts.get(indexes[n]), (*path, "content", n)
                 if part is None:
-                    out.append(PartComplete(read_block(inner, part_path)))
+                    if indexes[n] not in self._parts:
+                        out.append(PartComplete(read_block(inner, part_path)))
                 elif not part.closed:
                     out += self._end_part(part, inner, part_path)
-                elif _has_other_type(inner) or not part.was_emitted(_text_of(inner)):
+                elif _has_other_type(inner, part) or not part.was_emitted(_text_of(inner)):
                     out.append(Unsupported(part_path, VALUE_CHANGED))
         for part in self._parts.values():
-            if not part.closed:
+            if part is not None and not part.closed:
                 out += part.close(None, (self.reader.count,), cut=self.cut)
         return out
 
+    def _indexes(self, size: int) -> list[int]:
+        """The indexes in the events of the entries of the finished content. If an event had an
+        index past its end, the started parts are its first entries."""
+        known = sorted(self._parts)
+        if not known or known[-1] < size:
+            return list(range(size))
+        return [*known[:size], *range(known[-1] + 1, known[-1] + 1 + size - len(known))]
 
-def _has_other_type(block: JSON) -> bool:
-    """True for a block that is neither a text nor a refusal."""
-    return isinstance(block, dict) and str(block.get("type", "text")) not in _TEXT_FIELDS
+
+def _has_other_type(block: JSON, growing: GrowingPart) -> bool:
+    """True if a finished block is no text although a text was started, or no refusal."""
+    spec = growing.part.spec
+    if not isinstance(block, dict) or not isinstance(spec, Block):
+        return False
+    return _TEXT_FIELDS.get(str(block.get("type", "text"))) != _TEXT_FIELDS.get(spec.name)
 
 
 def _text_of(block: JSON) -> JSON:
-    """The text or refusal of a block."""
-    return block.get("text") or block.get("refusal") if isinstance(block, dict) else None
+    """The text or refusal of a block; None if it has none."""
+    return (block.get("text") or block.get("refusal") or None) if isinstance(block, dict) else None
 
 
 class _ReasoningItem(StreamItem):
     """Reasoning: one text, which is its content or its summary."""
 
-    __slots__ = ("_entries", "_field", "_n", "_part")
+    __slots__ = ("_entries", "_field", "_initial", "_n", "_part")
 
     def __init__(self, reader: ItemStreamBase, output_index: JSON, block: Object) -> None:
         super().__init__(reader, output_index, block)
@@ -123,14 +152,28 @@ class _ReasoningItem(StreamItem):
         self._n = 0
         self._entries: dict[int, TextDigest] = {}
         """The emitted texts by index."""
+        self._initial: dict[tuple[str, int], str] = {}
+        """The texts of opening events, which are emitted if no other text follows."""
 
     def emit(self, event: Chunk, change: Change) -> list[Event]:
-        field = change.path[0]
+        field, is_append = change.path[0], change.action == "append"
         n, text = list_index(event.get(f"{field}_index")), change.read_text(event)
-        if change.action == "set" or not text:
+        if change.action == "set":
+            part = event.get(change.field)
+            text = (text_or_none(part.get("text")) if isinstance(part, dict) else None) or ""
+            if event["type"] not in PART_ENDS:
+                self._initial[field, n] = text
+                return []
+        if not text:
             return []
-        if change.action == "complete" and field == self._field and n in self._entries:
+        if self._part is not None and field != self._field:  # of the two, a body reads the content
+            return self.reader.report_unknown(change.field, scope=self, reason=VALUE_CHANGED)
+        if not is_append and n in self._entries:
             return self._complete_entry(n, text)
+        return self._append(field, n, text)
+
+    def _append(self, field: str, n: int, text: str) -> list[Event]:
+        """Emit more text of an entry, which is a paragraph of the reasoning."""
         out: list[Event] = []
         if self._part is None:
             self._field, self._n = field, n
@@ -140,8 +183,6 @@ class _ReasoningItem(StreamItem):
             self._part = GrowingPart(self.reader.next_slot(), part, None)
             self.live = True
             out.append(PartStart(self._part.slot, part))
-        if field != self._field:  # of the two, a body reads the content
-            return self.reader.report_unknown(change.field, scope=self, reason=VALUE_CHANGED)
         if n != self._n:
             self._n = n
             out.append(self._part.append("\n\n"))
@@ -149,8 +190,8 @@ class _ReasoningItem(StreamItem):
         return [*out, self._part.append(text)]
 
     def _complete_entry(self, n: int, text: str) -> list[Event]:
-        """Emit the missing end of a text. If the text is another one than was emitted, or others
-        follow it, `close` or this method reports the difference."""
+        """Emit the missing end of a text. A text that differs from the emitted one is reported,
+        here or by `close`."""
         assert self._part is not None
         if len(self._entries) == 1:
             return self._part.catch_up(text)
@@ -158,24 +199,27 @@ class _ReasoningItem(StreamItem):
         if not digest.is_start_of(text) or (n != self._n and len(text) > digest.length):
             return self.reader.report_unknown("text", scope=self, reason=VALUE_CHANGED)
         rest = text[digest.length :]
-        if not rest:
-            return []
-        digest.append(rest)
-        return [self._part.append(rest)]
+        return self._append(self._field, n, rest) if rest else []
 
     def emit_end(self) -> list[Event]:
         growing = self._part
         if growing is None:
             return super().emit_end()
         if not self.final and not self.reader.keep:
-            return growing.close(None, (self.reader.count,), cut=self.cut)
+            out: list[Event] = []
+            for (field, n), text in self._initial.items():
+                if text and field == self._field and n not in self._entries:
+                    out += self._append(field, n, text)
+                elif text and field == "content" != self._field:
+                    out += self.reader.report_unknown(field, scope=self, reason=VALUE_CHANGED)
+            return out + growing.close(None, (self.reader.count,), cut=self.cut)
         part = self.read_parts(self.assemble())[0]
         spec = self.reader.items.blocks["reasoning"]
         path = (self.reader.count, "item")
         self.report_new_fields(growing.part.raw, self.block, spec, path)
-        text = part.text or None if isinstance(part, Reasoning) else None
+        whole = part.text or None if isinstance(part, Reasoning) else None
         signature = text_or_none(self.block.get("encrypted_content"))
-        return growing.close(text, path, signature=signature, cut=self.cut)
+        return growing.close(whole, path, signature=signature, cut=self.cut)
 
 
 _ARGUMENT_FIELDS = {

@@ -84,12 +84,12 @@ class ItemStreamReader(ItemStreamBase):
             if self.open.is_closed(event):
                 return [Unsupported((self.count,), "an event for an item that has ended")]
             item, out = self._open_item(event, _item_of_change(event, change))
-        elif (
-            change.action == "append"
-            and item.type != change.item
-            and str(item.type) in self.item_types
-        ):
-            return [Unsupported((self.count,), "a delta for another type of item")]
+        elif str(item.type) in self.item_types and not change.fits(str(item.type)):
+            return [Unsupported((self.count,), "an event for another type of item")]
+        if not item.accepts(event, change):
+            if change.action != "append":
+                return []
+            return [Unsupported((self.count,), "a delta for a part that has ended or is no text")]
         if self.keep or not item.live:
             item.store(event, change)
         if item.deferred is None:
