@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
+from itertools import groupby
+from operator import itemgetter
 from typing import Literal
 
 from msgspec import Struct
@@ -196,20 +198,23 @@ class ItemAccumulator:
         """Store the finished item. Pieces of fields that are empty in it still count."""
         self.block = block
         self._values = {}
+        entries = self._finished_entries()
         self._pieces = {
             path: pieces
             for path, pieces in self._pieces.items()
-            if not get(block, self._finished_path(path))
+            if not get(block, (*entries.get(path[:2], path[:2]), *path[2:]))
         }
 
-    def _finished_path(self, path: JsonPath) -> JsonPath:
-        """The path in the finished item. If an event had an index past the end of a finished list,
-        the entries of events are its first ones."""
-        indexes = [entry[1] for entry in sorted(self._fields) if entry[0] == path[0]]
-        size = len(_list_of(self.block, str(path[0])))
-        if path[:2] not in self._fields or list_index(indexes[-1]) < size:
-            return path
-        return (path[0], indexes.index(path[1]), *path[2:])
+    def _finished_entries(self) -> dict[JsonPath, JsonPath]:
+        """The paths of list entries in the finished item, where they differ from those in events:
+        if an event had an index past the end of a finished list, the entries of events are its
+        first ones."""
+        out: dict[JsonPath, JsonPath] = {}
+        for name, group in groupby(sorted(self._fields), key=itemgetter(0)):
+            known = list(group)
+            if list_index(known[-1][1]) >= len(_list_of(self.block, str(name))):
+                out |= {entry: (name, n) for n, entry in enumerate(known)}
+        return out
 
     def _drop_pieces(self, entry: JsonPath, value: JSON) -> None:
         """Forget the pieces of a finished list entry, unless their field is empty in it."""
@@ -252,14 +257,12 @@ class ItemAccumulator:
     def _positions(self, paths: list[JsonPath]) -> dict[JsonPath, JsonPath]:
         """The paths of the new entries of lists: an index past the end of a list stands for the
         next entry."""
-        sizes: dict[str | int, int] = {}
         out: dict[JsonPath, JsonPath] = {}
-        for name, *steps in paths:
-            size = sizes.setdefault(name, len(_list_of(self.block, str(name))))
-            if steps and isinstance(steps[0], int) and steps[0] >= size:
-                entry = (name, steps[0])
-                if entry not in out:
-                    out[entry] = (name, size + sum(other[0] == name for other in out))
+        for name, group in groupby(paths, key=itemgetter(0)):
+            size = len(_list_of(self.block, str(name)))
+            entries = dict.fromkeys(path[:2] for path in group if len(path) > 1)
+            new = [entry for entry in entries if isinstance(entry[1], int) and entry[1] >= size]
+            out |= {entry: (name, size + n) for n, entry in enumerate(new)}
         return out
 
 
