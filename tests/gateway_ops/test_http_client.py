@@ -121,7 +121,7 @@ def test_an_answer_cut_anywhere_is_the_same_answer(name: str, run: Run) -> None:
                 assert (
                     "content-type" not in got[1] and "x-more" not in got[1] and "link" not in got[1]
                 )
-                assert line.usable and net.pool._take_idle(("h", 1, False, "")) is line
+                assert line.is_usable() and net.pool._take_idle(("h", 1, False, "")) is line
             net.pool._all.clear()
 
     run(main)

@@ -69,17 +69,19 @@ def _is_plain(message: Message, target: Wire, rules: RulesOfBoth) -> bool:
     text_after_calls = target.capabilities.text_after_calls
     call_ids: list[str] = []
     for part in message.parts:
-        if part.signature is not None:
+        source = part.source
+        if part.signature is not None or not (source.is_complete or _has_known_fields(source)):
             return False
-        if not part.source.is_complete and not _has_known_fields(part.source):
-            return False
-        if part.__class__ is Call:
+        if type(part) is Text:
+            if part.refusal or (call_ids and not text_after_calls):
+                return False
+        elif type(part) is Call:
             if part.executor != "client" or part.origin != "wire" or part.family != "function":
                 return False
             if not rules.accept_call(part.id, part.name):
                 return False
             call_ids.append(part.id)
-        elif part.__class__ is not Text or part.refusal or (call_ids and not text_after_calls):
+        else:
             return False
     return len(call_ids) < 2 or len(set(call_ids)) == len(call_ids)
 

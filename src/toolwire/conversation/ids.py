@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.part_map import PartMap
-from toolwire.conversation.parts import Call, Message, PairedBy, Part, Result
+from toolwire.conversation.parts import Call, Message, PairedBy, Part, Result, Text
 
 MINTED = "tw-"
 """The prefix of every minted id."""
@@ -60,6 +60,8 @@ def assign_ids(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tu
     result_ids: list[str] = []
     for message in messages:
         for part in message.parts:
+            if part.__class__ is Text:
+                continue
             if part.__class__ is Call:
                 call_ids.add(part.id)
             elif part.__class__ is Result:

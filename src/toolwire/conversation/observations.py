@@ -24,6 +24,7 @@ from toolwire.conversation.parts import (
     Part,
     Reasoning,
     Result,
+    Source,
     Text,
     Traceable,
 )
@@ -179,20 +180,13 @@ def observe(conversation: Conversation, target: str) -> Observations:
     """True until the first message that is not a system message."""
     for message in conversation.messages:
         role, parts, source = message.role, message.parts, message.source
-        raw = source.raw
         is_foreign = message.wire != target
         if is_foreign:
-            spec = source.spec
-            if (
-                not source.is_complete
-                and raw.__class__ is dict
-                and spec is not None
-                and (spec.inner or not spec.keys.issuperset(raw))
-                and not spec.clean(raw)
-            ):
+            if not source.is_complete and _has_unread_fields(source):
                 leftovers.append(message)
         else:
             has_own_wire = True
+            raw = source.raw
             if raw.__class__ is dict:
                 if source.spec is not last_spec or not fields:
                     last_spec = source.spec
@@ -245,19 +239,12 @@ def observe(conversation: Conversation, target: str) -> Observations:
             part_source = part.source
             if part_source.is_complete or part_source is source:
                 continue  # all of the part was read, or the message is the part
-            block = part_source.raw
-            if block.__class__ is not dict:
+            if part_source.raw.__class__ is not dict:
                 missing |= Observation.BLOCK_FIELDS_READ
-            elif block is not raw:
-                spec = part_source.spec
-                if (
-                    spec is not None
-                    and (spec.inner or not spec.keys.issuperset(block))
-                    and not spec.clean(block)
-                ):
-                    missing |= Observation.BLOCK_FIELDS_READ
-                    if is_foreign:
-                        leftovers.append(part)
+            elif part_source.raw is not source.raw and _has_unread_fields(part_source):
+                missing |= Observation.BLOCK_FIELDS_READ
+                if is_foreign:
+                    leftovers.append(part)
         if has_calls:
             pending.reverse()
             if role != "assistant":
@@ -293,7 +280,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
         missing |= Observation.NO_BLANK_RESULTS
     if len(outputs) < len(results):
         missing |= Observation.TEXT_RESULTS
-    observations = Observations(ALL, calls, results, leftovers, fields=fields)
+    observations = Observations(0, calls, results, leftovers, [], set(), fields)
     if calls or results:
         missing |= _observe_calls(conversation, target, observations)
     missing |= _observe_settings(conversation, target, observations)
@@ -313,6 +300,14 @@ _BROKEN_BY_MISPLACED_CALLS = Observation.RESULTS_IN_PLACE | Observation.ROLES_FI
 _OTHER_PARTS: dict[type[Part], int] = {Reasoning: _NOT_PLAIN | Observation.NO_REASONING}
 """The properties that do not hold if there is a part of a type. For a type that is not listed, this
 is `_NOT_PLAIN`."""
+
+
+def _has_unread_fields(source: Source) -> bool:
+    """True if a message or block has fields that its wire does not read."""
+    raw, spec = source.raw, source.spec
+    if raw.__class__ is not dict or spec is None:
+        return False
+    return (bool(spec.inner) or not spec.keys.issuperset(raw)) and not spec.clean(raw)
 
 
 def is_left_out(message: Message) -> bool:

@@ -225,7 +225,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
 def _split_url(url: bytes) -> tuple[bytes, bytes]:
     """Return the path and the query of the URL in a request line, which the parser has checked."""
-    if url.startswith(b"/") and b"#" not in url:  # as all clients but those of a proxy send it
+    # As all clients but those of a proxy send it. `in` is slower than `find` for bytes: it first
+    # tries to read its operand as a number.
+    if url.startswith(b"/") and url.find(b"#") < 0:
         path, _, query = url.partition(b"?")
         return path, query
     parsed = parse_url(url)

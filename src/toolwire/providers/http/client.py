@@ -38,8 +38,7 @@ class HttpClient:
             route = self._routes[url] = find_route(url)
         return route
 
-    @property
-    def pool(self) -> ConnectionPool:
+    def connections(self) -> ConnectionPool:
         """The connections of the running event loop."""
         loop = asyncio.get_running_loop()
         if self._pool is None or self._pool.loop is not loop:
@@ -65,7 +64,7 @@ class HttpClient:
         """
         route = self.route(url)
         head = route.request_head(dict(headers), len(body), method=method)
-        return await self.pool.send(route, head, body, timeouts=timeouts)
+        return await self.connections().send(route, head, body, timeouts=timeouts)
 
     async def fetch(
         self,

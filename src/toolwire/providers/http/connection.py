@@ -94,7 +94,7 @@ class Connection(asyncio.Protocol):
             transport.write(head)
             self._rest = memoryview(body)
             self._write_rest()
-            self._last_unsent = self._unsent
+            self._last_unsent = self._count_unsent()
         return response
 
     def _write_rest(self) -> None:
@@ -112,8 +112,7 @@ class Connection(asyncio.Protocol):
         if not self._rest:
             self._rest = _EMPTY  # an empty slice would keep the whole body in memory
 
-    @property
-    def _unsent(self) -> int:
+    def _count_unsent(self) -> int:
         """Bytes of the request that are not sent yet."""
         buffered = 0 if self._transport is None else self._transport.get_write_buffer_size()
         return len(self._rest) + buffered
@@ -133,7 +132,7 @@ class Connection(asyncio.Protocol):
         self._used = True
         # A server that responds before it has the whole request may read the rest of it as the
         # next request.
-        if response.ended and self._alive and not transport.is_closing() and not self._unsent:
+        if response.ended and self.is_usable() and not self._count_unsent():
             self._owner.keep(self)
         else:
             transport.abort()
@@ -142,13 +141,11 @@ class Connection(asyncio.Protocol):
         """Close the connection. A request in progress fails."""
         self._fail(ProtocolError("the connection was closed here"))
 
-    @property
-    def usable(self) -> bool:
+    def is_usable(self) -> bool:
         """True if a request can be sent."""
         return self._alive and self._transport is not None and not self._transport.is_closing()
 
-    @property
-    def readable(self) -> bool:
+    def has_unread_data(self) -> bool:
         """True if unread bytes have arrived: the end of the connection, or unsolicited data."""
         return self._poll is not None and bool(self._poll.poll(0))
 
@@ -167,7 +164,7 @@ class Connection(asyncio.Protocol):
         if self._response is None or transport is None or transport.is_closing():
             return
         now = self.loop.time()
-        previous, self._last_unsent = self._last_unsent, self._unsent
+        previous, self._last_unsent = self._last_unsent, self._count_unsent()
         progress = self._read_paused or self._last_unsent < previous
         left = self._idle_timeout if progress else self._last_byte + self._idle_timeout - now
         if left <= 0:

@@ -120,7 +120,7 @@ class ConnectionPool:
         idle = self._idle.get(key)
         while idle:
             connection = idle.pop()
-            if connection.usable and not connection.readable:
+            if connection.is_usable() and not connection.has_unread_data():
                 return connection
             connection.close()
         return None
@@ -168,7 +168,7 @@ class ConnectionPool:
         except BaseException:
             self._addresses.pop((server.host, server.port), None)  # the server may have moved
             raise
-        if not connection.usable:
+        if not connection.is_usable():
             raise ConnectError(f"{server.origin} closed the connection at once")
         return connection
 

@@ -112,7 +112,7 @@ class Upstream:
             endpoint, stream, url
         )
         head = prepared.head(body, headers or {})
-        return self._client.pool.send(prepared.route, head, body, timeouts=timeouts)
+        return self._client.connections().send(prepared.route, head, body, timeouts=timeouts)
 
     def _prepare(self, endpoint: ModelEndpoint, stream: bool, url: str | None) -> _PreparedRequest:
         target = url or endpoint.url(stream=stream)

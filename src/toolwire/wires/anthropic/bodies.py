@@ -50,9 +50,9 @@ from toolwire.wires.families.blocks.history import BlockHistory
 
 # --- messages -------------------------------------------------------------------------------------
 
-_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
-_FOREIGN_ROLES: dict[str, Role] = {"tool": "tool", "developer": "system"}
-"""Roles of other wires: the API refuses them, and `check` reports them."""
+_OWN_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+_ROLES: dict[str, Role] = {**_OWN_ROLES, "tool": "tool", "developer": "system"}
+"""With roles of other wires: the API refuses them, and `check` reports them."""
 
 
 def _read_content(content: JSON, path: JsonPath) -> tuple[Part, ...]:
@@ -78,7 +78,7 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
     if not isinstance(message, dict):
         raise_unexpected(NAME, path, "an object", message)
     name = message.get("role")
-    role = _ROLES.get(name) or _FOREIGN_ROLES.get(name) if isinstance(name, str) else None
+    role = _ROLES.get(name) if isinstance(name, str) else None
     if role is None:
         return unread_message(NAME, name, message, path)
     if role == "tool" and "tool_call_id" in message:
@@ -134,11 +134,12 @@ def read(body: JSON, kind: Kind) -> Conversation:
         "request",
         body,
         messages=HISTORY.read_messages(body),
-        settings=read_settings(REQUEST, body, keys("messages", "system", "tools")),
+        settings=read_settings(REQUEST, body, _REQUEST_KEYS),
         tools=read_tools(NAME, body, read_tool),
     )
 
 
+_REQUEST_KEYS = keys("messages", "system", "tools")
 _RESPONSE_KEYS = keys("type", "role", "content", "stop_reason")
 _TEXT = keys("text")
 
@@ -236,7 +237,7 @@ def match_score(body: JSON) -> int:
             return 0
         content = message.get("content")
         types = types_in(content)
-        if str(message.get("role")) not in _ROLES or not isinstance(content, str | list):
+        if str(message.get("role")) not in _OWN_ROLES or not isinstance(content, str | list):
             return 0
         if types & _FOREIGN_TYPES:
             return 0

@@ -112,10 +112,10 @@ def id_setting(field: str = "id", prefix: str = "") -> SettingSpec:
             return UNSET
         if value.startswith(prefix):
             return value
-        if not value.startswith(ID_PREFIXES):
-            return prefix + value
-        other = next(filter(value.startswith, ID_PREFIXES))
-        return prefix + value.removeprefix(other)
+        for other in ID_PREFIXES:
+            if value.startswith(other):
+                return prefix + value[len(other) :]
+        return prefix + value
 
     return SettingSpec("id", (field,), read=read, write=write)
 

@@ -136,16 +136,18 @@ def read_settings(table: SettingTable, body: Object, known: frozenset[str]) -> S
         if not item and item.__class__ in _CONTAINERS and not spec.reads_empty:
             continue
         value: Setting | UnsetType = item
-        if spec.read is not None:
+        read = spec.read
+        if read is not None:
             try:
-                value = spec.read(item)
+                value = read(item)
             except UNREADABLE:
                 value = UNSET
         if value is UNSET:
             unknown.append((key,))
         elif value is not None:
-            values[spec.name] = value
-            places[spec.name] = spec.path
+            name = spec.name
+            values[name] = value
+            places[name] = spec.path
             if spec.knows:
                 _collect_unknown(item, spec.path, "", spec.knows, unknown)
     return SettingsRead(values, places, tuple(unknown))
@@ -250,7 +252,7 @@ def write_settings(
     On the wire that the conversation was read from, it is a copy of the source body with the
     changed settings.
     """
-    source = conversation.source
+    source, losses = conversation.source, context.losses
     body: Object = {}
     unchanged: Mapping[str, Setting] = {}
     same_wire = context.native and isinstance(source.body, dict)
@@ -270,19 +272,18 @@ def write_settings(
             _report_missing_setting(name, value, context)
             continue
         context.setting_name = name
-        loss_count = len(context.losses)
-        written = spec.write(value, context)  # type: ignore[misc]
+        loss_count, write, path = len(losses), spec.write, spec.path
+        written = write(value, context)  # type: ignore[misc]
         if written is UNSET:
-            if len(context.losses) == loss_count:  # otherwise the writer has reported the reason
+            if len(losses) == loss_count:  # otherwise the writer has reported the reason
                 _report_missing_setting(name, value, context)
-        elif len(spec.path) == 1:
-            body[spec.path[0]] = written
+        elif len(path) == 1:
+            body[path[0]] = written
         else:
-            outer = spec.path[0]
-            body[outer] = put(body.get(outer), spec.path[1:], written)
+            body[path[0]] = put(body.get(path[0]), path[1:], written)
     if not same_wire:
-        for path in source.unknown_fields:
-            context.report_unknown_field(path, get(source.body, path))
+        for unknown_path in source.unknown_fields:
+            context.report_unknown_field(unknown_path, get(source.body, unknown_path))
     return body
 
 

@@ -23,8 +23,10 @@ def read_tools(wire: str, body: Object, read: Callable[[JSON, JsonPath], Tool]) 
     """The tool definitions of a body in its list `tools`."""
     if body.get("tools") is None:
         return ()
-    tools = list_in(wire, body, "tools")
-    return tuple(read(tool, ("tools", i)) for i, tool in enumerate(tools))
+    tools: list[Tool] = []
+    for i, tool in enumerate(list_in(wire, body, "tools")):
+        tools.append(read(tool, ("tools", i)))
+    return tuple(tools)
 
 
 def define_tool(tool: Tool, context: EncodeContext, schema_field: str) -> Object:

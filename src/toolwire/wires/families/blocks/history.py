@@ -122,10 +122,13 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
 
     def read_messages(self, body: Object) -> list[Message]:
         """The system prompt and the messages of a request."""
-        messages = list_in(self.name, body, "messages")
-        out = [self.read(message, ("messages", i)) for i, message in enumerate(messages)]
-        prompt = body.get("system")
-        return out if prompt is None else [self.read(prompt, ("system",)), *out]
+        out: list[Message] = []
+        read, prompt = self.read, body.get("system")
+        if prompt is not None:
+            out.append(read(prompt, ("system",)))
+        for i, message in enumerate(list_in(self.name, body, "messages")):
+            out.append(read(message, ("messages", i)))
+        return out
 
     def write(self, conversation: Conversation, context: EncodeContext) -> WrittenHistory:
         """The messages of a conversation."""
@@ -186,11 +189,11 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
             if native:
                 block = self.write_part(part, message, context)
             else:
-                block = self.foreign[part.__class__](part, context)
+                block = self.foreign[type(part)](part, context)
             if block is None:
                 continue
             written = (block,) if marks is None else self._mark(part, block, marks)
-            if part.__class__ is Result and not is_assistant:
+            if not is_assistant and type(part) is Result:
                 for result in written:
                     turn.results.append((part.call_id, result))
             else:
@@ -215,7 +218,9 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
             if [call_id for call_id, _ in results] != call_ids:
                 positions = {call_id: i for i, call_id in enumerate(call_ids)}
                 results.sort(key=lambda result: positions.get(result[0], len(positions)))
-        blocks = [block for _, block in results]
+        blocks: list[JSON] = []
+        for _, block in results:  # most turns have few: a comprehension would cost more
+            blocks.append(block)
         out.append(self.message("user", blocks + following if following else blocks))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from msgspec import UNSET, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
@@ -25,6 +25,9 @@ from toolwire.wires.engine.specs import (
     text_or_none,
 )
 from toolwire.wires.families.chat.blocks import PLAIN_TEXT, REASONING, REFUSAL
+
+_CALLER = frozenset({"role", "content", "tool_calls"})
+"""The fields of most messages with calls."""
 
 
 class MessageReader(Struct, frozen=True, eq=False):
@@ -68,34 +71,33 @@ class MessageReader(Struct, frozen=True, eq=False):
         """Read one message of a history or a response."""
         if not isinstance(message, dict):
             raise_unexpected(self.name, path, "an object", message)
-        role = message.get("role", UNSET)
-        has_role = role is not UNSET
-        if not has_role:  # a program left it out; only results name a call
-            role = "tool" if isinstance(message.get("tool_call_id"), str) else "assistant"
-        if not isinstance(role, str):
-            raise_unexpected(self.name, path + ("role",), "a string", role)
+        role = message.get("role")
+        if role.__class__ is not str:
+            role = self._implied_role(message, path)
         neutral = self.roles.get(role)
         if neutral is None:
             return self._read_other_role(role, message, path)
         content = message.get("content")
-        parts: tuple[Part, ...] = ()
-        is_complete = False
-        if content.__class__ is str and has_role and len(message) == 2:
-            is_complete = True
-            if content:
-                source = Source(content, path + ("content",), PLAIN_TEXT, None, True)
-                parts = (Text(content, source=source),)
+        parts: tuple[Part, ...]
+        is_complete = True
+        if content.__class__ is str and len(message) == 2 and "role" in message:
+            source = Source(content, path + ("content",), PLAIN_TEXT, None, True)
+            parts = (Text(content, source=source),) if content else ()
+        elif _CALLER.issuperset(message) and message.get("tool_calls") is not None:
+            # Most messages with calls have nothing else, so there are no other fields to read.
+            said = [] if content is None else self._read_text_or_content(content, path)
+            parts = (*said, *self._read_calls(message["tool_calls"], path + ("tool_calls",)))
         else:
-            calls = message.get("tool_calls")
-            if calls is not None and has_role and len(message) == 3 and "content" in message:
-                # Most messages with calls have nothing else, so there are no other fields to read.
-                is_complete = True
-                said = [] if content is None else self._read_text_or_content(content, path)
-                parts = (*said, *self._read_calls(calls, path + ("tool_calls",)))
-            else:
-                parts = tuple(self.read_parts(message, content, path))
+            is_complete = False
+            parts = tuple(self.read_parts(message, content, path))
         source = Source(message, path, self.message, None, is_complete)
         return Message(neutral, parts, None, self.name, source=source)
+
+    def _implied_role(self, message: Object, path: JsonPath) -> str:
+        """The role of a message from which a program left it out: only results name a call."""
+        if "role" in message:
+            raise_unexpected(self.name, path + ("role",), "a string", message["role"])
+        return "tool" if isinstance(message.get("tool_call_id"), str) else "assistant"
 
     def _read_other_role(self, role: str, message: Object, path: JsonPath) -> Message:
         spec = self.results.get(role)

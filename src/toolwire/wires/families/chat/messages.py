@@ -152,12 +152,12 @@ class Chat(MessageReader, frozen=True, eq=False):
             out["content"] = ""
         legacy = self.legacy_call if context.legacy_calls else None
         for part in message.parts:
-            if part.__class__ is Text:
+            if type(part) is Text:
                 if part.refusal:
                     out["refusal"] = f"{out.get('refusal') or ''}{part.text}"
                 elif part.text:
                     texts.append(part.text)
-            elif part.__class__ is Call:
+            elif type(part) is Call:
                 if legacy is None:
                     calls.append(self.write_call(part, context))
                 else:
