@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import part_breaks  # noqa: F401  # registers its breaks
 import pytest
+import shape_breaks  # noqa: F401  # registers its breaks
 from breaks import BREAKS, SHAPES, break_history
 from cases import DEEP, MODELS
 from hand_made_histories import HISTORIES, history_body

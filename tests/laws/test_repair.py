@@ -14,6 +14,7 @@ from operator import le
 
 import part_breaks  # noqa: F401  # registers its breaks
 import pytest
+import shape_breaks  # noqa: F401  # registers its breaks
 from breaks import BREAKS, MOVES, SHAPES, HistoryEditor, break_history
 from cases import ALL, CASES, COMPLETE, DEEP, RECORDED, WIRES, Case, needs_recordings
 from hand_made_histories import HISTORIES, history_body

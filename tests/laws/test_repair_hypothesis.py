@@ -17,6 +17,7 @@ from collections import Counter
 import part_breaks  # noqa: F401  # registers its breaks
 import pytest
 import repair_child
+import shape_breaks  # noqa: F401  # registers its breaks
 from breaks import BREAKS, EXPECTED_RULES, HIDES_IDENTITY, SHAPES, break_history
 from cases import DEEP, WIRES, child_environment, leaves
 from histories import DrawnCall, DrawnHistory, Round, body_of, history_strategy

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.codec import read_body
-from toolwire.conversation.json import JSON, JsonPath, put
-from toolwire.conversation.parts import Message, Opaque
+from toolwire.conversation.json import JSON, JsonPath, Object, put
+from toolwire.conversation.parts import Call, Message, Opaque
 from toolwire.errors import DecodeError
 from toolwire.lint.facts import Facts
 from toolwire.lint.memo import once_per_history
+from toolwire.wires import wire
 from toolwire.wires.engine.roles import meant_role
 from toolwire.wires.engine.specs import Block
 
@@ -85,5 +86,18 @@ def _meant_role(facts: Facts, message: JSON) -> str:
     names_call = isinstance(message.get("tool_call_id"), str)
     if role == "tool" and not names_call and facts.profile.results_share_one_message:
         role = "user"
-    word = "model" if role == "assistant" and "model" in facts.profile.accepted_roles else role
+    assistant = "model" if "model" in facts.profile.accepted_roles else "assistant"
+    word = assistant if role == "assistant" or _has_calls(facts, message, assistant) else role
     return "" if word == message.get("role") else word
+
+
+def _has_calls(facts: Facts, message: Object, assistant: str) -> bool:
+    """True if a message without a role has calls, which only the assistant makes."""
+    read = wire(facts.conversation.wire).read_message
+    if read is None or isinstance(message.get("role"), str):
+        return False
+    try:
+        parts = read({**message, "role": assistant}, ("messages", 0)).parts
+    except DecodeError:
+        return False
+    return any(isinstance(part, Call) for part in parts)
