@@ -23,6 +23,7 @@ from toolwire import (
     Call,
     Conversation,
     DecodeError,
+    Opaque,
     Pair,
     Reasoning,
     Result,
@@ -108,8 +109,14 @@ def results_that_moved(before: Conversation, after: Conversation) -> list[str]:
     do not count: a repair may change arguments, and a translation the name. Nor does a result that
     equals one that stayed, if there are more results than before (messages of an unknown role are
     read only once their role is repaired) or another result has other content than before. Nor does
-    one that equals the result of a provider's tool, if the latter is text now.
+    one that equals the result of a provider's tool, if the latter is text now. Nor does one with
+    the id of a result that could not be read before: among results with one id, the order decides.
     """
+    unread_ids = {
+        part.value.get("tool_call_id")
+        for part in before.parts()
+        if isinstance(part, Opaque) and isinstance(part.value, dict)
+    }
     calls = Counter(_call_content(call) for call in before.calls())
     for content, count in Counter(_call_content(call) for call in after.calls()).items():
         if calls[content]:
@@ -126,6 +133,7 @@ def results_that_moved(before: Conversation, after: Conversation) -> list[str]:
         if pair.result is not None
         and pair.call is not None
         and pair.call.name
+        and pair.result.call_id not in unread_ids
         and not (pair.call.executor == "provider" and _result_content(pair.result) in texts)
     }
     return [
