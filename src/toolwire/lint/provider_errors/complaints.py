@@ -24,7 +24,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     (
         "LONG",
         r"too long|at most \d+|(?:max(?:imum)? |above_max_)length(?: of)?|longer than|exceed\w*"
-        r"|less than or equal to \d+|between \d+ and \d+ char\w*|\d+ characters or"
+        r"|less than or equal to \d+|between \d+ and \d+ char\w*"
         r"|(?:<=|limit (?:is|of)) \d+|over the limit|过长|超过|超出",
     ),
     (
@@ -65,7 +65,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"patterns?|regex|only contain(?! tool)|(?:invalid|illegal|special) char\w*|alphanumeric"
         r"|letters|a-z"
         r"|\[a-z[^\]]*\]|(?:in|wrong|required|expected|valid|an invalid) format|format errors?"
-        r"|malformed(?= (?:tool ?(?:call|use) ?|call ?)ids?\b)|length (?:of )?9|characters"
+        r"|malformed(?= (?:tool ?(?:call|use) ?|call ?)ids?\b)|characters"
         rf"|(?:{_NOT} |{_MUST} )?match(?:es)? \^|格式|命名",
     ),
     (
@@ -85,10 +85,10 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         rf"(?: instance of)?(?: (?:valid|one of|type|plain|either))*(?: an?)? {_TYPE}"
         r"|(?:invalid|wrong|incorrect) type|type (?:error|mismatch)|cannot unmarshal|from a mapping"
         r"|of type (?:string|api\.)|is of type \w+ but should be|not iterable|has no attribute"
-        r"|string indices|(?:must|should|has to) be (?:text|blocks)"
+        r"|(?:must|should|has to) be (?:text|blocks)"
         r"|(?:got|received) <class \w+>|expected type: \w+|cannot construct instance of"
         r"|(?:cannot|can not|could not) deserialize value of type \S{1,120} from \w+ value"
-        r"|to be a string|\| ?items|类型错误|(?:不是|必须是|应为)(?:数组|字符串|对象|列表)",
+        r"|\| ?items|类型错误|(?:不是|必须是|应为)(?:数组|字符串|对象|列表)",
     ),
     (
         "UNSUPPORTED",
@@ -101,7 +101,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     ),
     (
         "VALUES",
-        r"(?:supported|valid|allowed) values|(?:must|should|is not) (?:be )?one of|use a valid"
+        r"(?:supported|valid|allowed) values|(?:must|should|is not) (?:be )?one of"
         r"|expected tags|any variant|unknown variant|literal error",
     ),
     # --- something lacks, or stands in the wrong place --------------------------------------------

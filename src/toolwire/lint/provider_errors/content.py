@@ -149,7 +149,10 @@ MEDIA_READINGS = (
         ),
         rules=("content-shape", "output-not-string", "field-refused"),
         meaning="a message or a part seems to have two things of which only one is accepted",
-        examples=("Cannot have tool calls and content in the same assistant message",),
+        examples=(
+            "Cannot have tool calls and content in the same assistant message",
+            "Conversation blocks and tool use blocks cannot be provided in the same turn.",
+        ),
     ),
     ErrorPattern(
         concepts=(
@@ -166,7 +169,10 @@ MEDIA_READINGS = (
         rules=("result-with-extra", "result-not-first"),
         meaning="a message with results seems to contain other parts too",
         implies={"result_placement": "alone"},
-        examples=("tool_result blocks cannot be mixed with text",),
+        examples=(
+            "tool_result blocks cannot be mixed with text",
+            "Conversation blocks and tool result blocks cannot be provided in the same turn.",
+        ),
     ),
 )
 

@@ -21,7 +21,7 @@ _SCHEMA_KEYWORD = (
 DEFINITION_PHRASES = (
     ErrorPattern(
         words=(
-            "tool calling without tools= param|expects the tools= param"
+            "tool calling without tools= param"
             r"|must (?:also )?(?:contain|include|define|provide|have) (?:the )?tool definitions"
             r"|requires? (?:the )?tool definitions (?:on|for|with|when|if)"
             r"|tool_?config (?:field )?(?:is|was) (?:missing|required|not (?:set|defined|provided))"
@@ -42,14 +42,13 @@ DEFINITION_PHRASES = (
         ),
     ),
     ErrorPattern(
-        words=(
-            "tool choice .{0,200} not found in|parameter tool_choice specified in the request"
-            "|unexpected_tool_call"
-        ),
+        words="parameter tool_choice specified in the request",
         rules=("name-unknown", "tools-undefined"),
         meaning="the tool choice, or the model, names a tool that is not defined",
         implies={"tool_choice_must_exist": True},
-        examples=("Tool choice 'get_weather' not found in 'tools' parameter.",),
+        examples=(
+            "The parameter `tool_choice` specified in the request names a tool that is not defined",
+        ),
     ),
     ErrorPattern(
         words=r"(?:invalid|unknown) (?:tool|function) name.{0,80}must be one of",
@@ -76,7 +75,7 @@ DEFINITION_PHRASES = (
     ),
     ErrorPattern(
         words=(
-            r"invalid schema for function|invalid_function_parameters|input_schema\b"
+            r"invalid schema for function|input_schema\b"
             r"|requires at least one (?:\w+ )?parameters? (?:when|for|in) (?:using )?tools?\b"
             rf"|unknown name {_SCHEMA_KEYWORD}(?! at \W{{0,2}}(?:contents|generation|request\.gen))"
         ),

@@ -10,21 +10,11 @@ _NINE_CHARACTER_IDS = IdRule("a-zA-Z0-9", 9, exact=True)
 
 ID_PHRASES = (
     ErrorPattern(
-        words=(
-            "must have an? tool_call_id|missing (?:required )?(?:parameter|"
-            r"field):? \S{0,60}call_id|property tool_call_id is missing|"
-            "tool_use_id: field required|id cannot be empty|keyerror: tool_call_id|"
-            r"call_id\W{0,6}field required"
-        ),
+        words=r"id cannot be empty|keyerror: tool_call_id|call_id\W{0,6}field required",
         rules=("id-missing", "id-empty"),
         meaning="a call or result has no id",
         implies={"requires_ids": True},
-        examples=(
-            (
-                "Missing parameter 'tool_call_id': messages with role 'tool' must have a"
-                " 'tool_call_id'."
-            ),
-        ),
+        examples=("KeyError: 'tool_call_id'",),
     ),
     ErrorPattern(
         words="expected id to be a string",
@@ -125,7 +115,13 @@ ID_READINGS = (
         rules=("id-missing", "id-empty"),
         meaning="a call or a result seems to have no id",
         implies={"requires_ids": True},
-        examples=("tool message is missing tool_call_id",),
+        examples=(
+            "tool message is missing tool_call_id",
+            (
+                "Missing parameter 'tool_call_id': messages with role 'tool' must have a"
+                " 'tool_call_id'."
+            ),
+        ),
     ),
     ErrorPattern(
         concepts=("(CALL|RESULT) ~ EMPTY ID", "EMPTY CALL_ID"),

@@ -52,7 +52,6 @@ PATH_PHRASES = (
             rf"{_ITEM}\W{{1,4}}missing required (?:field|parameter)"
             rf"|{_ITEM}\.(?!output|name|role|arguments|call_id){_FIELDS}\W{{1,4}}(?:array too long"
             r"|invalid value|expected an array with maximum length 0)"
-            rf"|supported values are.{{0,200}}param: {_ITEM}\.(?!role|content|type\b)"
             r"|param: /input\b"
         ),
         rules=("item-shape", "wrong-vocabulary", "content-shape"),
