@@ -313,3 +313,24 @@ def test_an_image_in_a_result_moves_to_a_place_that_the_model_accepts(
         label: JSON = {"text": "From tool call number 1 (draw):"}
         contents.append({"role": "user", "parts": [label, image]})
     assert sent == {"contents": contents}
+
+
+@pytest.mark.parametrize(
+    ("target", "model"),
+    [("openai-chat", "m"), ("openai-chat", "other"), ("deepseek", "deepseek-reasoner")],
+)
+def test_a_call_without_its_list_is_sent_in_a_list(target: str, model: str) -> None:
+    call: JSON = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    body: JSON = {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": "", "reasoning_content": "hm", "tool_calls": call},
+            {"role": "tool", "tool_call_id": "c1", "content": "1"},
+        ],
+    }
+    request = Translator(BY_WIRE["openai-chat"], target, model=model).request(dump(body))
+    sent = json.loads(request.complete_data() or dump(request.body))
+    assert sent["messages"][1]["tool_calls"] == [call]
+    assert sent["model"] == model
+    assert "wrong-json-type" in {change.name for change in request.changes}

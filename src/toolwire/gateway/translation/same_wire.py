@@ -6,6 +6,7 @@ import re
 
 from msgspec import Struct
 from msgspec.json import Decoder
+from msgspec.structs import replace
 
 from toolwire.codec import decode_in_full
 from toolwire.conversation.json import Object, ParsedBytes, dump, load, parse, put
@@ -88,7 +89,10 @@ def forward_unchanged(
     paired_by_order = request.paired_by_order(conversation, observations)
     renames = model_decides_repair and client_body.get("model") != model
     if renames:
+        corrections = conversation.source.corrections
         conversation = decode_in_full(put(client_body, ("model",), model), wire)
+        source = replace(conversation.source, corrections=corrections)
+        conversation = replace(conversation, source=source)
     repaired = repair_on_own_wire(
         conversation,
         profile,
