@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
 from threading import Thread
+from weakref import ref
 
 import httpx
 import pytest
@@ -17,7 +18,7 @@ from gateway.upstreams import Answer, ScriptedUpstream, streams
 from gateway_ops.running import gateway_tools
 
 from toolwire.gateway.app import Gateway
-from toolwire.gateway.cancel_on_disconnect import DisconnectWatch
+from toolwire.gateway.cancel_on_disconnect import DisconnectTimer, DisconnectWatch
 from toolwire.gateway.config.model_table import ModelTable
 from toolwire.gateway.config.parser import read_config
 from toolwire.gateway.tools.tool_loop import ToolLoop
@@ -140,6 +141,23 @@ def test_a_gateway_reopened_in_another_event_loop_notices_a_disconnect() -> None
         with asyncio.Runner() as runner:
             disconnected.append(runner.run(detects_disconnect(seconds)))
     assert disconnected == [False, True]
+
+
+def test_a_request_that_has_ended_is_not_kept_until_its_client_would_be_watched() -> None:
+    class Receive:
+        async def __call__(self) -> Message:
+            return {"type": "http.disconnect"}
+
+    async def is_kept() -> bool:
+        receive, timer = Receive(), DisconnectTimer()
+        with DisconnectWatch(receive, timer):
+            await asyncio.sleep(0)
+        kept = ref(receive)
+        del receive
+        return kept() is not None
+
+    with asyncio.Runner() as runner:
+        assert not runner.run(is_kept())
 
 
 @tool

@@ -67,11 +67,12 @@ class DisconnectWatch:
             self._watcher = loop.create_task(self._watch())
 
     async def _watch(self) -> None:
+        task, receive = self._task, self._receive
         while True:
-            message = await self._receive()
+            message = await receive()
             if message["type"] == "http.disconnect":
                 self.disconnected = True
-                self._task.cancel()
+                task.cancel()
                 return
 
     def __exit__(
@@ -81,12 +82,16 @@ class DisconnectWatch:
         trace: TracebackType | None,
     ) -> bool:
         self.ended = True
+        task = self._task
+        # The timer keeps this object for a while, but not the request, which would stay in memory
+        # with all that it refers to.
+        del self._task, self._receive
         if self._watcher is not None:
             self._watcher.cancel()
         if not self.disconnected:
             return False
         return (
-            self._task.uncancel() <= self._cancelling
+            task.uncancel() <= self._cancelling
             and kind is not None
             and issubclass(kind, asyncio.CancelledError)
         )
