@@ -322,3 +322,12 @@ def test_the_deltas_add_up_to_the_whole_body(case: StreamCase) -> None:
     assert [(call.id, call.name, call.arguments) for call in calls] == [
         (call.id, call.name, call.arguments) for call in conversation.calls()
     ]
+
+
+def test_content_that_is_a_list_is_kept_before_a_text() -> None:
+    lines: list[JSON] = [
+        {"message": {"role": "assistant", "content": [piece] if n == 0 else piece}, "done": n == 2}
+        for n, piece in enumerate(("No", "on", "."))
+    ]
+    body = decode(fold(lines, "ollama"), "ollama", "response")
+    assert "".join(part.text for part in body.parts() if isinstance(part, Text)) == "Noon."

@@ -1113,6 +1113,14 @@ def test_an_index_past_the_end_of_the_finished_content_is_that_of_its_next_entry
     assert get(there, ("choices", 0, "message", "content")) == "Oslo"
 
 
+@pytest.mark.parametrize("last", ["item", "response"])
+def test_a_part_that_the_finished_message_lacks_is_in_the_body(last: str) -> None:
+    empty: Object = {**TEXT, "content": []}
+    end = item_done(0, empty) if last == "item" else finished(empty)
+    events: list[JSON] = [MESSAGE_ADDED, content_part("done", TEXT_OF_PART), end]
+    assert get(fold(events, WIRES[0]), ("output", 0, "content")) == [TEXT_OF_PART]
+
+
 def test_items_that_follow_an_error_are_not_in_the_body() -> None:
     events: list[JSON] = [
         {"type": "response.output_item.done", "item": CALL},

@@ -143,7 +143,7 @@ class OllamaReader(StreamReader):
         for key, value in message.items():
             if key == "role":
                 self.message.setdefault(key, value if isinstance(value, str) else "assistant")
-            elif key in _GROWING_FIELDS and _readable(key, value) is None:
+            elif value is None:
                 self.message.setdefault(key, None)
             elif isinstance(value, str):
                 self.texts.setdefault(key, []).append(value)

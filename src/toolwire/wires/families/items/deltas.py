@@ -195,15 +195,15 @@ class ItemAccumulator:
             self._values[path] = (change, copy_json(value))
 
     def store_final(self, block: Object) -> None:
-        """Store the finished item. Pieces of fields that are empty in it still count."""
+        """Store the finished item. Events about fields that are empty in it still count."""
         self.block = block
-        self._values = {}
         entries = self._finished_entries()
-        self._pieces = {
-            path: pieces
-            for path, pieces in self._pieces.items()
-            if not get(block, (*entries.get(path[:2], path[:2]), *path[2:]))
-        }
+
+        def is_missing(path: JsonPath) -> bool:
+            return not get(block, (*entries.get(path[:2], path[:2]), *path[2:]))
+
+        self._values = {path: self._values[path] for path in filter(is_missing, self._values)}
+        self._pieces = {path: self._pieces[path] for path in filter(is_missing, self._pieces)}
 
     def _finished_entries(self) -> dict[JsonPath, JsonPath]:
         """The paths of list entries in the finished item, where they differ from those in events:
@@ -225,11 +225,10 @@ class ItemAccumulator:
         }
 
     def fill(self, block: Object) -> Object:
-        """The item of the finished response, with the arguments that only its deltas had."""
+        """The item of the finished response, with the arguments or the content that only its
+        events had."""
         kept = self.assemble()
-        missing = [
-            field for field in ("arguments", "input") if kept.get(field) and not block.get(field)
-        ]
+        missing = [field for field in _FILLED if kept.get(field) and not block.get(field)]
         return {**block, **{field: kept[field] for field in missing}}
 
     def keep_ids_only(self) -> None:
@@ -272,6 +271,7 @@ def _join(pieces: list[JSON]) -> JSON:
     return "".join(texts) if len(texts) == len(pieces) else reduce(merge, pieces, None)
 
 
+_FILLED = ("arguments", "input", "content", "summary")
 _CALL_FIELDS = ("call_id", "namespace", "name", "arguments", "input", "operation", "action", "code")
 
 
