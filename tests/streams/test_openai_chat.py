@@ -365,3 +365,13 @@ def test_an_empty_legacy_call_is_no_call() -> None:
     written, _ = restream_to_anthropic(events)
     body = fold(written, "anthropic")
     assert decode(body, "anthropic", "response").calls() == []
+
+
+def test_the_name_of_a_legacy_call_does_not_grow_after_its_arguments_started() -> None:
+    pieces: list[JSON] = [{"name": "get_"}, {"name": "time", "arguments": "{}"}, {"name": "more"}]
+    events: list[JSON] = [
+        {"choices": [{"index": 0, "delta": {"function_call": x}}]} for x in pieces
+    ]
+    there = fold(b"".join(restream(events, "openai-chat", "anthropic")), "anthropic")
+    for body, name in ((fold(events, "openai-chat"), "openai-chat"), (there, "anthropic")):
+        assert [call.name for call in decode(body, name, "response").calls()] == ["get_time"]

@@ -21,6 +21,7 @@ from toolwire.wires.families.chat.tool_call_deltas import (
     NOT_STARTED,
     CallState,
     CallTable,
+    add_name,
     new_call,
     read_call_delta,
     read_word,
@@ -161,8 +162,8 @@ class ChatPartReader(StreamReader):
         if call is None:
             call = state.legacy_call = new_call(state.index, None, "function-legacy")
         name = read_word(entry.get("name"))
-        if name and name != call.name:
-            call.name += name
+        if name:
+            add_name(call, name)
         out = self._grow_call(call, entry.get("arguments"))
         if call.slot == NOT_STARTED and call.name and call.arguments.started:
             out += self.start_call(state, call)

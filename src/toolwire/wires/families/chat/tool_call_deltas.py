@@ -165,7 +165,7 @@ class CallTable:
         if delta.id and delta.id != call.id:
             self._set_id(call, delta.id)
         if delta.name:
-            _add_name(call, delta.name)
+            add_name(call, delta.name)
         elif delta.placeholder:
             call.placeholder = delta.placeholder
         call.chunk = chunk
@@ -227,7 +227,8 @@ class CallTable:
             self._by_id[call_id] = call
 
 
-def _add_name(call: CallState, name: str) -> None:
+def add_name(call: CallState, name: str) -> None:
+    """Add a name or a piece of it; once the arguments have started, the name is complete."""
     call.name_pieces += 1
     if not call.name:
         call.name = name
