@@ -1,6 +1,6 @@
-"""Errors as people pasted them into public issues: each one leads to its rule, or to its kind.
+"""Errors of public issues and programs: each one leads to its rule, or to its kind.
 
-`error_texts.jsonl` has a text per line, with the issue it is from and the rules that are right as
+`error_texts.jsonl` has a text per line, with the issue or the file it is from and the rules that are right as
 the first explanation; for an error that is not about tool calls, its kind. A part of the texts is
 held out: patterns are written for the others, and these show how well they generalize. Do not read
 them when you change a pattern. `set` names the collection of a text: each one was labelled before
@@ -13,6 +13,13 @@ N 59 of 67, O 10 of 12, P 16 of 19, Q 16 of 18, R 46 of 52, S 20 of 23, T 16 of 
 87, Y 44 of 48, Z 11 of 12. Half of R, of T and of Y was learned from before the other half was
 measured. T has only texts whose wording no earlier collection has. W and X were labelled without
 knowledge of the patterns. Measure a new collection in the same way before you learn from it.
+
+U and V are not from issues: they are messages in the source of servers, SDKs, frameworks and agents,
+with the file that raises them, and values in the place of variables. They are much harder. U was
+divided by a hash: the half to learn from had 64 of 113 right at first, the half set aside 61 of 96 (46
+of 77 about histories) before and 72 (54) after learning from the other half. V was collected after
+that, from other repositories: 32 of 45 (25 of 36). Texts of U and V that are still explained wrongly
+are held out too, whichever half they are from.
 """
 
 from __future__ import annotations
@@ -32,17 +39,22 @@ from toolwire.lint.explain import UNRELATED_CODE, explain
 from toolwire.lint.provider_errors import ERROR_KINDS, OTHER_ERROR
 
 MIN_RATE = 0.95
-"""The share of the held-out texts whose first explanation has to be right."""
+"""The share of the held-out texts from issues whose first explanation has to be right."""
+MIN_SOURCE_RATE = 0.6
+"""The same for messages in source code."""
+SOURCE_SETS = ("U", "V")
+"""The collections of messages in source code."""
 
 
 class ErrorText(msgspec.Struct, frozen=True):
-    """A text from an issue, and what it means."""
+    """A text from an issue or a source file, and what it means."""
 
     source: str
     held_out: bool
     text: str
     rules: tuple[str, ...] = ()
     kind: str = ""
+    set: str = ""
 
     def is_explained(self) -> bool:
         """True if the first explanation is right, or nothing but the kind is said."""
@@ -56,7 +68,8 @@ class ErrorText(msgspec.Struct, frozen=True):
 
 LINES = (Path(__file__).parent / "error_texts.jsonl").read_text(encoding="utf-8").splitlines()
 TEXTS = [msgspec.convert(json.loads(line), ErrorText) for line in LINES]
-HELD_OUT = [one for one in TEXTS if one.held_out]
+HELD_OUT = [one for one in TEXTS if one.held_out and one.set not in SOURCE_SETS]
+SOURCE_HELD_OUT = [one for one in TEXTS if one.held_out and one.set in SOURCE_SETS]
 LEARNED = [one for one in TEXTS if not one.held_out]
 
 
@@ -90,6 +103,11 @@ def test_errors_that_no_pattern_was_written_for_are_explained_too(about_calls: b
     held_out = [one for one in HELD_OUT if bool(one.rules) == about_calls]
     right = sum(one.is_explained() for one in held_out)
     assert right >= MIN_RATE * len(held_out), f"{right} of {len(held_out)}"
+
+
+def test_messages_in_source_code_that_no_pattern_was_written_for_are_explained_too() -> None:
+    right = sum(one.is_explained() for one in SOURCE_HELD_OUT)
+    assert right >= MIN_SOURCE_RATE * len(SOURCE_HELD_OUT), f"{right} of {len(SOURCE_HELD_OUT)}"
 
 
 def colour(text: str) -> str:

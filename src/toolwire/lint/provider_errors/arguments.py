@@ -126,6 +126,7 @@ ARGUMENT_READINGS = (
         concepts=(
             "ARGUMENTS & (BROKEN|INVALID|MATCH|SCHEMA)",
             "ARGUMENTS HAVE REQUIRED",
+            "CALL (HAVE|MISSING|REQUIRED) ARGUMENTS",
             "ARGUMENTS MISSING TOOL",
             "(MISSING|REQUIRED) ARGUMENTS ~ TOOL",
         ),

@@ -92,7 +92,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     ),
     (
         "UNSUPPORTED",
-        rf"unsupported|additional properties are not allowed|{_NOT} (?:be )?(?:support\w*"
+        r"unsupported|no longer (?:supported|accepted|allowed)"
+        rf"|additional properties are not allowed|{_NOT} (?:be )?(?:support\w*"
         rf"|permitted|allowed|accepted|recogni[sz]ed"
         r"|used)"
         r"|unrecogni[sz]ed(?! (?:tool|function)s?\b(?! ?(?:field|type|param|call)))"

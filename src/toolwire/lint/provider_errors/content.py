@@ -194,7 +194,7 @@ EMPTY_CONTENT_READINGS = (
         ),
     ),
     ErrorPattern(
-        concepts=("EMPTY CONTENT", "CONTENT EMPTY", "EMPTY ASSISTANT"),
+        concepts=("EMPTY CONTENT", "CONTENT EMPTY", "EMPTY ASSISTANT", "ASSISTANT HAVE EMPTY"),
         rules=("content-shape", "output-not-string"),
         meaning="a text or a message seems to be empty",
         implies={"rejects_blank_text": True},

@@ -230,7 +230,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"(?:input )?images?(?: urls?| inputs?| parts?| blocks?)?|multimodal|(?:pdf|audio|video)s?",
     ),
     ("TOOLS", r"tools(?: field| param\w*| list)?=?|tool ?config"),
-    ("TOOL", r"tool|functions?|工具|函数"),
+    ("TOOL", r"function tools?(?! ?(?:call|use|result|output))|tool|functions?|工具|函数"),
     ("DESCRIPTION", r"descriptions?"),
     ("ID", r"ids?|identifiers?"),
     ("NAME", r"names?|名称?"),

@@ -105,6 +105,10 @@ TOOL_KINDS = (
     ErrorKind(
         "tool-run",
         "a tool ran and failed, or was not allowed to run; the call itself is in order",
+        first_pattern=(
+            r"\btool[ _-]?(?:call|use|usage|round|iteration)s? limit (?:was |is |has been )?"
+            r"(?:reached|exceeded)|reached (?:its|the) maximum usage limit"
+        ),
         pattern=(
             r"tool use was rejected"
             r"|(?:user|human) (?:has )?(?:rejected|denied|declined|cancel\w*|skipped)"
