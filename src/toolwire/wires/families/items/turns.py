@@ -171,7 +171,8 @@ class ItemReader(Struct, frozen=True, eq=False):
         role = ROLES.get(name) if isinstance(name, str) else None
         if role is not None and isinstance(content, str):
             spec = content_block(PLAIN_TEXT, item)
-            return role, (Text(content, source=Source(content, (*path, "content"), spec)),)
+            source = Source(content, (*path, "content"), spec, None, True)
+            return role, (Text(content, source=source),)
         if content is None and item.keys() <= MESSAGE.keys:
             content = []
         if role is None or content is None:
