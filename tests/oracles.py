@@ -357,6 +357,31 @@ def translation_reports_what_it_loses(given: Input) -> bool:
     return True
 
 
+def repair_reports_what_it_loses(given: Input) -> bool:
+    """The words of texts and results are still there after a repair, or a change reports them."""
+    before = read(given)
+    if before is None or given.kind != "request":
+        return False
+    repaired = repair(given.body, given.wire)
+    if not repaired.changes:
+        return False
+    after = decode(repaired.body, given.wire)
+    values = [value for _, value in leaves(repaired.body) if isinstance(value, str)]
+    texts = _joined_texts(after) + "".join("".join(values).split())
+    reported = [change.path for change in repaired.changes]
+    lost: list[str] = []
+    for part in before.parts():
+        words: list[str] = []
+        if isinstance(part, Text):
+            words = re.findall(r"\w+", str(replace_lone_surrogates(part.text)))
+        elif isinstance(part, Result) and part.executor == "client":
+            words = _words(part)
+        if any(word not in texts for word in words) and not _is_reported(part.path, reported):
+            lost.append(f"{part.path}: {words}")
+    expect_none(lost)
+    return True
+
+
 def _words(result: Result) -> list[str]:
     """The words of a result without its media; of JSON, which another wire may write or read in
     another way, the words of the texts in it."""
@@ -396,6 +421,7 @@ BODY_ORACLES: dict[str, Oracle] = {
         translation_has_nothing_to_fix,
         translation_reports_what_it_loses,
         repair_converges,
+        repair_reports_what_it_loses,
         cut_splits_no_pair,
         resume_loses_no_result,
     )
