@@ -175,7 +175,7 @@ ORDER_READINGS = (
         concepts=("(USER|ASSISTANT) UNSUPPORTED (CALL|RESULT)",),
         rules=("wrong-role", "wrong-vocabulary"),
         meaning="a message of this role cannot contain a call, or a result",
-        implies={"rejects_orphan_results": True},
+        implies={"rejects_orphan_results": True, "rejects_missing_results": True},
         examples=("Assistant message does not support ToolResult",),
     ),
     ErrorPattern(
@@ -195,8 +195,6 @@ ORDER_READINGS = (
     ErrorPattern(
         concepts=(
             "(CALL|RESULT) ONLY ~ (USER|ASSISTANT)",
-            "USER HAVE CALL",
-            "(USER|ASSISTANT) UNSUPPORTED (CALL|RESULT)",
             "CALL_ID ONLY RESULT",
             "ONLY (USER|ASSISTANT) ~ (CALL|RESULT)",
         ),
