@@ -109,6 +109,8 @@ class _MessageItem(StreamItem):
                 if part is None:
                     if indexes[n] not in self._parts:
                         out.append(PartComplete(read_block(inner, part_path)))
+                elif not isinstance(inner, dict) or not isinstance(_text_of(inner), str | None):
+                    out.append(Unsupported(part_path, VALUE_CHANGED))
                 elif not part.closed:
                     out += self._end_part(part, inner, part_path)
                 elif _has_other_type(inner, part) or not part.was_emitted(_text_of(inner)):
