@@ -73,4 +73,5 @@ explanation, with the code `TW000` and the kind of the error as its name: [about
 as a model that cannot call them, with what to do; or [about something else](#errors-that-are-not-about-tool-calls), with `likely` False.
 
 Gateways and agents repeat the errors of providers, with other ids, indexes and wrapping, so this page is sorted by what is wrong, not
-by provider. `tests/lint/error_texts.jsonl` has several hundred errors from public issues; `explain` is tested with all of them."""
+by provider. `tests/lint/error_texts.jsonl` has more than two thousand errors, from public issues and from the source code of servers;
+`explain` is tested with all of them."""
