@@ -200,7 +200,8 @@ class ItemAccumulator:
         entries = self._finished_entries()
 
         def is_missing(path: JsonPath) -> bool:
-            if len(path) > 1 and isinstance(block.get(str(path[0])), str):
+            whole = block.get(str(path[0]))
+            if len(path) > 1 and isinstance(whole, str) and whole:
                 return False  # content that is one text
             return not get(block, (*entries.get(path[:2], path[:2]), *path[2:]))
 
