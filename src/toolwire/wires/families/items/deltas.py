@@ -231,8 +231,8 @@ class ItemAccumulator:
         """The item of the finished response, with the arguments or the content that only its
         events had."""
         kept = self.assemble()
-        missing = [field for field in _FILLED if kept.get(field) and not block.get(field)]
-        return {**block, **{field: kept[field] for field in missing}}
+        missing = [name for name in _FILLED if kept.get(name) and _is_empty(block.get(name))]
+        return {**block, **{name: kept[name] for name in missing}}
 
     def keep_ids_only(self) -> None:
         """Forget everything except what distinguishes the item from others."""
@@ -291,6 +291,11 @@ def content_digest(block: Object) -> int:
     return hash(
         tuple(value if isinstance(value, str) else text_of(value) for value in values if value)
     )
+
+
+def _is_empty(value: JSON) -> bool:
+    """True for a value without content, and for a list of such values."""
+    return not any(value) if isinstance(value, list) else not value
 
 
 def _growing_field(entry: JSON) -> str:
