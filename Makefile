@@ -44,14 +44,14 @@ test: .venv/tests tests/node/node_modules ## run every test, with small budgets 
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 # Programs that tests start are measured too, unless a test kills them.
-SERVICES := */toolwire/execution/*,*/toolwire/gateway/*,*/toolwire/agent/*
+SERVICES := src/toolwire/execution/*,src/toolwire/gateway/*,src/toolwire/agent/*
 coverage: .venv/tests tests/node/node_modules ## run every test and list the lines that no test reaches
 	@rm -rf .coverage && mkdir .coverage
 	@$(BIN)/python -m coverage run -m pytest -n $(WORKERS) --dist worksteal
 	@$(BIN)/python -m coverage combine --quiet
 	@echo "lines that no test reaches in execution/, gateway/ and agent/:"
 	@$(BIN)/python -m coverage report --include='$(SERVICES)'
-	@echo "all packages:" && $(BIN)/python -m coverage report --format=total
+	@echo "all packages:" && $(BIN)/python -m coverage report --include='src/toolwire/*' --format=total
 
 check: .venv/tests ## check format, lint and types
 	@$(BIN)/ruff format --check --quiet . || (echo "run: make fix"; exit 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import part_breaks
 import pytest
+import shape_breaks
 from breaks import BREAKS, break_history
 from cases import ALL, CASES, Case
 from hypothesis import given
@@ -21,7 +22,7 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.registry import all_rules, fixable_rules, rules_for_translation, rules_to_check
 from toolwire.lint.rule import Rule
 
-assert part_breaks.__doc__  # importing it adds its breaks
+assert part_breaks.__doc__ and shape_breaks.__doc__  # importing them adds their breaks
 REQUESTS = [case for case in CASES if case.kind == "request"]
 
 
