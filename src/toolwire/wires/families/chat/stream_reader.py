@@ -7,7 +7,7 @@ finish reason. A call ends when its arguments are complete and another call star
 
 from __future__ import annotations
 
-from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.json import JSON, JsonPath, Object, text_of
 from toolwire.conversation.parts import Reasoning, Text
 from toolwire.streaming.events import (
     Chunk,
@@ -228,25 +228,32 @@ class ChatReader(ChatPartReader):
 
     def read_blocks(self, state: ChoiceState, content: list[JSON], position: int) -> list[Event]:
         """Read content that is a list: text and reasoning grow, any other block is complete."""
-        out: list[Event] = []
+        if self.keep:
+            state.content += [copy_json(block) for block in content]
         path: JsonPath = (self.count, "choices", position, "delta", "content")
+        return self._read_blocks(state, content, path)
+
+    def _read_blocks(self, state: ChoiceState, content: list[JSON], path: JsonPath) -> list[Event]:
+        """Read blocks; `decode` corrects a list or a number among the blocks of a body as here."""
+        out: list[Event] = []
         for i, block in enumerate(content):
-            if self.keep:
-                state.content.append(copy_json(block))
-            if isinstance(block, str):
-                out += self.emit_text(state, "content", block)
-                continue
-            if not isinstance(block, dict):
-                continue
-            part = read_block(self.wire, self.chat.content, block, (*path, i))
-            if isinstance(part, Text) and part.signature is None:
-                text_field = "refusal" if part.refusal else "content"
-                out += self.emit_text(state, text_field, part.text, listed=True)
-            elif isinstance(part, Reasoning) and part.hidden is None and part.signature is None:
-                out += self.emit_text(state, "reasoning", part.text, listed=True)
-            else:
-                out += [*self.close_text(state), PartComplete(part, state.index)]
+            if isinstance(block, list):
+                out += self._read_blocks(state, block, (*path, i))
+            elif isinstance(block, dict):
+                out += self._read_block(state, block, (*path, i))
+            elif block is not None:
+                text = block if isinstance(block, str) else text_of(block)
+                out += self.emit_text(state, "content", text)
         return out
+
+    def _read_block(self, state: ChoiceState, block: Object, path: JsonPath) -> list[Event]:
+        part = read_block(self.wire, self.chat.content, block, path)
+        if isinstance(part, Text) and part.signature is None:
+            text_field = "refusal" if part.refusal else "content"
+            return self.emit_text(state, text_field, part.text, listed=True)
+        if isinstance(part, Reasoning) and part.hidden is None and part.signature is None:
+            return self.emit_text(state, "reasoning", part.text, listed=True)
+        return [*self.close_text(state), PartComplete(part, state.index)]
 
     # --- the end ---
 

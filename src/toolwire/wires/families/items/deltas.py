@@ -201,8 +201,9 @@ class ItemAccumulator:
 
         def is_missing(path: JsonPath) -> bool:
             whole = block.get(str(path[0]))
-            if len(path) > 1 and isinstance(whole, str) and whole:
-                return False  # content that is one text
+            is_entry = len(path) > 1 and isinstance(path[1], int)
+            if is_entry and whole and not isinstance(whole, list):
+                return False  # content that is one text or one block
             return not get(block, (*entries.get(path[:2], path[:2]), *path[2:]))
 
         self._values = {path: self._values[path] for path in filter(is_missing, self._values)}

@@ -16,7 +16,7 @@ from toolwire.wires.engine.text_digest import TextDigest
 from toolwire.wires.families.items.content import CONTENT, read_block
 from toolwire.wires.families.items.deltas import PART_ENDS, Change, list_index
 from toolwire.wires.families.items.stream_items import GrowingPart, ItemStreamBase, StreamItem
-from toolwire.wires.families.items.turns import MESSAGE
+from toolwire.wires.families.items.turns import MESSAGE, with_listed_content
 
 _TEXT_FIELDS = {"output_text": "text", "refusal": "refusal", "text": "text"}
 """Message blocks that grow, and the field of their text."""
@@ -99,7 +99,7 @@ class _MessageItem(StreamItem):
             self.report_new_fields({}, block, MESSAGE, path)
             if block.get("status") not in (None, "completed"):
                 self.reader.trailing.append(Unsupported((*path, "status"), UNKNOWN_FIELD))
-            content = block.get("content")
+            content = with_listed_content(block).get("content")
             if isinstance(content, str):
                 content = [{"type": "output_text", "text": content}]
             entries = content if isinstance(content, list) else []
@@ -130,11 +130,13 @@ class _MessageItem(StreamItem):
 
 
 def _has_other_type(block: JSON, growing: GrowingPart) -> bool:
-    """True if a finished block is no text although a text was started, or no refusal."""
+    """True if a finished block is no text although a text was started, or no refusal. A block
+    without a type is a text if it has one."""
     spec = growing.part.spec
     if not isinstance(block, dict) or not isinstance(spec, Block):
         return False
-    return _TEXT_FIELDS.get(str(block.get("type", "text"))) != _TEXT_FIELDS.get(spec.name)
+    kind = str(block.get("type", "text" if "text" in block else ""))
+    return _TEXT_FIELDS.get(kind) != _TEXT_FIELDS.get(spec.name)
 
 
 def _text_of(block: JSON) -> JSON:

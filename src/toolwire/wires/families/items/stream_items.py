@@ -19,7 +19,7 @@ from toolwire.wires.engine.specs import Block, read_id, text_or_none
 from toolwire.wires.engine.stream import StreamReader
 from toolwire.wires.engine.text_digest import TextDigest
 from toolwire.wires.families.items.deltas import Change, ItemAccumulator
-from toolwire.wires.families.items.turns import CallIndex, ItemReader
+from toolwire.wires.families.items.turns import CallIndex, ItemReader, with_listed_content
 
 
 class GrowingPart:
@@ -154,7 +154,7 @@ class StreamItem(ItemAccumulator):
         """Its parts, read as in a body, with paths into the stream."""
         reader, unknown = self.reader, self.reader.index.unknown_fields
         root: JsonPath = (reader.count, "item")
-        ((_, parts),) = reader.items.read_items([block], "", reader.index)
+        ((_, parts),) = reader.items.read_items([with_listed_content(block)], "", reader.index)
         reader.trailing += [Unsupported((*root, *path[2:]), UNKNOWN_FIELD) for path in unknown]
         unknown.clear()
         return [
