@@ -192,10 +192,11 @@ class OllamaReader(StreamReader):
         message = dict(self.message)
         for key, pieces in self.texts.items():
             text, others = "".join(pieces), message.get(key)
-            # A field that is a list in some lines stays a list.
-            message[key] = (
-                [*others, *([text] if text else ())] if isinstance(others, list) else text
-            )
+            # A field that is a list in some lines stays a list, unless all are empty.
+            if isinstance(others, list) and others:
+                message[key] = [*others, *([text] if text else ())]
+            else:
+                message[key] = text
         if not message and not self.over and (self.error is None or self.cut):
             raise self.no_events_error()
         error: Object = {} if self.error is None else {"error": self.error}

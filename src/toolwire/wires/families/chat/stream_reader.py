@@ -7,6 +7,8 @@ finish reason. A call ends when its arguments are complete and another call star
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from toolwire.conversation.json import JSON, JsonPath, Object, text_of
 from toolwire.conversation.parts import Reasoning, Text
 from toolwire.streaming.events import (
@@ -190,7 +192,7 @@ class ChatReader(ChatPartReader):
             if content:
                 out += self.emit_text(state, "content", content)
         elif isinstance(content, list):
-            out += self.read_blocks(state, content, position)
+            out += self.read_blocks(state, list(_open_blocks(content)), position)
         refusal = delta.get("refusal")
         if refusal and isinstance(refusal, str):
             out += self.emit_text(state, "refusal", refusal)
@@ -228,22 +230,15 @@ class ChatReader(ChatPartReader):
 
     def read_blocks(self, state: ChoiceState, content: list[JSON], position: int) -> list[Event]:
         """Read content that is a list: text and reasoning grow, any other block is complete."""
-        if self.keep:
-            state.content += [copy_json(block) for block in content]
-        path: JsonPath = (self.count, "choices", position, "delta", "content")
-        return self._read_blocks(state, content, path)
-
-    def _read_blocks(self, state: ChoiceState, content: list[JSON], path: JsonPath) -> list[Event]:
-        """Read blocks; `decode` corrects a list or a number among the blocks of a body as here."""
         out: list[Event] = []
+        path: JsonPath = (self.count, "choices", position, "delta", "content")
         for i, block in enumerate(content):
-            if isinstance(block, list):
-                out += self._read_blocks(state, block, (*path, i))
+            if self.keep:
+                state.content.append(copy_json(block))
+            if isinstance(block, str):
+                out += self.emit_text(state, "content", block)
             elif isinstance(block, dict):
                 out += self._read_block(state, block, (*path, i))
-            elif block is not None:
-                text = block if isinstance(block, str) else text_of(block)
-                out += self.emit_text(state, "content", text)
         return out
 
     def _read_block(self, state: ChoiceState, block: Object, path: JsonPath) -> list[Event]:
@@ -283,3 +278,15 @@ class ChatReader(ChatPartReader):
         if str(body.get("object", "")).endswith(".chunk"):
             body["object"] = str(body["object"]).removesuffix(".chunk")
         return body if self.error is None else {**body, "error": self.error}
+
+
+def _open_blocks(content: list[JSON]) -> Iterator[JSON]:
+    """The texts and blocks of content, as `decode` reads them: a list among them is opened, and a
+    number is a text."""
+    for block in content:
+        if isinstance(block, list):
+            yield from _open_blocks(block)
+        elif isinstance(block, str | dict):
+            yield block
+        elif block is not None:
+            yield text_of(block)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
-from itertools import groupby
+from itertools import groupby, zip_longest
 from operator import itemgetter
 from typing import Literal
 
@@ -54,6 +54,13 @@ class Change(Struct, frozen=True, eq=False):
         if isinstance(value, dict) and value and self.path in _ARGUMENTS:
             return text_of(value)
         return value if isinstance(value, str) else ""
+
+    def read_value(self, event: Chunk) -> JSON:
+        """The value in an event that sets one. A part with a text and without a type is a text."""
+        value = event.get(self.field)
+        if self.field == "part" and isinstance(value, dict) and "text" in value:
+            return {"type": get(self.new, ("type",)) or None, **value}
+        return value
 
     def path_of(self, event: Chunk) -> JsonPath:
         """The path in the item for one event."""
@@ -176,7 +183,7 @@ class ItemAccumulator:
 
     def store(self, event: Chunk, change: Change) -> None:
         """Apply an event."""
-        path, value = change.path_of(event), event.get(change.field)
+        path, value = change.path_of(event), change.read_value(event)
         if change.is_text and change.action != "set":
             value = change.read_text(event)
         if change.action == "append":
@@ -204,7 +211,10 @@ class ItemAccumulator:
             is_entry = len(path) > 1 and isinstance(path[1], int)
             if is_entry and whole and not isinstance(whole, list):
                 return False  # content that is one text or one block
-            return not get(block, (*entries.get(path[:2], path[:2]), *path[2:]))
+            final = get(block, (*entries.get(path[:2], path[:2]), *path[2:]))
+            if isinstance(final, dict) and path in self._values:
+                return _fill_text(final, self._values[path][1]) is not final
+            return not final
 
         self._values = {path: self._values[path] for path in filter(is_missing, self._values)}
         self._pieces = {path: self._pieces[path] for path in filter(is_missing, self._pieces)}
@@ -232,8 +242,8 @@ class ItemAccumulator:
         """The item of the finished response, with the arguments or the content that only its
         events had."""
         kept = self.assemble()
-        missing = [name for name in _FILLED if kept.get(name) and _is_empty(block.get(name))]
-        return {**block, **{name: kept[name] for name in missing}}
+        filled = {name: _fill(block.get(name), kept[name]) for name in _FILLED if kept.get(name)}
+        return {**block, **filled}
 
     def keep_ids_only(self) -> None:
         """Forget everything except what distinguishes the item from others."""
@@ -294,9 +304,23 @@ def content_digest(block: Object) -> int:
     )
 
 
-def _is_empty(value: JSON) -> bool:
-    """True for a value without content, and for a list of such values."""
-    return not any(value) if isinstance(value, list) else not value
+def _fill(value: JSON, kept: JSON) -> JSON:
+    """A finished value, or the one of the events if it is empty; in a list, each text that an entry
+    lacks."""
+    if not isinstance(value, list) or not any(value):
+        return value if value and not isinstance(value, list) else kept
+    if not isinstance(kept, list):
+        return value
+    entries = zip_longest(value, kept[: len(value)])
+    return [_fill_text(entry, kept_entry) for entry, kept_entry in entries]
+
+
+def _fill_text(entry: JSON, kept: JSON) -> JSON:
+    field = _growing_field(kept) if isinstance(kept, dict) else ""
+    if not isinstance(entry, dict) or not isinstance(kept, dict) or not field or entry.get(field):
+        return entry
+    is_same = "type" in entry and _growing_field(entry) == field
+    return {**entry, field: kept.get(field, "")} if is_same else entry
 
 
 def _growing_field(entry: JSON) -> str:

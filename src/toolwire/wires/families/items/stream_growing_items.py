@@ -50,7 +50,7 @@ class _MessageItem(StreamItem):
             if part is None or part.closed or not text:
                 return out
             return out + ([part.append(text)] if change.action == "append" else part.catch_up(text))
-        part, value = self._parts.get(n), event.get(change.field)
+        part, value = self._parts.get(n), change.read_value(event)
         out = []
         if event["type"] in _PART_EVENTS and n not in self._parts:
             out = self._start_part(n, value)
@@ -130,13 +130,11 @@ class _MessageItem(StreamItem):
 
 
 def _has_other_type(block: JSON, growing: GrowingPart) -> bool:
-    """True if a finished block is no text although a text was started, or no refusal. A block
-    without a type is a text if it has one."""
+    """True if a finished block is no text although a text was started, or no refusal."""
     spec = growing.part.spec
     if not isinstance(block, dict) or not isinstance(spec, Block):
         return False
-    kind = str(block.get("type", "text" if "text" in block else ""))
-    return _TEXT_FIELDS.get(kind) != _TEXT_FIELDS.get(spec.name)
+    return _TEXT_FIELDS.get(str(block.get("type"))) != _TEXT_FIELDS.get(spec.name)
 
 
 def _text_of(block: JSON) -> JSON:
@@ -222,6 +220,8 @@ class _ReasoningItem(StreamItem):
         path = (self.reader.count, "item")
         self.report_new_fields(growing.part.raw, self.block, spec, path)
         whole = part.text or None if isinstance(part, Reasoning) else None
+        if whole is None:  # the finished item has a text that cannot be read
+            self.reader.trailing.append(Unsupported(path, VALUE_CHANGED))
         signature = text_or_none(self.block.get("encrypted_content"))
         return growing.close(whole, path, signature=signature, cut=self.cut)
 

@@ -325,6 +325,11 @@ class ItemStreamReader(ItemStreamBase):
         indexes = {item.output_index for item in received if isinstance(item.output_index, int)}
         if len(indexes) == len(received):
             received = sorted(received, key=lambda item: list_index(item.output_index))
+        filled = {item.final_index: item for item in received}
+        final = [
+            filled[n].fill(block) if n in filled else block
+            for n, block in enumerate(self.final_output)
+        ]
         out: list[JSON] = []
         start = 0
         for item in received:
@@ -332,9 +337,9 @@ class ItemStreamReader(ItemStreamBase):
             if n is None:
                 out.append(item.assemble())
             elif n >= start:
-                out += [*self.final_output[start:n], item.fill(self.final_output[n])]
+                out += final[start : n + 1]
                 start = n + 1
-        return [*out, *self.final_output[start:]]
+        return [*out, *final[start:]]
 
 
 def _copy(block: Object) -> Object:
