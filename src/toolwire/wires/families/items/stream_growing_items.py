@@ -38,6 +38,12 @@ class _MessageItem(StreamItem):
 
     def emit(self, event: Chunk, change: Change) -> list[Event]:
         started = [self._start_part(n, entry) for n, entry in enumerate(self._initial)]
+        if self.live:  # otherwise the item is emitted when it is complete
+            started += [
+                self._emit_whole(n, entry)
+                for n, entry in enumerate(self._initial)
+                if n not in self._parts
+            ]
         self._initial = []
         return [*chain(*started), *self._emit_change(event, change)]
 
@@ -56,8 +62,7 @@ class _MessageItem(StreamItem):
             out = self._start_part(n, value)
             part = self._parts.get(n)
         if event["type"] == "response.content_part.done" and n not in self._parts and self.live:
-            self._parts[n] = None
-            return [PartComplete(read_block(value, (self.reader.count, "part")))]
+            return self._emit_whole(n, value)
         if part is None or part.closed:
             return out
         if event["type"] == "response.content_part.done":
@@ -77,6 +82,10 @@ class _MessageItem(StreamItem):
         growing = self._parts[n] = GrowingPart(self.reader.next_slot(), part, block.get(field))
         self.live = True
         return [PartStart(growing.slot, replace(part, source=replace(part.source, raw=block)))]
+
+    def _emit_whole(self, n: int, block: JSON) -> list[Event]:
+        self._parts[n] = None
+        return [PartComplete(read_block(block, (self.reader.count, "part")))]
 
     def _end_part(self, growing: GrowingPart, block: JSON, path: JsonPath) -> list[Event]:
         part = growing.part
