@@ -102,6 +102,8 @@ class HistoryEditor:
         self.wire = wire
         self.body: Object = deepcopy(body)  # type: ignore[arg-type]
         conversation = decode(self.body, wire)
+        self.is_corrected = bool(conversation.source.corrections)
+        """True if the body was not read as it is, so that paths of parts do not lead into it."""
         self.calls = [call for call in conversation.calls() if call.executor == "client"]
         self.results = [result for result in conversation.results() if result.executor == "client"]
         self.pairs = [
@@ -461,7 +463,9 @@ def the_call_looks_like_a_server_tool(history: HistoryEditor, n: int) -> bool:
 def break_history(name: str, body: JSON, wire: str, n: int = 0) -> JSON | None:
     """A copy of a body that is broken at its n-th pair; None if it cannot be broken in this way."""
     history = HistoryEditor(body, wire)
-    return history.body if n < len(history.pairs) and BREAKS[name][0](history, n) else None
+    if history.is_corrected or n >= len(history.pairs):
+        return None
+    return history.body if BREAKS[name][0](history, n) else None
 
 
 MOVES = tuple(sorted(BREAKS))

@@ -79,6 +79,7 @@ SYMPTOMS: dict[str, str] = {
     "lone-surrogate": "surrogate",
     "field-refused": "field",
     "item-shape": "item-shape",
+    "wrong-json-type": "content",
 }
 """The symptom of each rule. `shape` is an id that is too long, has other characters, or belongs to
 no call."""

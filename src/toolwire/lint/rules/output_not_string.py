@@ -136,6 +136,10 @@ class _Format(Struct, frozen=True):
     text_field: str = ""
     """A field of the block that holds the output and may be any text."""
 
+    def is_read_by(self, spec: Block) -> bool:
+        """True if blocks of the spec have the output there."""
+        return any(path[0] in spec.keys for path in self.paths)
+
 
 _MESSAGE_FORMATS = {
     "tool": _Format((("content",),), _as_text_or_content, text_field="content"),
@@ -181,6 +185,8 @@ def _invalid_outputs(facts: Facts) -> Iterable[tuple[Result, JsonPath, JSON | Un
         if result.executor != "client" or not isinstance(spec, Block) or not isinstance(raw, dict):
             continue
         expected_format = formats.get(spec.name)
+        if expected_format is not None and not expected_format.is_read_by(spec):
+            continue  # another wire has the same name for a block with other fields
         if result.path in misplaced_outputs(facts):
             continue  # it is moved to its field first
         if expected_format is None or raw.get(expected_format.text_field).__class__ is str:
