@@ -173,7 +173,7 @@ def describe_pieces(found: Sequence[Row]) -> str:
     counts = [
         [round(row.turns.pieces(name)) for row in found if row.stream] for name in (OURS, BARE)
     ]
-    ours, bare = (f"{min(each)}–{max(each)}" for each in counts)
+    ours, bare = ("–".join(map(str, sorted({min(each), max(each)}))) for each in counts)
     return f"A stream passed the gateway in {ours} pieces, and the pass-through in {bare}."
 
 
