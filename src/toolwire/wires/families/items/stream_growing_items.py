@@ -38,12 +38,6 @@ class _MessageItem(StreamItem):
 
     def emit(self, event: Chunk, change: Change) -> list[Event]:
         started = [self._start_part(n, entry) for n, entry in enumerate(self._initial)]
-        if self.live:  # otherwise the item is emitted when it is complete
-            started += [
-                self._emit_whole(n, entry)
-                for n, entry in enumerate(self._initial)
-                if n not in self._parts
-            ]
         self._initial = []
         return [*chain(*started), *self._emit_change(event, change)]
 
@@ -103,31 +97,37 @@ class _MessageItem(StreamItem):
         if not self._parts:
             return super().emit_end()
         out: list[Event] = []
-        if self.final or self.reader.keep:
-            block, path = self.assemble(), (self.reader.count, "item")
+        block, path = self.assemble(), (self.reader.count, "item")
+        is_complete = self.final or self.reader.keep
+        if is_complete:
             self.report_new_fields({}, block, MESSAGE, path)
             if block.get("status") not in (None, "completed"):
                 self.reader.trailing.append(Unsupported((*path, "status"), UNKNOWN_FIELD))
-            content = with_listed_content(block).get("content")
-            if isinstance(content, str):
-                content = [{"type": "output_text", "text": content}]
-            entries = content if isinstance(content, list) else []
-            indexes = self._indexes(len(entries))
-            for n, inner in enumerate(entries):
-                part, part_path = self._parts.get(indexes[n]), (*path, "content", n)
-                if part is None:
-                    if indexes[n] not in self._parts:
-                        out.append(PartComplete(read_block(inner, part_path)))
-                elif not isinstance(inner, dict) or not isinstance(_text_of(inner), str | None):
-                    out.append(Unsupported(part_path, VALUE_CHANGED))
-                elif not part.closed:
-                    out += self._end_part(part, inner, part_path)
-                elif _has_other_type(inner, part) or not part.was_emitted(_text_of(inner)):
-                    out.append(Unsupported(part_path, VALUE_CHANGED))
+        content = with_listed_content(block).get("content")
+        if isinstance(content, str):
+            content = [{"type": "output_text", "text": content}]
+        entries = content if isinstance(content, list) else []
+        for n, (index, entry) in enumerate(zip(self._indexes(len(entries)), entries, strict=True)):
+            part, part_path = self._parts.get(index), (*path, "content", n)
+            if index not in self._parts:
+                out.append(PartComplete(read_block(entry, part_path)))
+            elif part is not None and is_complete:
+                out += self._compare_part(part, entry, part_path)
         for part in self._parts.values():
             if part is not None and not part.closed:
                 out += part.close(None, (self.reader.count,), cut=self.cut)
         return out
+
+    def _compare_part(self, part: GrowingPart, block: JSON, path: JsonPath) -> list[Event]:
+        """End a part with its finished block; report the block if other text was emitted."""
+        text = _text_of(block)
+        if not isinstance(block, dict) or not isinstance(text, str | None):
+            return [Unsupported(path, VALUE_CHANGED)]
+        if not part.closed:
+            return self._end_part(part, block, path)
+        if _has_other_type(block, part) or not part.was_emitted(text):
+            return [Unsupported(path, VALUE_CHANGED)]
+        return []
 
     def _indexes(self, size: int) -> list[int]:
         """The indexes in the events of the entries of the finished content. If an event had an
