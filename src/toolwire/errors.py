@@ -97,15 +97,21 @@ class UnexpectedType(DecodeError):
     """A value has another JSON type than its wire expects.
 
     Attributes:
-        expected: The type that the wire expects, in words: "a list or null".
+        expected: The types that the wire accepts, each with its article: "a list", "null".
     """
 
     def __init__(
-        self, expected: str, got: str, wire: str = "", path: tuple[str | int, ...] = ()
+        self,
+        expected: str | tuple[str, ...],
+        got: str,
+        wire: str = "",
+        path: tuple[str | int, ...] = (),
     ) -> None:
-        super().__init__(f"expected {expected}, got {got}", wire, path)
+        self.expected = (expected,) if isinstance(expected, str) else expected
+        *others, last = self.expected
+        words = f"{', '.join(others)} or {last}" if others else last
+        super().__init__(f"expected {words}, got {got}", wire, path)
         self.args = (expected, got, wire, path)
-        self.expected = expected
 
 
 class UsageError(InputError):

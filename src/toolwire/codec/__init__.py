@@ -23,7 +23,6 @@ from toolwire.codec.body_shape import (
 )
 from toolwire.codec.encoded import Encoded, write
 from toolwire.codec.fit import fit, wire_for_model
-from toolwire.codec.json_types import read_with_corrections
 from toolwire.codec.own_wire import pair_losses, patch_source, reread_messages, write_plain_edits
 from toolwire.codec.plain_answer import plain_answer
 from toolwire.conversation.id_map import NO_MAP, IdMap
@@ -37,6 +36,7 @@ from toolwire.profiles.table import Profile, profile
 from toolwire.wires import wire
 from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy, require_breakpoint_policy
 from toolwire.wires.engine.encode_context import NO_REQUEST, RequestInfo
+from toolwire.wires.engine.json_types import read_with_corrections
 from toolwire.wires.engine.lowering import lower
 from toolwire.wires.engine.server_tools import ServerToolPolicy, require_policy
 from toolwire.wires.engine.specs import Wire

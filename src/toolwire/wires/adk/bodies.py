@@ -58,7 +58,7 @@ def _read_events(body: JSON) -> list[Message]:
     if isinstance(body, list):
         path = ()
     elif not isinstance(body, dict):
-        raise_unexpected(NAME, (), "a list of events or a session", body)
+        raise_unexpected(NAME, (), ("a list of events", "a session"), body)
     return [read_event(event, (*path, i)) for i, event in enumerate(list_at(NAME, body, path))]
 
 

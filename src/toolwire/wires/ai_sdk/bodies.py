@@ -118,7 +118,7 @@ def _read_response(body: JSON) -> Conversation:
         path: JsonPath = () if single else ("messages", i)
         role = get(item, ("role",))
         if not isinstance(item, dict) or role not in ("assistant", "tool"):
-            raise_unexpected(NAME, (*path, "role"), "assistant or tool", role)
+            raise_unexpected(NAME, (*path, "role"), ("assistant", "tool"), role)
         if _is_ui(item):
             (message,) = ui.read_response_message(item, path)
         else:

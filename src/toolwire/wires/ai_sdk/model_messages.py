@@ -291,7 +291,7 @@ def read_message(message: JSON, path: JsonPath) -> Message:
         if role == "assistant" and any(part.spec is HOSTED_RESULT for part in parts):
             parts = _with_client_results(parts)
     else:
-        raise_unexpected(NAME, content_path, "a string or a list", content)
+        raise_unexpected(NAME, content_path, ("a string", "a list"), content)
     source = Source(message, path, MESSAGE)
     return Message(ROLES.get(role, "user"), parts, wire=NAME, source=source)
 

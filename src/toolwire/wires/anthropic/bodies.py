@@ -63,7 +63,7 @@ def _read_content(content: JSON, path: JsonPath) -> tuple[Part, ...]:
     if content is None:  # refused by the API, as `check` reports
         return ()
     if not isinstance(content, list):
-        raise_unexpected(NAME, path, "a string or a list", content)
+        raise_unexpected(NAME, path, ("a string", "a list"), content)
     parts: list[Part] = []
     for i, block in enumerate(content):
         parts.append(read_block(NAME, BLOCKS, block, path + (i,)))

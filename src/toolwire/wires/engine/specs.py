@@ -56,8 +56,7 @@ class Block(Struct, frozen=True, eq=False):
     discriminator: Mapping[str, str] = {}
     """The fields and values that identify the block type, as the catalogue shows them."""
     family: str = ""
-    """The kind of call or result, as the catalogue names it; empty if it does not list the block.
-    """
+    """The kind of call or result in the catalogue; empty if it does not list the block."""
     executor: Literal["", "client", "provider"] = ""
     ids: tuple[Id, ...] = ()
     forms: tuple[Form, ...] = ("request", "response")
@@ -209,8 +208,7 @@ _TEXT_TYPES = ("text", "input_text", "output_text")
 
 
 def single_text(content: list[JSON]) -> JSON:
-    """Content as the plain string that most servers expect if it is one text without other fields,
-    else as blocks."""
+    """Content as most servers expect it: one text without other fields as a string, else blocks."""
     block = content[0] if len(content) == 1 else None
     if isinstance(block, dict) and len(block) == 2 and block.get("type") in _TEXT_TYPES:
         text = block.get("text")
@@ -269,8 +267,10 @@ def read_value(value: JSON) -> LazyJson:
     return LazyJson("") if value is None else LazyJson.from_value(value)
 
 
-def raise_unexpected(wire: str, path: JsonPath, expected: str, value: JSON | UnsetType) -> NoReturn:
-    """Raise DecodeError with the expected type and the type of the value."""
+def raise_unexpected(
+    wire: str, path: JsonPath, expected: str | tuple[str, ...], value: JSON | UnsetType
+) -> NoReturn:
+    """Raise DecodeError with the expected type, or several, and the type of the value."""
     raise UnexpectedType(expected, kind_of(value), wire=wire, path=path)
 
 

@@ -111,7 +111,7 @@ class StepReader(ItemReader, frozen=True, eq=False):
         if not content:
             return role, (Text("", source=Source(item, path, _EMPTY_STEP)),)
         if not isinstance(content, list):
-            raise_unexpected(NAME, (*path, "content"), "a string or a list", content)
+            raise_unexpected(NAME, (*path, "content"), ("a string", "a list"), content)
         parts = read_content(content, (*path, "content"))
         return role, tuple([remember_item(part, item) for part in parts])
 
@@ -163,7 +163,7 @@ def _read_input(body: Object, index: CallIndex) -> list[Message]:
     if is_content(history):
         parts: tuple[Part, ...] = (read_content_block(history, ("input",)),)
     elif not isinstance(history, list):
-        expected = "a string, a content block or a list"
+        expected = ("a string", "a content block", "a list")
         raise_unexpected(NAME, ("input",), expected, body.get("input", UNSET))
     elif history and all(map(is_content, history)):
         parts = read_content(history, ("input",))

@@ -64,7 +64,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
     if kind == "response":
         return _read_response(body)
     if not isinstance(body, list | dict):
-        raise_unexpected(NAME, (), "an object or a list of messages", body)
+        raise_unexpected(NAME, (), ("an object", "a list of messages"), body)
     path: JsonPath = () if isinstance(body, list) else ("messages",)
     messages = tuple(
         [MESSAGES.read(item, (*path, i)) for i, item in enumerate(list_at(NAME, body, path))]

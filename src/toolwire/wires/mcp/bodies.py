@@ -119,7 +119,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
             return replace(sampling.read_answer(body), kind=kind)
         log.read(body, ())
     else:
-        raise_unexpected(NAME, (), "a JSON-RPC message or a list of them", body)
+        raise_unexpected(NAME, (), ("a JSON-RPC message", "a list of them"), body)
     return log.conversation(body, kind)
 
 

@@ -135,7 +135,7 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
     word = message.get("role", UNSET)
     role = ROLES.get(word) if isinstance(word, str) else None
     if role is None:
-        raise_unexpected(NAME, (*path, "role"), "user or assistant", word)
+        raise_unexpected(NAME, (*path, "role"), ("user", "assistant"), word)
     parts = _read_content(message.get("content"), (*path, "content"))
     return Message(role, parts, wire=NAME, source=Source(message, path, MESSAGE))
 

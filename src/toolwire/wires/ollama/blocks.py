@@ -62,7 +62,7 @@ def _read_images(message: Object, path: JsonPath) -> list[Part]:
     if images is None:
         return []
     if not isinstance(images, list):
-        raise_unexpected(NAME, path + ("images",), "a list or null", images)
+        raise_unexpected(NAME, path + ("images",), ("a list", "null"), images)
     out: list[Part] = []
     for i, data in enumerate(images):
         image_path = path + ("images", i)

@@ -157,7 +157,7 @@ def content_of(message: Object, path: JsonPath) -> list[tuple[JSON, JsonPath]]:
     if content is None or isinstance(content, str):
         return [(content, content_path)] if content else []
     if not isinstance(content, list):
-        raise_unexpected(NAME, content_path, "a string, a list or null", content)
+        raise_unexpected(NAME, content_path, ("a string", "a list", "null"), content)
     role = role_of(message)
     out: list[tuple[JSON, JsonPath]] = []
     for i, block in enumerate(content):

@@ -166,7 +166,7 @@ class MessageReader(Struct, frozen=True, eq=False):
         if isinstance(content, dict):  # some servers accept one block or a JSON value
             return [opaque(content.get("type"), content, path)]
         if not isinstance(content, list):
-            raise_unexpected(self.name, path, "a string, a list or null", content)
+            raise_unexpected(self.name, path, ("a string", "a list", "null"), content)
         return [
             Text(block, source=Source(block, path + (i,), PLAIN_TEXT))
             if isinstance(block, str)
@@ -185,7 +185,7 @@ class MessageReader(Struct, frozen=True, eq=False):
 
     def _read_calls(self, calls: JSON, path: JsonPath) -> list[Part]:
         if not isinstance(calls, list):
-            raise_unexpected(self.name, path, "a list or null", calls)
+            raise_unexpected(self.name, path, ("a list", "null"), calls)
         function = self.calls["function"]
         read_function = function.read
         assert read_function is not None

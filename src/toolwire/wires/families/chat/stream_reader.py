@@ -7,9 +7,7 @@ finish reason. A call ends when its arguments are complete and another call star
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from toolwire.conversation.json import JSON, JsonPath, Object, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Reasoning, Text
 from toolwire.streaming.events import (
     Chunk,
@@ -21,6 +19,7 @@ from toolwire.streaming.events import (
     PartDelta,
 )
 from toolwire.wires.engine.answers import seed_from
+from toolwire.wires.engine.json_types import correct_blocks
 from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import read_block
 from toolwire.wires.engine.stream import STREAM_CUT, copy_json, merge
@@ -192,7 +191,7 @@ class ChatReader(ChatPartReader):
             if content:
                 out += self.emit_text(state, "content", content)
         elif isinstance(content, list):
-            out += self.read_blocks(state, list(_open_blocks(content)), position)
+            out += self.read_blocks(state, correct_blocks(content), position)
         refusal = delta.get("refusal")
         if refusal and isinstance(refusal, str):
             out += self.emit_text(state, "refusal", refusal)
@@ -278,15 +277,3 @@ class ChatReader(ChatPartReader):
         if str(body.get("object", "")).endswith(".chunk"):
             body["object"] = str(body["object"]).removesuffix(".chunk")
         return body if self.error is None else {**body, "error": self.error}
-
-
-def _open_blocks(content: list[JSON]) -> Iterator[JSON]:
-    """The texts and blocks of content, as `decode` reads them: a list among them is opened, and a
-    number is a text."""
-    for block in content:
-        if isinstance(block, list):
-            yield from _open_blocks(block)
-        elif isinstance(block, str | dict):
-            yield block
-        elif block is not None:
-            yield text_of(block)

@@ -100,7 +100,9 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         elif history is not None:
             messages += self.read_turns(list_at(self.name, body, ("input",)), "input", index)
         elif all(body.get(key) is None for key in _HISTORY_ELSEWHERE):
-            raise_unexpected(self.name, ("input",), "a string or a list", body.get("input", UNSET))
+            raise_unexpected(
+                self.name, ("input",), ("a string", "a list"), body.get("input", UNSET)
+            )
         entries = list_at(self.name, body, ("tools",)) if body.get("tools") is not None else []
         settings = read_settings(REQUEST, body, keys(*known))
         tools = read_tools(self.name, entries, ("tools",), index.unknown_fields)

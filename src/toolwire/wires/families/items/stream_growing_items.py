@@ -11,12 +11,13 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Reasoning, Result, Source
 from toolwire.streaming.events import Chunk, Event, PartComplete, PartStart, Unsupported
 from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, VALUE_CHANGED
+from toolwire.wires.engine.json_types import correct_content
 from toolwire.wires.engine.specs import UNREADABLE, Block, text_or_none
 from toolwire.wires.engine.text_digest import TextDigest
 from toolwire.wires.families.items.content import CONTENT, read_block
 from toolwire.wires.families.items.deltas import PART_ENDS, Change, list_index
 from toolwire.wires.families.items.stream_items import GrowingPart, ItemStreamBase, StreamItem
-from toolwire.wires.families.items.turns import MESSAGE, with_listed_content
+from toolwire.wires.families.items.turns import MESSAGE
 
 _TEXT_FIELDS = {"output_text": "text", "refusal": "refusal", "text": "text"}
 """Message blocks that grow, and the field of their text."""
@@ -103,7 +104,7 @@ class _MessageItem(StreamItem):
             self.report_new_fields({}, block, MESSAGE, path)
             if block.get("status") not in (None, "completed"):
                 self.reader.trailing.append(Unsupported((*path, "status"), UNKNOWN_FIELD))
-        content = with_listed_content(block).get("content")
+        content = correct_content(block.get("content"))
         if isinstance(content, str):
             content = [{"type": "output_text", "text": content}]
         entries = content if isinstance(content, list) else []

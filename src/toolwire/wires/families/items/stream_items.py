@@ -15,11 +15,12 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.streaming.events import Chunk, Event, PartComplete, PartDelta, PartEnd, Unsupported
 from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, VALUE_CHANGED
+from toolwire.wires.engine.json_types import correct_content
 from toolwire.wires.engine.specs import Block, read_id, text_or_none
 from toolwire.wires.engine.stream import StreamReader
 from toolwire.wires.engine.text_digest import TextDigest
 from toolwire.wires.families.items.deltas import Change, ItemAccumulator
-from toolwire.wires.families.items.turns import CallIndex, ItemReader, with_listed_content
+from toolwire.wires.families.items.turns import CallIndex, ItemReader
 
 
 class GrowingPart:
@@ -154,7 +155,9 @@ class StreamItem(ItemAccumulator):
         """Its parts, read as in a body, with paths into the stream."""
         reader, unknown = self.reader, self.reader.index.unknown_fields
         root: JsonPath = (reader.count, "item")
-        ((_, parts),) = reader.items.read_items([with_listed_content(block)], "", reader.index)
+        if "content" in block:
+            block = {**block, "content": correct_content(block["content"])}
+        ((_, parts),) = reader.items.read_items([block], "", reader.index)
         reader.trailing += [Unsupported((*root, *path[2:]), UNKNOWN_FIELD) for path in unknown]
         unknown.clear()
         return [

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.id_rules import NAMESPACE_SEPARATOR
-from toolwire.conversation.json import JSON, JsonPath, Object, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import (
     Call,
     Message,
@@ -109,19 +109,6 @@ class CallIndex:
         return replace(result, call_id=call.id, executor=call.executor, origin=origin)
 
 
-def with_listed_content(item: Object) -> Object:
-    """A message item whose content is one block or a number, in the form that can be read.
-
-    `decode` reads such a body in the same way; an item of a stream is read on its own.
-    """
-    content = item.get("content")
-    if isinstance(content, dict):
-        return {**item, "content": [content]}
-    if isinstance(content, bool | int | float):
-        return {**item, "content": text_of(content)}
-    return item
-
-
 class ItemReader(Struct, frozen=True, eq=False):
     """Reads the items of one wire by its block specs."""
 
@@ -191,7 +178,7 @@ class ItemReader(Struct, frozen=True, eq=False):
         if role is None or content is None:
             return role or meant_role(item), (opaque("message", item, path),)
         if not isinstance(content, list):
-            raise_unexpected(self.name, (*path, "content"), "a string or a list", content)
+            raise_unexpected(self.name, (*path, "content"), ("a string", "a list"), content)
         if not content:
             return role, (Text("", source=Source(item, path, EMPTY_MESSAGE)),)
         parts = read_content(content, (*path, "content"))

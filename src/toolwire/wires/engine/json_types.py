@@ -1,4 +1,4 @@
-"""Correct values of a wrong JSON type, so that a body can be read.
+"""Correct values of a wrong JSON type, so that a body or a stream can be read.
 
 Some programs write a single call without its list, keep a list as JSON text, or write a list with
 gaps as an object of indexes. Readers refuse such values, and say which type they expect. This
@@ -8,13 +8,14 @@ module corrects those whose meaning is certain. It knows no wire and no field.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from msgspec import UNSET, UnsetType
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, kind_of, parse, text_of
-from toolwire.conversation.model import Conversation
 from toolwire.errors import DecodeError, UnexpectedType
 
+T = TypeVar("T")
 _MAX_FIELDS = 20
 """How many fields are corrected in one body, each in all of its messages."""
 _DEPTH_IN_MESSAGE = 3
@@ -23,8 +24,8 @@ but a message without content is a message."""
 
 
 def read_with_corrections(
-    read: Callable[[JSON], Conversation], body: JSON, error: DecodeError
-) -> tuple[Conversation, tuple[tuple[JsonPath, str], ...]]:
+    read: Callable[[JSON], T], body: JSON, error: DecodeError
+) -> tuple[T, tuple[tuple[JsonPath, str], ...]]:
     """Read a body after correcting the values that its reader refuses.
 
     Args:
@@ -51,10 +52,33 @@ def read_with_corrections(
     raise error
 
 
+def correct_content(content: JSON) -> JSON:
+    """The content of a message in a stream, corrected as that of a body is.
+
+    Returns a text, a list of texts and blocks, or null.
+    """
+    if isinstance(content, list):
+        return correct_blocks(content)
+    if content is None or isinstance(content, str):
+        return content
+    return [content] if isinstance(content, dict) else text_of(content)
+
+
+def correct_blocks(content: list[JSON]) -> list[JSON]:
+    """The texts and blocks of a list: a list among them is opened, a number is a text."""
+    out: list[JSON] = []
+    for element in content:
+        if isinstance(element, list):
+            out += correct_blocks(element)
+        elif element is not None:
+            out.append(element if isinstance(element, str | dict) else text_of(element))
+    return out
+
+
 class _Field:
     """A field with a value of a wrong type, in all elements of the lists around it."""
 
-    def __init__(self, path: JsonPath, expected: str, refused: str) -> None:
+    def __init__(self, path: JsonPath, expected: tuple[str, ...], refused: str) -> None:
         self._path = path
         self._expected = expected
         self._refused = refused
@@ -94,14 +118,16 @@ class _Field:
         return values
 
 
-def _as_expected(value: JSON | UnsetType, expected: str, path: JsonPath) -> list[JSON] | None:
+def _as_expected(
+    value: JSON | UnsetType, expected: tuple[str, ...], path: JsonPath
+) -> list[JSON] | None:
     """What to write instead of a value: any number of values in a list, at most one in a field;
     None if that is not certain."""
     in_list = isinstance(path[-1], int)
     in_message = len(path) >= _DEPTH_IN_MESSAGE
     wants_list = "a list" in expected
     if value is None or isinstance(value, UnsetType):
-        if in_list or (value is None and expected == "a string"):
+        if in_list or (value is None and expected == ("a string",)):
             return []
         return [[]] if wants_list and in_message else None
     if isinstance(value, str):
