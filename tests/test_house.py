@@ -4,12 +4,14 @@ for every wire."""
 from __future__ import annotations
 
 import ast
+import gc
 import inspect
 import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +20,7 @@ import pytest
 from msgspec import Struct
 from mutants import MUTANTS
 from rows import rows
-from vocabulary import find_quaint_words, measure, parse
+from vocabulary import find_quaint_words, measure
 
 import toolwire
 
@@ -180,6 +182,25 @@ def layer(name: str) -> int | None:
         if ".".join(steps[:n]) in LAYER:
             return LAYER[".".join(steps[:n])]
     return None
+
+
+@cache
+def parse(module: Path) -> ast.Module:
+    """The syntax tree of a module of the package."""
+    text = module.read_text(encoding="utf-8")
+    gc.disable()  # a tree has no cycles: searching it for garbage takes longer than parsing
+    try:
+        return ast.parse(text)
+    finally:
+        gc.enable()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget_trees() -> Iterator[None]:
+    """Free the syntax trees when the tests of this file are done."""
+    yield
+    imports.cache_clear()
+    parse.cache_clear()
 
 
 @cache
@@ -424,8 +445,16 @@ MODULES_PER_FOLDER = 25
 
 def modules_of(tree: str) -> list[Path]:
     """The modules of a tree of the project."""
-    modules = sorted((PROJECT / tree).rglob("*.py"))
-    return [path for path in modules if "node_modules" not in path.parts]
+    return [path for path in files_of(tree) if path.suffix == ".py"]
+
+
+def files_of(tree: str) -> list[Path]:
+    """The files of a tree of the project, without those that npm installed."""
+    found: list[Path] = []
+    for folder, subfolders, names in os.walk(PROJECT / tree):
+        subfolders[:] = [name for name in subfolders if name != "node_modules"]
+        found += (Path(folder, name) for name in names)
+    return sorted(found)
 
 
 @pytest.mark.parametrize("tree", TREES)
@@ -635,7 +664,7 @@ def test_a_case_folder_holds_bodies_and_pairs_and_is_named_after_a_behaviour(fol
     assert names - {"pairs.json", "notes.md"}
 
 
-_CONFLICT_MARK = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
+_CONFLICT_MARK = re.compile(rb"^(?:<{7}|>{7}) ", re.MULTILINE)
 
 
 def test_no_file_holds_the_marks_of_a_merge() -> None:
@@ -643,9 +672,8 @@ def test_no_file_holds_the_marks_of_a_merge() -> None:
     found = [
         str(path.relative_to(PROJECT))
         for folder in folders
-        for path in (PROJECT / folder).rglob("*")
+        for path in files_of(folder)
         if path.suffix in (".py", ".md", ".json", ".jsonl", ".toml")
-        and "node_modules" not in path.parts
-        and _CONFLICT_MARK.search(path.read_text(errors="replace"))
+        and _CONFLICT_MARK.search(path.read_bytes())
     ]
     assert found == []

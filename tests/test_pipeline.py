@@ -147,9 +147,9 @@ def violations_of_excluded_rules(conversation: Conversation, target: str) -> lis
     return [
         rule.name
         for rule in all_rules()
-        if not (translated and (rule.scope != "conversation" or rule.handled_by))
+        if rule.name not in checked
+        and not (translated and (rule.scope != "conversation" or rule.handled_by))
         and not (translated and rule.severity_for(facts.profile) != "error")
-        and rule.name not in checked
         and list(rule.check(facts))
     ]
 

@@ -10,7 +10,6 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -94,12 +93,6 @@ def words_of_class(name: str) -> list[str]:
     return re.findall(r"[A-Z][a-z0-9]*", name)
 
 
-@cache
-def parse(module: Path) -> ast.Module:
-    """The syntax tree of a module."""
-    return ast.parse(module.read_text(encoding="utf-8"))
-
-
 def measure(package: Path, modules: Iterable[Path]) -> Vocabulary:
     """Measure modules of a package."""
     lines = functions = classes = 0
@@ -113,7 +106,7 @@ def measure(package: Path, modules: Iterable[Path]) -> Vocabulary:
         place = str(module.relative_to(package))
         lines += text.count("\n")
         quaint_words += find_quaint_words(text, place)
-        for node in ast.walk(parse(module)):
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 if _is_dunder(node.name) or _is_property(node):
                     continue

@@ -115,8 +115,6 @@ def test_a_place_without_tools_is_reported_in_one_line(source: str, says: str) -
     [
         ("http://[", "expected an http or https address, such as https://tools.example/v1"),
         ("mcp+http://[", "expected an http or https address, or a command as a list"),
-        ("mcp:no-such-command-anywhere", "no such file or directory: no-such-command-anywhere"),
-        ("mcp:true", "Connection closed"),
         ("mcp+http://127.0.0.1:1/mcp", "All connection attempts failed"),
         (
             "mcp+http://127.0.0.1:1",
@@ -125,6 +123,18 @@ def test_a_place_without_tools_is_reported_in_one_line(source: str, says: str) -
     ],
 )
 def test_an_address_without_a_tool_server_is_reported_in_one_line(source: str, says: str) -> None:
+    done = tools(source)
+    assert (done.exit_code, done.stdout, done.stderr) == (2, "", f"toolwire: {source}: {says}\n")
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("mcp:no-such-command-anywhere", "no such file or directory: no-such-command-anywhere"),
+        ("mcp:true", "Connection closed"),
+    ],
+)
+def test_a_program_that_is_no_tool_server_is_reported_in_one_line(source: str, says: str) -> None:
     done = run_with_pipes("tools", source)
     assert (done.returncode, done.stdout, done.stderr.decode()) == (
         2,

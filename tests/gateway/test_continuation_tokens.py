@@ -11,6 +11,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 from gateway.bodies import ASKED, MESSAGE
@@ -329,25 +330,28 @@ def of(wire: str) -> str:
     return str(json.loads(response)["choices"][0]["message"]["reasoning_details"][0]["data"])
 
 
-BAD = {
-    "garbage": f"{PREFIX}not-a-token-at-all",
-    "nothing": f"{PREFIX}AA",
-    "no object": PREFIX + base64.urlsafe_b64encode(zlib.compress(b"[1]")).decode(),
-    "no wire": (
-        PREFIX
-        + base64.urlsafe_b64encode(
-            zlib.compress(b'{"wire":"nowhere","body":{},"digest":""}')
-        ).decode()
-    ),
-    "deep": (
-        PREFIX
-        + base64.urlsafe_b64encode(
-            zlib.compress(b'{"wire":"anthropic","body":' + b"[" * 100_000)
-        ).decode()
-    ),
-    "bomb": bomb(4 * MAX_TOKEN_BYTES),
-    "of another turn": of("anthropic"),
-}
+@cache  # on first use: one of them is large
+def unusable_tokens() -> dict[str, str]:
+    """Tokens that restore no turn, by what is wrong with them."""
+    return {
+        "garbage": f"{PREFIX}not-a-token-at-all",
+        "nothing": f"{PREFIX}AA",
+        "no object": PREFIX + base64.urlsafe_b64encode(zlib.compress(b"[1]")).decode(),
+        "no wire": (
+            PREFIX
+            + base64.urlsafe_b64encode(
+                zlib.compress(b'{"wire":"nowhere","body":{},"digest":""}')
+            ).decode()
+        ),
+        "deep": (
+            PREFIX
+            + base64.urlsafe_b64encode(
+                zlib.compress(b'{"wire":"anthropic","body":' + b"[" * 100_000)
+            ).decode()
+        ),
+        "bomb": bomb(4 * MAX_TOKEN_BYTES),
+        "of another turn": of("anthropic"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -355,7 +359,7 @@ BAD = {
 )
 @pytest.mark.parametrize("api", [one.wire for one in CLIENT_APIS])
 def test_an_unusable_token_is_removed_and_the_message_stays(api: str, target: str) -> None:
-    for name, token in BAD.items():
+    for name, token in unusable_tokens().items():
         sent = Translator(BY_WIRE[api], target, model="m").request(dump(holding(api, token)))
         sent_text = dump(sent.body).decode()
         assert sent.restored_turns == 0 and "Hi" in sent_text, name

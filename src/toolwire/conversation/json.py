@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from types import NoneType
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from msgspec import UNSET, UnsetType
@@ -329,9 +330,13 @@ def require_json(value: object, wire: str) -> JSON:
     return out[0]
 
 
+_PLAIN = frozenset((str, int, bool, NoneType))
+"""The classes of most values: those that are JSON as they are."""
+
+
 def _require_json(value: object, wire: str, path: JsonPath, out: list[JSON]) -> None:
     kind = value.__class__
-    if kind is str or kind is int or kind is bool or value is None:
+    if kind in _PLAIN:
         out.append(value)  # type: ignore[arg-type]
     elif isinstance(value, float):
         if not math.isfinite(value):
@@ -339,21 +344,27 @@ def _require_json(value: object, wire: str, path: JsonPath, out: list[JSON]) -> 
         out.append(value)
     elif len(path) > DEEPEST:
         raise DecodeError(_TOO_DEEP, wire=wire, path=path[:8])
-    elif isinstance(value, Mapping):
+    elif isinstance(value, (dict, Mapping)):
         items: list[JSON] = []
         for key, item in value.items():
             if not isinstance(key, str):
                 raise DecodeError(
                     f"expected keys that are strings, got {kind_of(key)}", wire=wire, path=path
                 )
-            _require_json(item, wire, path + (key,), items)
-        same = kind is dict and all(a is b for a, b in zip(value.values(), items, strict=True))
+            if item.__class__ in _PLAIN:
+                items.append(item)
+            else:
+                _require_json(item, wire, path + (key,), items)
+        same = kind is dict and all(map(operator.is_, value.values(), items))
         out.append(value if same else dict(zip(value, items, strict=True)))  # type: ignore[arg-type]
     elif isinstance(value, list | tuple):
         items = []
         for i, item in enumerate(value):
-            _require_json(item, wire, path + (i,), items)
-        same = kind is list and all(a is b for a, b in zip(value, items, strict=True))
+            if item.__class__ in _PLAIN:
+                items.append(item)
+            else:
+                _require_json(item, wire, path + (i,), items)
+        same = kind is list and all(map(operator.is_, value, items))
         out.append(value if same else items)  # type: ignore[arg-type]
     elif isinstance(value, (str, int)):
         out.append(value)

@@ -9,7 +9,7 @@ add it to the row of its concept in `things.py` or `complaints.py`, or to `langu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from toolwire.lint.provider_errors.complaints import COMPLAINTS
@@ -24,15 +24,26 @@ _BOUNDS = ((r"\w*", r"\w{0,40}"), (r"\w+", r"\w{1,40}"), (r"\d+", r"\d{1,9}"))
 @cache  # on first use: compiling takes longer than importing the package
 def _lexicon() -> re.Pattern[str]:
     """One expression for all rows; the name of the matching group is the number of the row."""
-    groups = []
-    for n, (_, words) in enumerate(_LEXICON):
-        letters = "a-z" if n < len(THINGS) else "a-z_/"
-        edge = f"(?:(?<![{letters}])|(?![{letters}]))"
+    things = _alternatives(THINGS, first=0, edge=_edge("a-z"))
+    complaints = _alternatives(COMPLAINTS, first=len(THINGS), edge=_edge("a-z_/"))
+    # Both edges are in front of the rows, so that most positions of a text are ruled out at once.
+    return re.compile(f"{_edge('a-z')}(?:{things}|{_edge('a-z_/')}(?:{complaints}))")
+
+
+def _edge(letters: str) -> str:
+    """A position that is not between two letters."""
+    return f"(?!(?<=[{letters}])[{letters}])"
+
+
+def _alternatives(rows: Iterable[tuple[str, str]], *, first: int, edge: str) -> str:
+    """A group for the words of each row, with the number of the row."""
+    groups: list[str] = []
+    for n, (_, words) in enumerate(rows, first):
         words = re.sub(r"(?<!\\)(?<!\[) (?![\]*])", "[ _-]{0,2}", words)
         for endless, bounded in _BOUNDS:
             words = words.replace(endless, bounded)
-        groups.append(f"(?P<r{n}>{edge}(?:{words}){edge})")
-    return re.compile("|".join(groups))
+        groups.append(f"(?P<r{n}>(?:{words}){edge})")
+    return "|".join(groups)
 
 
 _OF_A_CHAT = frozenset(
