@@ -127,10 +127,12 @@ PART_ENDS = frozenset({"response.content_part.done", "response.reasoning_summary
 class ItemAccumulator:
     """Assembles an item from its events."""
 
-    __slots__ = ("_ended", "_fields", "_pieces", "_values", "block")
+    __slots__ = ("_delta", "_ended", "_fields", "_pieces", "_values", "block")
 
     def __init__(self, block: Object) -> None:
         self.block = block
+        self._delta: tuple[Change, JSON, JSON] | None = None
+        """The change and the indexes of the newest delta that was accepted."""
         self._ended: set[JsonPath] = set()
         """The paths of list entries that have ended."""
         self._fields: dict[JsonPath, str] = {
@@ -164,15 +166,26 @@ class ItemAccumulator:
         call_id, other = read_id(self.block.get("call_id"))[0], read_id(block.get("call_id"))[0]
         return not call_id or not other or call_id == other
 
+    def continues(self, event: Chunk, change: Change) -> bool:
+        """True for a delta of the same text as the one before, like most events."""
+        return self._delta == (change, event.get("content_index"), event.get("summary_index"))
+
     def accepts(self, event: Chunk, change: Change) -> bool:
         """False for an event about a list entry that has ended, grows in another field, or was
         added before."""
+        is_accepted = self._is_accepted(event, change)
+        if is_accepted and change.action == "append":
+            self._delta = (change, event.get("content_index"), event.get("summary_index"))
+        return is_accepted
+
+    def _is_accepted(self, event: Chunk, change: Change) -> bool:
         path = change.path_of(event)
         entry, kind = path[:2], event["type"]
         if entry in self._ended:
             return False
         if kind in PART_ENDS:
             self._ended.add(entry)
+            self._delta = None
         if change.field == "part":
             is_known = entry in self._fields
             self._fields.setdefault(entry, _growing_field(event.get("part")))

@@ -38,6 +38,8 @@ class _MessageItem(StreamItem):
         """The content of the opening event, until another event follows."""
 
     def emit(self, event: Chunk, change: Change) -> list[Event]:
+        if not self._initial:
+            return self._emit_change(event, change)
         started = [self._start_part(n, entry) for n, entry in enumerate(self._initial)]
         self._initial = []
         return [*chain(*started), *self._emit_change(event, change)]

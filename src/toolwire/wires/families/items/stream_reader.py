@@ -84,18 +84,23 @@ class ItemStreamReader(ItemStreamBase):
             if self.open.is_closed(event):
                 return [Unsupported((self.count,), "an event for an item that has ended")]
             item, out = self._open_item(event, _item_of_change(event, change))
-        elif str(item.type) in self.item_types and not change.fits(str(item.type)):
-            return [Unsupported((self.count,), "an event for another type of item")]
-        if not item.accepts(event, change):
-            if change.action != "append":
-                return []
-            return [Unsupported((self.count,), "a delta for a part that has ended or is no text")]
+        if not item.continues(event, change):
+            if str(item.type) in self.item_types and not change.fits(str(item.type)):
+                return [Unsupported((self.count,), "an event for another type of item")]
+            if not item.accepts(event, change):
+                return self._report_delta(change)
         if self.keep or not item.live:
             item.store(event, change)
         if item.deferred is None:
             return out + item.emit(event, change)
         item.deferred.append((self.count, partial(item.emit, event, change)))
         return out
+
+    def _report_delta(self, change: Change) -> list[Event]:
+        """Report text that belongs to no part; any other event only repeats what is known."""
+        if change.action != "append":
+            return []
+        return [Unsupported((self.count,), "a delta for a part that has ended or is no text")]
 
     def _read_status(self, event: Chunk, kind: str) -> list[Event]:
         """Read the progress of an item, or an unknown event."""
