@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.parts import Call, Message, Part, Result
@@ -84,6 +85,8 @@ class EventWriter(ContentWriter):
 
     def write_part(self, part: Part, choice: int) -> list[Chunk]:
         is_result = isinstance(part, Result)
+        if isinstance(part, Call) and part.origin == "wire" and is_minted(part.id):
+            self.context.minted_ids_sent = True  # a result that follows may need the source's id
         out = self._complete_turn() if is_result else self._write_results()
         block = write_block(part, self.context)
         if block is None:
