@@ -47,7 +47,7 @@ def fold_or_none(given: Input) -> JSON:
 
 
 def translate_stream(given: Input, stream: Source | None = None) -> TranslatedStream[bytes]:
-    """The stream of the target. On its own wire it is written anew, as the gateway does to add
+    """The stream of the target. On its own wire it is rewritten, as the gateway does to add
     calls: with an id map, events are not passed through."""
     ids = IdMap() if _stays_on_wire(given) else None
     stream = events_of(given) if stream is None else stream

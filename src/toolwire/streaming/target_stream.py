@@ -22,7 +22,7 @@ from toolwire.wires.engine.settings_lowering import lower_settings
 from toolwire.wires.engine.specs import Wire
 from toolwire.wires.engine.stream import StreamWriter
 
-UNKNOWN_PART = "a stream that is written anew cannot hold a part of unknown type here"
+UNKNOWN_PART = "a stream that is rewritten cannot hold a part of unknown type here"
 _ANY = IdRule()
 
 
