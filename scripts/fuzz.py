@@ -8,7 +8,7 @@
 Mutations know the structure of a body: they drop, repeat, swap and move the elements of lists, give
 one id, name or role the value of another, cut histories and texts, join two histories, change the
 JSON inside of texts, and put nodes of other cases, also of other wires, in their place. Targets are
-wires and profiles, and a body may be one of a profile of its wire. A find is reduced for as long as
+wires and profiles, and an input may be one of a profile of its wire. A find is reduced for as long as
 it still breaks the same law, and saved in tests/finds, where tests/laws/test_finds.py replays it.
 At the end, it prints how many inputs each law checked, and the wires and profiles that were not
 drawn. Exits 1 if something was found.
@@ -60,6 +60,7 @@ TRANSLATED = 20
 SLOWEST = 10.0
 """Seconds of CPU time that an oracle may take for an input; most take some milliseconds."""
 PROFILES = [name for name in profiles() if resolve(name)[0].name in WIRES]
+STREAM_PROFILES = [name for name in PROFILES if resolve(name)[0].name in streaming()]
 IDENTITY_KEYS = frozenset(
     "id call_id tool_call_id tool_use_id toolUseId toolCallId callId requestId item_id ref index"
     " name toolName tool_name role".split()
@@ -88,16 +89,16 @@ class Mutator:
 
     def draw(self) -> tuple[Input, dict[str, Oracle]]:
         """A mutated input, and the oracles to ask about it."""
-        target = self.chance.choice(self.chance.choice((WIRES, PROFILES)))
+        source = self.chance.choice((self.wire, self.chance.choice(self.profiles)))
         while self.streams and self.chance.random() < self.stream_share:
             events: JSON = deepcopy(self.chance.choice(self.streams))
-            target = self.chance.choice(streaming())
+            target = self.chance.choice(self.chance.choice((streaming(), STREAM_PROFILES)))
             events = self._mutate(events)
             if isinstance(events, list) and all(isinstance(event, dict) for event in events):
-                return Input(self.wire, "response", target, events), STREAM_ORACLES
+                return Input(source, "response", target, events), STREAM_ORACLES
         case = self.chance.choice(self.bodies)
         body = self._mutate(deepcopy(case.body))
-        source = self.chance.choice((self.wire, self.chance.choice(self.profiles)))
+        target = self.chance.choice(self.chance.choice((WIRES, PROFILES)))
         return Input(source, case.kind, target, body), BODY_ORACLES
 
     def _mutate(self, body: JSON) -> JSON:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from copy import deepcopy
 
 from cases import facts, nodes, same
@@ -11,14 +10,15 @@ from msgspec import UNSET, Struct
 from oracles import BODY_ORACLES, DOCUMENTED, Input, Oracle, arguments_of
 
 from toolwire import DecodeError, Reasoning, Result, Text, decode, translate
+from toolwire.codec import resolve
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, get, text_of
 from toolwire.conversation.model import real_losses
 from toolwire.streaming.events import Event, PartEnd
-from toolwire.streaming.restream import fold, restream
-from toolwire.wires import wire as named_wire
+from toolwire.streaming.restream import Source, TranslatedStream, fold, restream
 from toolwire.wires.engine.encode_context import VALUE_CHANGED
+from toolwire.wires.engine.stream import StreamSpec
 
 CUT_OFF = (" ", '{"_raw":" "}')
 """Arguments of a call whose stream broke off before the first of them."""
@@ -44,6 +44,25 @@ def fold_or_none(given: Input) -> JSON:
     except DecodeError as error:
         assert error.why
         return None
+
+
+def translate_stream(given: Input, stream: Source | None = None) -> TranslatedStream[bytes]:
+    """The stream of the target. On its own wire it is rewritten, as the gateway does to add
+    calls: with an id map, events are not passed through."""
+    ids = IdMap() if _stays_on_wire(given) else None
+    stream = events_of(given) if stream is None else stream
+    out = restream(stream, given.wire, given.target, ids=ids)
+    assert isinstance(out, TranslatedStream)
+    return out
+
+
+def _stays_on_wire(given: Input) -> bool:
+    return _wire_name(given.wire) == _wire_name(given.target)
+
+
+def _wire_name(name: str) -> str:
+    """The wire of a wire or profile."""
+    return resolve(name)[0].name
 
 
 class AnswerContent(Struct, frozen=True):
@@ -75,10 +94,9 @@ def stream_raises_only_documented_errors(given: Input) -> bool:
     events = events_of(given)
     before = deepcopy(events)
     fold_or_none(given)
-    stream = restream(events, given.wire, given.target)
+    stream = translate_stream(given)
     written = b"".join(stream)
-    if given.target != given.wire:
-        fold(written, given.target)
+    fold(written, given.target)
     assert all(loss.reason for loss in stream.losses)
     assert same(before, events), "the input was changed"
     return True
@@ -89,17 +107,23 @@ def bytes_may_be_cut_anywhere(given: Input) -> bool:
     whole = _bytes_of(given)
     if not whole:
         return False
-    expected = b"".join(restream(whole, given.wire, given.target))
+    expected = b"".join(translate_stream(given, whole))
     for size in (1, 7, 64):
         pieces = [whole[n : n + size] for n in range(0, len(whole), size)]
-        assert b"".join(restream(pieces, given.wire, given.target)) == expected, size
+        assert b"".join(translate_stream(given, pieces)) == expected, size
     return True
+
+
+def _spec(name: str) -> StreamSpec:
+    """How a wire or profile streams."""
+    stream = resolve(name)[0].stream
+    assert stream is not None
+    return stream
 
 
 def _may_hold_results(wire: str) -> bool:
     """True if streams of a wire may have results of the client."""
-    stream = named_wire(wire).stream
-    return stream is not None and stream.reader().may_contain_results
+    return _spec(wire).reader().may_contain_results
 
 
 def _is_of_client(result: Result) -> bool:
@@ -134,15 +158,13 @@ def _is_plain_answer(body: JSON, wire: str) -> bool:
 def stream_commutes(given: Input) -> bool:
     """Folding what is restreamed gives the calls, the text and the reasoning of the translated
     folded body, unless a change of an emitted value is reported."""
-    if given.target == given.wire:
-        return False
     roles = [get(given.body, path) for path in nodes(given.body) if path[-1:] == ("role",)]
-    if not all(role == MODEL_ROLES.get(given.wire, "assistant") for role in roles):
+    if not all(role == MODEL_ROLES.get(_wire_name(given.wire), "assistant") for role in roles):
         return False  # an answer under another role holds no calls as a body
     body = fold_or_none(given)
     if body is None or not _is_plain_answer(body, given.wire):
         return False
-    exempt = facts(given.wire).exempt
+    exempt = facts(_wire_name(given.wire)).exempt
     if exempt.merged_cuts and isinstance(body, list) and get(body[-1:], (0, "error")) is not UNSET:
         return False
     if any(get(body, (key, 0, "index")) not in (UNSET, 0) for key in ("choices", "candidates")):
@@ -157,10 +179,12 @@ def stream_commutes(given: Input) -> bool:
             return False  # without a result, not every wire tells who runs a call
     if get(body, ("request", "messages")) is not UNSET:
         return False  # the turns before the last one belong to the request, not to the answer
-    stream = restream(events_of(given), given.wire, given.target)
+    stream = translate_stream(given)
     there = fold(b"".join(stream), given.target)
     try:
-        made = translate(body, given.wire, given.target, "response")
+        # A repair could remove repeated calls, which a stream has written before it knows that.
+        repairs = not _stays_on_wire(given)
+        made = translate(body, given.wire, given.target, "response", repair=repairs)
         expected, found = read_answer(made.body, given.target), read_answer(there, given.target)
     except DOCUMENTED:
         return False
@@ -185,9 +209,10 @@ def stream_commutes(given: Input) -> bool:
     is_text_instead = has_more and bool(real_losses(stream.losses))
     for (lost, added), (text, expected_text) in zip(differences, texts, strict=True):
         assert not lost or is_reported or is_text_instead, f"{text}, not {expected_text}"
-        # An added text is one that the body has and does not read, or its removal is reported.
+        # An added text is one that the body has and does not read, or its removal is reported. On
+        # its own wire, the body is verbatim, and the stream describes what it cannot repeat.
         unread = Counter(text_of(body)) if exempt.unread_texts else Counter()
-        is_removed = is_reported and bool(exempt.unread_texts)
+        is_removed = is_reported and (bool(exempt.unread_texts) or _stays_on_wire(given))
         assert is_removed or not added - unread, f"{text}, not {expected_text}"
     if _has_unique_ids(body, given.wire):
         is_late = has_late_ids(given)
@@ -221,9 +246,7 @@ def call_ids(body: JSON, wire: str, made: IdMap, *, of_source: bool = False) -> 
 def has_late_ids(given: Input) -> bool:
     """True if a call was emitted under a minted id before its own id arrived, which only the id map
     has then."""
-    spec = named_wire(given.wire).stream
-    assert spec is not None
-    reader = spec.reader()
+    reader = _spec(given.wire).reader()
     events: list[Event] = []
     for chunk in events_of(given):
         assert isinstance(chunk, dict)
@@ -245,17 +268,15 @@ def _has_unique_ids(body: JSON, wire: str) -> bool:
     )
 
 
-def _spec(wire: str) -> Callable[[dict[str, JSON]], bytes]:
-    stream = named_wire(wire).stream
-    assert stream is not None
-    return stream.frame
-
-
 def stream_to_its_own_wire_is_unchanged(given: Input) -> bool:
-    """A stream that stays on its wire comes out as it went in."""
+    """A stream that stays on its wire comes out as it went in, in whatever pieces it arrives."""
     events = events_of(given)
-    stream = restream(events, given.wire, given.wire, framed=False)
+    stream = restream(events, given.wire, _wire_name(given.wire), framed=False)
     assert same(list(stream), events)
+    whole = _bytes_of(given)
+    pieces = [whole[n : n + 7] for n in range(0, len(whole), 7)] or [b""]
+    expected = b"".join(restream(whole, given.wire, _wire_name(given.wire)))
+    assert b"".join(restream(pieces, given.wire, _wire_name(given.wire))) == expected
     return True
 
 
@@ -268,14 +289,14 @@ def stream_may_break_off(given: Input) -> bool:
             fold(piece, given.wire)
         except DecodeError as error:
             assert error.why
-        written = b"".join(restream([piece], given.wire, given.target))
-        if given.target != given.wire and written:
+        written = b"".join(translate_stream(given, [piece]))
+        if written:
             fold(written, given.target)
     return True
 
 
 def _bytes_of(given: Input) -> bytes:
-    frame = _spec(given.wire)
+    frame = _spec(given.wire).frame
     return b"".join(frame(event) for event in events_of(given) if isinstance(event, dict))
 
 

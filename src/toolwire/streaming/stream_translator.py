@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from toolwire.codec import IdMapInput, resolve
+from toolwire.codec import IdMapInput
 from toolwire.conversation.ids import digest
 from toolwire.conversation.json import dump
 from toolwire.errors import DecodeError
@@ -61,13 +61,12 @@ class StreamTranslator(EventTranslator[Out]):
             edits=edits,
             request=request,
         )
-        target_wire, profile = resolve(target)
+        target_wire = self._target.wire
         self._input = EventInput(source_wire.name, source_spec)
         self._version = version
         self.passthrough = (
             source_wire is target_wire
             and ids is None
-            and profile.name == target_wire.name
             and (version is None or self.target_spec.adapt is not None)
         )
         """True if source and target are the same wire and nothing has to be fitted: events are sent

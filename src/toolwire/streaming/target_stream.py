@@ -10,17 +10,20 @@ from msgspec.structs import replace
 from toolwire.codec import IdMapInput, resolve
 from toolwire.conversation.fitting import IdFitter
 from toolwire.conversation.id_map import NO_MAP, IdMap
+from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.model import Setting
-from toolwire.conversation.parts import Call, Part
+from toolwire.conversation.parts import Call, Opaque, Part
 from toolwire.errors import UsageError
 from toolwire.profiles.table import PROFILES, Profile
 from toolwire.streaming.stream_input import resolve_stream
-from toolwire.wires.engine.capabilities import EVERYTHING
 from toolwire.wires.engine.encode_context import EncodeContext, RequestInfo
 from toolwire.wires.engine.part_lowering import lower_opening, lower_part, takes_signature
 from toolwire.wires.engine.settings_lowering import lower_settings
 from toolwire.wires.engine.specs import Wire
 from toolwire.wires.engine.stream import StreamWriter
+
+UNKNOWN_PART = "a stream that is rewritten cannot hold a part of unknown type here"
+_ANY = IdRule()
 
 
 class TargetStream:
@@ -44,13 +47,14 @@ class TargetStream:
                 f"no such version of this wire: {version}; there are {known}", wire=name
             )
         _, profile = resolve(name)
-        self._capabilities = EVERYTHING if source is self.wire else self.wire.capabilities
+        self._capabilities = self.wire.capabilities
+        self._on_own_wire = source is self.wire
         source_name = (source or self.wire).name
         source_profile = PROFILES.get(source_name) or Profile(source_name, source_name)
         self.reverse_map = NO_MAP if ids is None else IdMap.of(ids)
         self.fitter = IdFitter(
-            profile.id_rule,
-            profile.name_rule,
+            _ANY if self._on_own_wire else profile.id_rule,
+            _ANY if self._on_own_wire else profile.name_rule,
             unique=profile.ids_unique_in_request,
             reverse_map=self.reverse_map,
             source_rules=(source_profile.id_rule, source_profile.name_rule),
@@ -97,6 +101,11 @@ class TargetStream:
 
     def lower(self, part: Part) -> Part | None:
         """A complete part in a form that the target can hold; None if there is none."""
+        if self._on_own_wire and isinstance(part, Opaque):
+            if self.writer.repeats_unknown_parts:
+                return part
+            self.context.report_loss(part, UNKNOWN_PART)
+            return None
         lowered = lower_part(
             part, self._capabilities, "assistant", kind="response", losses=self.context.losses
         )
@@ -108,7 +117,7 @@ class TargetStream:
 
     def lower_settings(self, settings: dict[str, Setting]) -> dict[str, Setting]:
         """The settings in the form that the target can hold."""
-        if self._capabilities is EVERYTHING:
+        if self._on_own_wire:
             return settings
         return lower_settings(settings, self._capabilities, {}, self.context.losses)
 

@@ -11,9 +11,10 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Message, Part, Result
+from toolwire.conversation.parts import Call, Message, Opaque, Part, Result
 from toolwire.streaming.events import Chunk, PartStart, StreamError, TurnStart
 from toolwire.wires.adk.bodies import write
 from toolwire.wires.adk.events import AGENT, answer_event, write_block
@@ -84,8 +85,10 @@ class EventWriter(ContentWriter):
 
     def write_part(self, part: Part, choice: int) -> list[Chunk]:
         is_result = isinstance(part, Result)
+        if isinstance(part, Call) and part.origin == "wire" and is_minted(part.id):
+            self.context.minted_ids_sent = True  # a result that follows may need the source's id
         out = self._complete_turn() if is_result else self._write_results()
-        block = write_block(part, self.context)
+        block = part.value if isinstance(part, Opaque) else write_block(part, self.context)
         if block is None:
             return out
         if is_result:

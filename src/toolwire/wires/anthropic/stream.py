@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from toolwire.conversation.json import JSON, Object, get, put
-from toolwire.conversation.parts import Call, Part, Reasoning, Text
+from toolwire.conversation.parts import Call, Opaque, Part, Reasoning, Text
 from toolwire.streaming.events import Chunk, Event, MessageStart, StreamError, Unsupported
 from toolwire.wires.anthropic.blocks import BLOCKS, FOREIGN
 from toolwire.wires.anthropic.bodies import write
@@ -41,6 +41,7 @@ _SPECS: dict[type[Part], Block] = {
     Reasoning: BLOCKS["thinking"],
     Call: BLOCKS["tool_use"],
 }
+_UNKNOWN = Block("", part=Opaque)
 
 
 class AnthropicReader(IndexedBlockReader):
@@ -183,6 +184,7 @@ class AnthropicWriter(IndexedBlockWriter):
 
     requires_object_arguments = True
     repeats_deltas = True
+    repeats_unknown_parts = True
     specs = _SPECS
     writers = FOREIGN
 
@@ -190,10 +192,16 @@ class AnthropicWriter(IndexedBlockWriter):
         super().begin(event)
         return [{"type": "message_start", "message": self.write_empty_body(write)}]
 
+    def write_part(self, part: Part, choice: int) -> list[Chunk]:
+        if not isinstance(part, Opaque):
+            return super().write_part(part, choice)
+        block = WrittenBlock(self.next_index(_UNKNOWN), _UNKNOWN)
+        return [_block_start(block, part.value), self.write_stop(block)]
+
     def write_start(self, block: WrittenBlock, content: Object) -> list[Chunk]:
         if block.field in content and block.spec.part is not Call:
             content = put(content, (block.field,), "")  # type: ignore[assignment]
-        return [{"type": "content_block_start", "index": block.index, "content_block": content}]
+        return [_block_start(block, content)]
 
     def write_delta(self, block: WrittenBlock, text: str) -> Chunk:
         delta: Object = {"type": block.delta, block.field: text}
@@ -213,6 +221,10 @@ class AnthropicWriter(IndexedBlockWriter):
     def write_error(self, event: StreamError) -> Chunk:
         error_type = event.code if event.code in _ERROR_TYPES else "api_error"
         return {"type": "error", "error": {"type": error_type, "message": event.message}}
+
+
+def _block_start(block: WrittenBlock, content: JSON) -> Chunk:
+    return {"type": "content_block_start", "index": block.index, "content_block": content}
 
 
 STREAM = StreamSpec(

@@ -201,8 +201,7 @@ class StreamReader:
 
 
 class StreamWriter:
-    """Writes one stream of a wire. Each neutral event becomes events of the wire, immediately if
-    the wire allows it."""
+    """Writes one stream of a wire: each neutral event at once, if the wire allows it."""
 
     writes_one_call = False
     """True if the client reads only one call of the answer; the others are dropped."""
@@ -216,6 +215,8 @@ class StreamWriter:
     """True if the argument deltas of a call must form a JSON object."""
     supports_custom_calls = False
     """True if the wire can hold custom calls, whose input is free text."""
+    repeats_unknown_parts = False
+    """True if parts of unknown type that were read from this wire are written verbatim."""
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         self.context = context

@@ -169,7 +169,8 @@ class OllamaReader(StreamReader):
         if self.keep:
             self._keep_message(message)
         for key, value in message.items():
-            if key not in CHAT.message.keys and value is not None and value != []:
+            is_unread = value.__class__ is not str and key in CHAT.reasoning_fields
+            if (is_unread or key not in CHAT.message.keys) and value is not None and value != []:
                 out += self.report_unknown("message", key)
         for part in answer.parts:
             if isinstance(part, Text | Reasoning):
@@ -192,8 +193,9 @@ class OllamaReader(StreamReader):
         message = dict(self.message)
         for key, pieces in self.texts.items():
             text, others = "".join(pieces), message.get(key)
-            # A field that is a list in some lines stays a list, unless all are empty.
-            if isinstance(others, list) and others:
+            # A field that is a list in some lines stays a list, unless all are empty, or lists are
+            # not read.
+            if isinstance(others, list) and others and key not in CHAT.reasoning_fields:
                 message[key] = [*others, *([text] if text else ())]
             else:
                 message[key] = text

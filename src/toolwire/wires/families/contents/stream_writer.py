@@ -14,6 +14,8 @@ _NOT_IN_EVERY_EVENT = ("candidates", "content", "usageMetadata")
 class ContentWriter(SequentialWriter):
     """Writes a stream of contents."""
 
+    repeats_unknown_parts = True
+
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
         self.head: Object = {}

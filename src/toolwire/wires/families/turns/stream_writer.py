@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.conversation.parts import Call, Part, Result, Role, Text
+from toolwire.conversation.parts import Call, Opaque, Part, Result, Role, Text
 from toolwire.streaming.accumulate import with_text
 from toolwire.streaming.events import Chunk
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -33,6 +33,7 @@ class TurnStreamWriter(SequentialWriter):
     """Writes blocks as they arrive. Subclasses put them into chunks."""
 
     supports_results = True
+    repeats_unknown_parts = True
     part_writers: Mapping[type[Part], Callable[..., JSON]]
     """The functions that write parts of other wires as blocks."""
 
@@ -100,10 +101,16 @@ class TurnStreamWriter(SequentialWriter):
         if block is None:
             return []
         self.keep_block(block)
+        if isinstance(part, Opaque):  # the block may have no type
+            self.last_type, self.separated = None, False
+            return [self.create_chunk([block])]
         return self._write_chunk(block)
 
     def _write_block(self, part: Part) -> Object | None:
-        block = self.part_writers[type(part)](part, self.context)
+        if isinstance(part, Opaque):
+            block = part.value
+        else:
+            block = self.part_writers[type(part)](part, self.context)
         if not isinstance(block, dict):
             return None
         self._turn_to("tool" if isinstance(part, Result) else "assistant")
