@@ -100,7 +100,11 @@ def fit_calls(
 def _keeps_pairs(
     conversation: Conversation, calls: list[Call], sent: PartMap[Call | Result, str]
 ) -> bool:
-    """Return False if restoring made ids equal and results would be paired with other calls."""
+    """Return False if restoring made ids equal and results would be paired with other calls.
+
+    Most wires read consecutive assistant messages as one, in which the first of two calls with one
+    id gets the result.
+    """
     if len({call.id for call in calls}) <= len({sent[call] for call in calls}):
         return True
     renamed = [
@@ -108,7 +112,21 @@ def _keeps_pairs(
         for message in conversation.messages
     ]
     ordered = conversation.ordered
-    return _pair_numbers(conversation.messages, ordered) == _pair_numbers(renamed, ordered)
+    numbers = _pair_numbers(conversation.messages, ordered)
+    return all(
+        numbers == _pair_numbers(messages, ordered) for messages in (renamed, _join_turns(renamed))
+    )
+
+
+def _join_turns(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages with consecutive messages of the assistant joined."""
+    joined: list[Message] = []
+    for message in messages:
+        if joined and message.role == joined[-1].role == "assistant":
+            joined[-1] = replace(joined[-1], parts=joined[-1].parts + message.parts)
+        else:
+            joined.append(message)
+    return joined
 
 
 def _with_sent_id(part: Part, sent: PartMap[Call | Result, str]) -> Part:
