@@ -242,14 +242,12 @@ OPEN_CALL: JSON = {
     ],
     "tools": [{"type": "function", "function": {"name": "weather"}}],
 }
-PLAIN = dump({"model": "m", "messages": [{"role": "user", "content": "Oslo?"}]})
 BRANCHES: dict[str, Callable[[], object]] = {
     "Repair.run": lambda: translate(OPEN_CALL, "openai-chat", "anthropic"),
     "repair_on_own_wire": lambda: translate(REQUEST, "openai-chat", "openai-chat"),
     "lower_server_tools": lambda: translate(SEARCH, "anthropic", "openai-chat"),
     "MessageLowering.lower": lambda: translate(IMAGE, "anthropic", "openai-chat"),
     "patch_source": edit_on_own_wire,
-    "plain_lowering": lambda: translate(PLAIN, "openai-chat", "anthropic"),
     "plain_answer": lambda: translate(ANSWER, "openai-chat", "anthropic", "response"),
 }
 

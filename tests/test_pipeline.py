@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import part_breaks
 import pytest
 import shape_breaks
@@ -154,22 +152,6 @@ def violations_of_excluded_rules(conversation: Conversation, target: str) -> lis
         and not (translated and rule.severity_for(facts.profile) != "error")
         and list(rule.check(facts))
     ]
-
-
-@rows("case", REQUESTS)
-def test_a_request_that_skips_stages_is_what_all_stages_make_of_it(
-    case: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    body = dump(case.body)  # bytes show that no text has a lone surrogate
-
-    def translations() -> list[tuple[object, ...]]:
-        encoded = [translate(body, case.wire, target) for target in toolwire.profiles()]
-        return [(each.json(), each.losses, each.changes, each.ids) for each in encoded]
-
-    usual = translations()
-    stages = import_module("toolwire.translate")
-    monkeypatch.setattr(stages, "plain_lowering", lambda *_: None)
-    assert translations() == usual
 
 
 @rows("case", [case for case in ALL if case.kind == "request"])

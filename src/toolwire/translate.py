@@ -20,7 +20,6 @@ from toolwire.lint.own_vocabulary import (
     replace_refused_surrogates,
     write_in_own_vocabulary,
 )
-from toolwire.lint.registry import rules_for_translation
 from toolwire.lint.repair_loop import (
     RepairedConversation,
     repair_for_translation,
@@ -29,13 +28,7 @@ from toolwire.lint.repair_loop import (
 from toolwire.profiles.table import Profile
 from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy, require_breakpoint_policy
 from toolwire.wires.engine.encode_context import NO_REQUEST, RequestInfo
-from toolwire.wires.engine.lowering import (
-    Lowering,
-    follow_repair,
-    lower_messages,
-    lower_rest,
-    plain_lowering,
-)
+from toolwire.wires.engine.lowering import follow_repair, lower_messages, lower_rest
 from toolwire.wires.engine.message_lowering import MessageLowering
 from toolwire.wires.engine.server_tools import ServerToolPolicy, require_policy
 from toolwire.wires.engine.specs import Wire
@@ -160,15 +153,10 @@ def _run_stages(
     observations: Observations | None,
 ) -> Encoded:
     """Run the stages of a request after reading: lower the messages, repair, lower the rest, fit
-    ids and names, write. If the observations rule out any lowering and any repair, only the last
-    two run."""
+    ids and names, write."""
     reverse_map = NO_MAP if ids is None else IdMap.of(ids)
     if observations is None:
         observations = observe(conversation, wire.name)
-    if not reverse_map.defaults and not _may_need_repair(profile, observations, abandon_pending):
-        plain = plain_lowering(conversation, wire, observations)
-        if plain is not None:
-            return _fit_and_write(plain, wire, profile, reverse_map, cache_breakpoints)
     conversions: list[Change] = []
     no_surrogates = bool(observations.flags & Observation.NO_LONE_SURROGATES)
     if not no_surrogates and not observations.flags & Observation.PLAIN:
@@ -194,31 +182,6 @@ def _run_stages(
     if repaired.conversation is not lowering.conversation and repaired.observations is not None:
         lowering = follow_repair(lowering, repaired.conversation, repaired.observations)
     lowering = lower_rest(lowering, wire, "request", reverse_map.defaults)
-    encoded = _fit_and_write(lowering, wire, profile, reverse_map, cache_breakpoints)
-    if repaired.ids is not NO_MAP:
-        encoded.ids = encoded.ids.after(repaired.ids)
-    encoded.changes = [*conversions, *repaired.changes] if conversions else repaired.changes
-    if not observations.flags & Observation.OTHER_WIRE:
-        return _repair_verbatim_messages(encoded, wire, profile, abandon_pending=abandon_pending)
-    if repaired.findings:
-        encoded.findings = _errors(repaired)
-    return encoded
-
-
-def _may_need_repair(profile: Profile, observations: Observations, abandon_pending: bool) -> bool:
-    """True unless the observations rule out every rule."""
-    if abandon_pending and not observations.flags & Observation.NO_PENDING_CALLS:
-        return True
-    return bool(rules_for_translation(profile, observations.flags))
-
-
-def _fit_and_write(
-    lowering: Lowering,
-    wire: Wire,
-    profile: Profile,
-    reverse_map: IdMap,
-    cache_breakpoints: BreakpointPolicy,
-) -> Encoded:
     context = fit(
         lowering,
         wire,
@@ -227,7 +190,15 @@ def _fit_and_write(
         reverse_map=reverse_map,
         cache_breakpoints=cache_breakpoints,
     )
-    return write(lowering.conversation, wire, context)
+    encoded = write(lowering.conversation, wire, context)
+    if repaired.ids is not NO_MAP:
+        encoded.ids = encoded.ids.after(repaired.ids)
+    encoded.changes = [*conversions, *repaired.changes] if conversions else repaired.changes
+    if not observations.flags & Observation.OTHER_WIRE:
+        return _repair_verbatim_messages(encoded, wire, profile, abandon_pending=abandon_pending)
+    if repaired.findings:
+        encoded.findings = _errors(repaired)
+    return encoded
 
 
 def _repair_on_own_wire(

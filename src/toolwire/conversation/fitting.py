@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, groupby
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -121,11 +123,13 @@ def _keeps_pairs(
 def _join_turns(messages: Sequence[Message]) -> list[Message]:
     """Return the messages with consecutive messages of the assistant joined."""
     joined: list[Message] = []
-    for message in messages:
-        if joined and message.role == joined[-1].role == "assistant":
-            joined[-1] = replace(joined[-1], parts=joined[-1].parts + message.parts)
+    for role, turn in groupby(messages, key=attrgetter("role")):
+        first, *others = turn
+        if role == "assistant" and others:
+            parts = chain(first.parts, *(message.parts for message in others))
+            joined.append(replace(first, parts=tuple(parts)))
         else:
-            joined.append(message)
+            joined += [first, *others]
     return joined
 
 

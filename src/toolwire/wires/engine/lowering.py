@@ -75,22 +75,6 @@ def lower(
     return lower_rest(lowering, target, kind, defaults)
 
 
-def plain_lowering(
-    conversation: Conversation, target: Wire, observations: Observations
-) -> Lowering | None:
-    """The lowering of a request that every target can hold as it is, like most requests: text,
-    calls, results and functions, without a field that only its own wire knows.
-
-    None if the request may need `lower_messages` and `lower_rest`.
-    """
-    if observations.leftovers or not observations.holds(_PLAIN_MESSAGES):
-        return None
-    if not _fits_every_target(conversation, observations, target.capabilities):
-        return None
-    breakpoints = _find_breakpoints(conversation, target, observations.leftovers)
-    return Lowering(conversation, [], observations, observations.leftovers, breakpoints)
-
-
 def lower_messages(
     conversation: Conversation,
     target: Wire,
@@ -106,8 +90,10 @@ def lower_messages(
         observations = observe(conversation, target.name)
     leftovers = observations.leftovers
     breakpoints: FoundBreakpoints = {}
-    if kind == "request":
-        breakpoints = _find_breakpoints(conversation, target, leftovers)
+    marks = target.capabilities.cache_breakpoints
+    if kind == "request" and marks is not None:
+        marks_end = marks.automatic and conversation.wire != target.name
+        breakpoints = find_breakpoints(conversation, leftovers, marks_end=marks_end)
     lowered = conversation
     if kind == "response":
         lowered = _with_answer_only(conversation, target.capabilities, target.name, losses)
@@ -117,17 +103,6 @@ def lower_messages(
         observations = observe(lowered, target.name)
         leftovers = _follow_results(leftovers, observations.results)
     return Lowering(lowered, losses, observations, leftovers, breakpoints)
-
-
-def _find_breakpoints(
-    conversation: Conversation, target: Wire, leftovers: list[Traceable]
-) -> FoundBreakpoints:
-    """The cache breakpoints of a request, if the target has any."""
-    marks = target.capabilities.cache_breakpoints
-    if marks is None:
-        return {}
-    marks_end = marks.automatic and conversation.wire != target.name
-    return find_breakpoints(conversation, leftovers, marks_end=marks_end)
 
 
 def follow_repair(
@@ -173,7 +148,6 @@ def lower_rest(
     return replace(lowering, conversation=lowered, observations=observations, leftovers=leftovers)
 
 
-_PLAIN_MESSAGES = Observation.PLAIN | Observation.NO_SERVER_TOOLS | Observation.OTHER_WIRE
 _PLAIN_TOOLS = Observation.PLAIN_TOOLS | Observation.DISTINCT_TOOLS
 _PLAIN_REQUEST = Observation.NO_ERROR_RESULTS | _PLAIN_TOOLS
 
