@@ -574,8 +574,8 @@ MUTANTS = [
         "streaming/delta_cache.py", "self._latest = None\n", "pass\n", "streams/test_irregular.py"
     ),
     Mutant(
-        "streaming/event_translator.py",
-        "self._context.call_forms[call.id] = RAW_ARGUMENTS",
+        "streaming/object_arguments.py",
+        "writer.context.call_forms[call.id] = RAW_ARGUMENTS",
         "pass",
         "streams/test_part_buffers.py",
     ),
@@ -610,8 +610,8 @@ MUTANTS = [
         "streams/test_part_buffers.py",
     ),
     Mutant(
-        "streaming/event_translator.py",
-        'if event.text.lstrip()[:1] == "{":',
+        "streaming/object_arguments.py",
+        'if start[0] == "{":',
         "if True:",
         "streams/test_part_buffers.py",
     ),

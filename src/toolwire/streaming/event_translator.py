@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from msgspec.structs import replace
 
 from toolwire.codec import IdMapInput
-from toolwire.conversation.id_map import CUSTOM_CALL, RAW_ARGUMENTS, IdMap
+from toolwire.conversation.id_map import CUSTOM_CALL, IdMap
 from toolwire.conversation.model import SIGNATURE_LOST, Loss, Usage
 from toolwire.conversation.parts import Call, Part, Reasoning, Result, Text
 from toolwire.streaming.accumulate import complete_part, text_to_stream, without_text
@@ -33,6 +33,7 @@ from toolwire.streaming.events import (
 )
 from toolwire.streaming.executed_calls import ExecutedCalls
 from toolwire.streaming.finish_reasons import FinishReasons
+from toolwire.streaming.object_arguments import write_first_arguments, write_kept_arguments
 from toolwire.streaming.open_part import CLOSE_WRAPPER, Mode, OpenPart, open_wrapper, wrap_delta
 from toolwire.streaming.stream_edits import StreamEdits
 from toolwire.streaming.target_stream import TargetStream
@@ -207,8 +208,8 @@ class EventTranslator(Generic[Out]):
     def _write_delta(self, part: OpenPart, event: PartDelta) -> list[Chunk]:
         """Write a delta of a part whose mode is not `PASS`."""
         match part.mode:
-            case Mode.CHECK if event.text.strip():
-                return self._write_first_arguments(part, event)
+            case Mode.CHECK:
+                return write_first_arguments(part, event.text, self._writer)
             case Mode.DROP:
                 return []
             case Mode.BUFFER:
@@ -220,24 +221,6 @@ class EventTranslator(Generic[Out]):
             case Mode.WRAP:
                 return self._writer.delta(wrap_delta(event))
         return self._writer.delta(event)
-
-    def _write_first_arguments(self, part: OpenPart, event: PartDelta) -> list[Chunk]:
-        """Write the first arguments of a call for a target that requires a JSON object. Any other
-        value is wrapped in one."""
-        if event.text.lstrip()[:1] == "{":
-            part.mode = Mode.PASS
-            return self._writer.delta(event)
-        call = part.start.part
-        assert isinstance(call, Call)
-        self._context.report_loss(
-            call, "the arguments are not a JSON object; they are sent under `_raw`"
-        )
-        self._context.call_forms[call.id] = RAW_ARGUMENTS
-        part.mode = Mode.WRAP
-        return [
-            *self._writer.delta(PartDelta(event.slot, open_wrapper("_raw"))),
-            *self._writer.delta(wrap_delta(event)),
-        ]
 
     def _on_message_start(self, event: MessageStart) -> list[Chunk]:
         if self._begun:
@@ -315,6 +298,9 @@ class EventTranslator(Generic[Out]):
             return self._writer.end(event)
         if event.alias is not None and part.minted_id is not None:
             self._target.fitter.sent[part.minted_id] = event.alias
+        kept: list[Chunk] = []
+        if part.mode is Mode.CHECK:
+            kept = write_kept_arguments(part, self._writer)
         match part.mode:
             case Mode.PASS:
                 return self._writer.end(event)
@@ -331,10 +317,10 @@ class EventTranslator(Generic[Out]):
                 self._writer.report_changed_arguments(event)
                 end = PartEnd(event.slot, cut=event.cut)
                 if event.cut:
-                    return self._writer.end(end)
+                    return [*kept, *self._writer.end(end)]
                 closing = self._writer.delta(PartDelta(event.slot, CLOSE_WRAPPER))
-                return [*closing, *self._writer.end(end)]
-        return self._writer.end(event)
+                return [*kept, *closing, *self._writer.end(end)]
+        return [*kept, *self._writer.end(event)]
 
     def _keeps_signature(self, part: OpenPart | None, signature: str) -> bool:
         """True if the target can hold the signature of a part that ends."""

@@ -38,7 +38,7 @@ class OpenPart(Struct):
     minted_id: str | None = None
     """The id that was minted for a call, which the source may still replace (`PartEnd.alias`)."""
     texts: list[str] = []
-    """The deltas so far, in mode `BUFFER`."""
+    """The deltas so far, in mode `BUFFER`, and in mode `CHECK` while they may become `null`."""
 
 
 CLOSE_WRAPPER = '"}'
