@@ -298,9 +298,6 @@ class EventTranslator(Generic[Out]):
             return self._writer.end(event)
         if event.alias is not None and part.minted_id is not None:
             self._target.fitter.sent[part.minted_id] = event.alias
-        kept: list[Chunk] = []
-        if part.mode is Mode.CHECK:
-            kept = write_kept_arguments(part, self._writer)
         match part.mode:
             case Mode.PASS:
                 return self._writer.end(event)
@@ -313,14 +310,22 @@ class EventTranslator(Generic[Out]):
                 return self._writer.complete(PartComplete(lowered, part.start.choice))
             case Mode.BUFFER:
                 return self._end_buffered_call(part, event)
+            case Mode.CHECK:
+                out = write_kept_arguments(part, self._writer)
+                is_wrapped = part.mode is not Mode.CHECK
+                return out + (self._end_wrapped(event) if is_wrapped else self._writer.end(event))
             case Mode.WRAP:
-                self._writer.report_changed_arguments(event)
-                end = PartEnd(event.slot, cut=event.cut)
-                if event.cut:
-                    return [*kept, *self._writer.end(end)]
-                closing = self._writer.delta(PartDelta(event.slot, CLOSE_WRAPPER))
-                return [*kept, *closing, *self._writer.end(end)]
-        return [*kept, *self._writer.end(event)]
+                return self._end_wrapped(event)
+        return self._writer.end(event)
+
+    def _end_wrapped(self, event: PartEnd) -> list[Chunk]:
+        """End a call whose arguments are written inside a JSON string."""
+        self._writer.report_changed_arguments(event)
+        end = PartEnd(event.slot, cut=event.cut)
+        if event.cut:
+            return self._writer.end(end)
+        closing = self._writer.delta(PartDelta(event.slot, CLOSE_WRAPPER))
+        return [*closing, *self._writer.end(end)]
 
     def _keeps_signature(self, part: OpenPart | None, signature: str) -> bool:
         """True if the target can hold the signature of a part that ends."""
