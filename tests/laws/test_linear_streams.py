@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -90,3 +91,19 @@ def test_a_stream_is_folded_and_translated_in_linear_time(name: str, wire: str) 
 def test_an_item_with_gaps_is_assembled_in_linear_time() -> None:
     streams = [item_with_gaps(size) for size in (SIZE, 4 * SIZE)]
     assert growth_of(lambda events: fold(events, "openai-responses"), streams) < GROWTH_LIMIT
+
+
+def blank_arguments(size: int) -> list[Chunk]:
+    """A chat stream whose call starts with many blanks, which do not show what arguments it has."""
+    chunks = chat_calls(1)
+    blanks: JSON = {"index": 0, "function": {"arguments": 500 * " "}}
+    delta: JSON = {"index": 0, "delta": {"tool_calls": [blanks]}}
+    return [*chunks[:2], *({"id": "a", "choices": [delta]} for _ in range(20 * size)), *chunks[2:]]
+
+
+def test_arguments_after_many_blanks_are_translated_in_linear_time() -> None:
+    streams = [blank_arguments(size) for size in (SIZE, 4 * SIZE)]
+    translated = list(restream(streams[0], "openai-chat", "anthropic", framed=False))
+    assert json.dumps(fold(translated, "anthropic")).count('{"a": 1}') == 1
+    work = growth_of(lambda events: list(restream(events, "openai-chat", "anthropic")), streams)
+    assert work < GROWTH_LIMIT

@@ -18,11 +18,12 @@ _NONE = "null"
 def write_first_arguments(part: OpenPart, text: str, writer: StreamWriter) -> list[Chunk]:
     """Write the first arguments of a call in mode `CHECK`, or keep them if they may become
     `null`."""
-    if part.texts:
-        text = "".join((*part.texts, text))
+    part.texts.append(text)
+    if not text or text.isspace():  # any number of blanks may come first
+        return []
+    text = "".join(part.texts)
     start = text.strip()
     if _NONE.startswith(start):
-        part.texts = [text]
         return []
     part.texts = []
     if start[0] == "{":
