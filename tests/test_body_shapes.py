@@ -218,3 +218,23 @@ def test_a_single_element_is_a_list_of_one_on_gemini(key: str) -> None:
     assert [message.role for message in conversation.messages] == ["system", "user"]
     assert encode(conversation, "gemini").body == body
     assert decode(translate(body, "gemini", "openai-chat").body, "openai-chat").tools
+
+
+def test_a_single_text_in_the_settings_is_a_list_of_one_on_gemini() -> None:
+    body: JSON = {
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+        "tools": [{"functionDeclarations": [{"name": "look"}]}],
+        "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": "look"}},
+        "generationConfig": {"stopSequences": "END"},
+    }
+    encoded = translate(body, "gemini", "openai-chat")
+    choice: JSON = {"type": "function", "function": {"name": "look"}}
+    assert get(encoded.body, ("tool_choice",)) == choice
+    assert get(encoded.body, ("stop",)) == ["END"]
+    assert encoded.losses == []
+
+
+def test_a_bare_list_is_a_body_of_every_wire_with_messages() -> None:
+    messages: JSON = [{"role": "user", "content": "hi"}]
+    for name in ("openai-chat", "anthropic", "ollama", "cohere", "mistral", "text"):
+        assert encode(decode(messages, name), name).body == messages

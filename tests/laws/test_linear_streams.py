@@ -97,8 +97,9 @@ def blank_arguments(size: int) -> list[Chunk]:
     """A chat stream whose call starts with many blanks, which do not show what arguments it has."""
     chunks = chat_calls(1)
     blanks: JSON = {"index": 0, "function": {"arguments": 500 * " "}}
-    delta: JSON = {"index": 0, "delta": {"tool_calls": [blanks]}}
-    return [*chunks[:2], *({"id": "a", "choices": [delta]} for _ in range(20 * size)), *chunks[2:]]
+    choice: JSON = {"index": 0, "delta": {"tool_calls": [blanks]}}
+    chunk: Chunk = {"id": "a", "choices": [choice]}
+    return [*chunks[:2], *[chunk] * (20 * size), *chunks[2:]]
 
 
 def test_arguments_after_many_blanks_are_translated_in_linear_time() -> None:

@@ -211,3 +211,9 @@ def test_arguments_are_checked_once_for_all_rules() -> None:
     (first,) = faults_of_kind(view, "invalid")
     (again,) = faults_of_kind(view, "invalid")
     assert first is again
+
+
+@pytest.mark.parametrize("target", ["openai-chat", "kimi", "deepseek", "vllm", "minimax"])
+def test_merged_arguments_are_named_for_every_server(target: str) -> None:
+    names = [finding.name for finding in check(chat(MERGED), "openai-chat", target=target)]
+    assert names == ["args-merged"]

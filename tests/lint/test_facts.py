@@ -125,8 +125,8 @@ def test_an_orphan_after_other_content_does_not_lead_the_history() -> None:
 
 
 def test_an_orphan_with_a_rewritten_id_or_none_had_no_call_that_was_removed() -> None:
-    calls = caller(call("functions.read:0"))
-    rewritten, removed = result("functions_read_0"), result("zzz")
+    calls = caller(call("call_A1b2|fc_9"))
+    rewritten, removed = result("call_A1b2"), result("zzz")
     found = facts_of(HI, calls, answer(rewritten), answer(removed))
     assert [orphan.call_id for orphan in orphans_of_removed_calls(found)] == ["zzz"]
     answered = (HI, caller(call("a")), answer(result("a")))

@@ -68,3 +68,18 @@ def test_a_known_rewriting_of_one_half_is_undone(call_id: str, result_id: str) -
     [pair] = decode(encoded.body, "anthropic").pairs()
     assert pair.result is not None and pair.result.text == "BOB has 7"
     assert encoded.changes
+
+
+def test_a_cleaned_id_is_not_undone_if_a_call_was_cut_away() -> None:
+    body = history("functions.read:0", "functions_read_0")
+    assert isinstance(body, dict)
+    messages = body["messages"]
+    assert isinstance(messages, list)
+    old: JSON = {"role": "tool", "tool_call_id": "functions_write_3", "content": "CAROL has 5"}
+    trimmed: JSON = {**body, "messages": [old, *messages]}
+    for target in ("openai-chat", "anthropic", "mistral"):
+        encoded = translate(trimmed, "openai-chat", target)
+        pairs = decode(encoded.body, target).pairs()
+        assert not any("BOB" in pair.result.text for pair in pairs if pair.call and pair.result)
+        assert b"BOB has 7" in encoded.json() and b"CAROL has 5" in encoded.json()
+        assert encoded.findings == []

@@ -116,8 +116,9 @@ def merged_objects(call: Call) -> tuple[Object, ...]:
 
 @once_per_history
 def accepted_merges(facts: Facts) -> list[ArgumentFault]:
-    """Calls with concatenated arguments on a wire whose server accepts any text as arguments."""
-    if facts.profile.arguments_format != "text" or facts.conversation.kind != "request":
+    """Calls with concatenated arguments on a wire whose server is not known to refuse them."""
+    is_refused = facts.profile.arguments_format not in ("text", "")
+    if is_refused or facts.conversation.kind != "request":
         return []
     if not facts.own_wire:
         return []
@@ -144,8 +145,10 @@ def has_accepted_arguments(facts: Facts) -> bool:
     """True if the target accepts the arguments of every call. Usually their types are enough to
     decide."""
     wants, seen = facts.profile.arguments_format, facts.observations
-    if not (wants or facts.profile.requires_arguments) or not seen.calls:
+    if not seen.calls:
         return True
+    if not (wants or facts.profile.requires_arguments):
+        return not accepted_merges(facts)
     if wants == "object" and seen.holds(Observation.ARGUMENTS_ARE_OBJECTS):
         return True
     if wants == "text" and seen.holds(Observation.ARGUMENTS_ARE_TEXT):

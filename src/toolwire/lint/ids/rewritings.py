@@ -1,8 +1,9 @@
 """Ids that a bridge rewrote on only the call or the result: known rewritings are matched exactly.
 
 Ids that merely resemble each other never pair. A result belongs to a call only if one of the known
-rewritings turns one id into exactly the other, and no other call or result matches. A truncated id
-pairs only if nothing else is unpaired, because another call may have started with the same text.
+rewritings turns one id into exactly the other, and no other call or result matches. An id that was
+cleaned pairs only if every result finds its call, and a truncated id only if nothing else is
+unpaired: if a call may have been cut away, the result may be that call's.
 This module knows no rule and no wire.
 """
 
@@ -34,15 +35,19 @@ The shortest ids from which bridges remove it have nine characters."""
 @once_per_history
 def calls_of_rewritten_ids(facts: Facts) -> PartMap[Result, Call]:
     """The open call of each orphan whose id was rewritten."""
-    call_of: PartMap[Result, Call] = PartMap()
     if not facts.orphans or not facts.open_calls:
-        return call_of
-    results = [result for result in facts.orphans if result.origin != "minted"]
+        return PartMap()
     lengths = _longest_ids(facts) if len(facts.orphans) == len(facts.open_calls) == 1 else set()
+    call_of = _match(
+        facts, lambda call_id: _halves(call_id) | _clean(call_id) | _cut(call_id, lengths)
+    )
+    return call_of if len(call_of) == len(facts.orphans) else _match(facts, _halves)
 
-    def rewrite(call_id: str) -> set[str]:
-        return _rewritings(call_id) | _cut(call_id, lengths)
 
+def _match(facts: Facts, rewrite: Callable[[str], set[str]]) -> PartMap[Result, Call]:
+    """The open call of each orphan whose id is a rewriting of its id, or the reverse."""
+    call_of: PartMap[Result, Call] = PartMap()
+    results = [result for result in facts.orphans if result.origin != "minted"]
     if not any(map(len, _candidates(facts.open_calls, results, rewrite).values())):
         return call_of
     candidates = _candidates(facts.calls, results, rewrite)
@@ -85,19 +90,22 @@ def _candidates(
     )
 
 
-def _rewritings(call_id: str) -> set[str]:
-    """The forms into which known bridges rewrite an id: one of its halves, without a payload, or
-    cleaned."""
-    plain = (call_half(call_id), without_payload(call_id), unit_of_repetition(call_id))
-    rewritten = {text for text in plain if text}
-    if _ID_CHARACTERS.fullmatch(call_id):
-        rewritten.add(_NOT_WORD.sub("_", call_id))
-        if _BETWEEN_DIGITS.search(call_id) is None:  # `call_1.1` and `call_11` are two calls
-            shortened = (_NOT_WORD.sub("", call_id), _NOT_ALPHANUMERIC.sub("", call_id))
-            rewritten |= {
-                text for text in shortened if len(text) >= _MIN_LENGTH_WITHOUT_PUNCTUATION
-            }
-    return {text for text in rewritten if text != call_id and len(text) >= _MIN_LENGTH}
+def _halves(call_id: str) -> set[str]:
+    """The ids that known bridges extend to this one: a half of it, what stands before a payload, or
+    what is repeated."""
+    halves = (call_half(call_id), without_payload(call_id), unit_of_repetition(call_id))
+    return {text for text in halves if text and text != call_id and len(text) >= _MIN_LENGTH}
+
+
+def _clean(call_id: str) -> set[str]:
+    """The forms of an id in which bridges replace or remove the characters that a wire refuses."""
+    if not _ID_CHARACTERS.fullmatch(call_id):
+        return set()
+    cleaned = {_NOT_WORD.sub("_", call_id)}
+    if _BETWEEN_DIGITS.search(call_id) is None:  # `call_1.1` and `call_11` are two calls
+        shortened = (_NOT_WORD.sub("", call_id), _NOT_ALPHANUMERIC.sub("", call_id))
+        cleaned |= {text for text in shortened if len(text) >= _MIN_LENGTH_WITHOUT_PUNCTUATION}
+    return {text for text in cleaned if text != call_id and len(text) >= _MIN_LENGTH}
 
 
 def _cut(call_id: str, lengths: set[int]) -> set[str]:

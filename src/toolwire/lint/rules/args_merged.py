@@ -99,7 +99,7 @@ RULE = Rule(
     "args-merged",
     title="one call contains the arguments of several calls",
     cost="lossy",
-    info_for=lambda profile: profile.arguments_format == "text",
+    info_for=lambda profile: profile.arguments_format in ("text", ""),
     check=_check,
     fix=_fix,
     order=13,

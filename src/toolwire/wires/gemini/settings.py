@@ -109,11 +109,20 @@ _EFFORTS = ("minimal", "low", "medium", "high")
 
 def _read_choice(value: JSON) -> Setting | UnsetType:
     config = require_object(value)
-    names = get_field(config, "allowedFunctionNames")
+    names = _list_of_texts(get_field(config, "allowedFunctionNames"))
     return Choice(
         _CHOICE_FROM_WIRE[require_string(config["mode"])],
         tuple(require_string(name) for name in names) if isinstance(names, list) else (),
     )
+
+
+def _read_stop(value: JSON) -> Setting | UnsetType:
+    return read_texts(_list_of_texts(value))
+
+
+def _list_of_texts(value: JSON) -> JSON:
+    """A list: protobuf's JSON reads a single text as a list of one."""
+    return [value] if isinstance(value, str) else value
 
 
 def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
@@ -138,7 +147,7 @@ REQUEST = both_spellings(
     SettingSpec("presence_penalty", (CONFIG, "presencePenalty")),
     SettingSpec("frequency_penalty", (CONFIG, "frequencyPenalty")),
     SettingSpec("candidates", (CONFIG, "candidateCount")),
-    SettingSpec("stop", (CONFIG, "stopSequences"), read=read_texts),
+    SettingSpec("stop", (CONFIG, "stopSequences"), read=_read_stop),
     SettingSpec(
         "choice",
         ("toolConfig", "functionCallingConfig"),

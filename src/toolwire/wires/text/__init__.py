@@ -42,6 +42,7 @@ WIRE = Wire(
     read=BODIES.read,
     write=BODIES.write,
     match_score=match_score,
+    messages_field="messages",
     stream=STREAM,
     capabilities=Capabilities(
         refusals=False,
