@@ -787,8 +787,8 @@ MUTANTS = [
     ),
     Mutant(
         "lint/ids/rewritings.py",
-        "return {text for text in rewritten if text != call_id and len(text) >= _MIN_LENGTH}",
-        "return {text for text in rewritten if text != call_id}",
+        "return {text for text in forms if text and text != call_id and len(text) >= _MIN_LENGTH}",
+        "return {text for text in forms if text and text != call_id}",
         "lint/test_facts.py",
     ),
     Mutant(

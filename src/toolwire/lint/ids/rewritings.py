@@ -10,7 +10,7 @@ This module knows no rule and no wire.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Result
@@ -93,8 +93,9 @@ def _candidates(
 def _halves(call_id: str) -> set[str]:
     """The ids that known bridges extend to this one: a half of it, what stands before a payload, or
     what is repeated."""
-    halves = (call_half(call_id), without_payload(call_id), unit_of_repetition(call_id))
-    return {text for text in halves if text and text != call_id and len(text) >= _MIN_LENGTH}
+    return _other_ids(
+        call_id, {call_half(call_id), without_payload(call_id), unit_of_repetition(call_id)}
+    )
 
 
 def _clean(call_id: str) -> set[str]:
@@ -105,7 +106,12 @@ def _clean(call_id: str) -> set[str]:
     if _BETWEEN_DIGITS.search(call_id) is None:  # `call_1.1` and `call_11` are two calls
         shortened = (_NOT_WORD.sub("", call_id), _NOT_ALPHANUMERIC.sub("", call_id))
         cleaned |= {text for text in shortened if len(text) >= _MIN_LENGTH_WITHOUT_PUNCTUATION}
-    return {text for text in cleaned if text != call_id and len(text) >= _MIN_LENGTH}
+    return _other_ids(call_id, cleaned)
+
+
+def _other_ids(call_id: str, forms: Iterable[str | None]) -> set[str]:
+    """The forms of an id that are other ids, and not so short that they may be equal by chance."""
+    return {text for text in forms if text and text != call_id and len(text) >= _MIN_LENGTH}
 
 
 def _cut(call_id: str, lengths: set[int]) -> set[str]:
