@@ -716,7 +716,12 @@ MUTANTS = [
     Mutant(
         "translate.py", "encoded.ids = encoded.ids.after(repaired.ids)", "pass", "test_fitting.py"
     ),
-    Mutant("translate.py", "if repaired.findings:", "if False:", "lint/test_repair_loop.py"),
+    Mutant(
+        "translate.py",
+        'return [finding for finding in repaired.findings if finding.severity == "error"]',
+        "return []",
+        "lint/test_repair_loop.py",
+    ),
     Mutant(
         "translate.py",
         "repairs = ids is None if repair is None else repair",

@@ -1,4 +1,4 @@
-"""The pipeline: read, lower, repair, fit ids and names, write.
+"""The pipeline: read, convert, lower, repair, fit ids and names, write.
 
 Every stage takes a conversation and returns a conversation and a report: changes and findings of
 the repair, losses of the lowering, the id map of the fitting. No stage reads what a later one
@@ -13,13 +13,9 @@ from toolwire.codec.encoded import write
 from toolwire.codec.fit import fit, wire_for_model
 from toolwire.conversation.id_map import NO_MAP, IdMap
 from toolwire.conversation.json import Body
-from toolwire.conversation.model import Change, Conversation, Finding, Kind
+from toolwire.conversation.model import Conversation, Finding, Kind
 from toolwire.conversation.observations import Observation, Observations, observe
-from toolwire.lint.own_vocabulary import (
-    may_have_foreign_content,
-    replace_refused_surrogates,
-    write_in_own_vocabulary,
-)
+from toolwire.lint.own_vocabulary import convert_content
 from toolwire.lint.repair_loop import (
     RepairedConversation,
     repair_for_translation,
@@ -152,26 +148,17 @@ def _run_stages(
     abandon_pending: bool,
     observations: Observations | None,
 ) -> Encoded:
-    """Run the stages of a request after reading: lower the messages, repair, lower the rest, fit
-    ids and names, write."""
+    """Run the stages of a request after reading: write it in its own vocabulary, lower the
+    messages, repair, lower the rest, fit ids and names, write."""
     reverse_map = NO_MAP if ids is None else IdMap.of(ids)
     if observations is None:
         observations = observe(conversation, wire.name)
-    conversions: list[Change] = []
-    no_surrogates = bool(observations.flags & Observation.NO_LONE_SURROGATES)
-    if not no_surrogates and not observations.flags & Observation.PLAIN:
-        conversation, conversions = replace_refused_surrogates(conversation, profile)
-        no_surrogates = True
-    if may_have_foreign_content(conversation, observations):
-        conversation, changes = write_in_own_vocabulary(conversation)
-        conversions += changes
-    if conversions:
-        observations = observe(conversation, wire.name)
-    wire = wire_for_model(wire, profile, conversation)
+    converted = convert_content(conversation, wire.name, profile, observations)
+    wire = wire_for_model(wire, profile, converted.conversation)
     messages = MessageLowering(wire.capabilities, wire=wire.name, abandon_pending=abandon_pending)
-    lowering = lower_messages(conversation, wire, messages, server_tools, observations)
-    if no_surrogates:  # no stage adds a lone surrogate
-        lowering.observations.flags |= Observation.NO_LONE_SURROGATES
+    lowering = lower_messages(
+        converted.conversation, wire, messages, server_tools, converted.observations
+    )
     repaired = repair_for_translation(
         lowering.conversation,
         profile,
@@ -179,8 +166,7 @@ def _run_stages(
         messages,
         abandon_pending=abandon_pending,
     )
-    if repaired.conversation is not lowering.conversation and repaired.observations is not None:
-        lowering = follow_repair(lowering, repaired.conversation, repaired.observations)
+    lowering = follow_repair(lowering, repaired.conversation, repaired.observations)
     lowering = lower_rest(lowering, wire, "request", reverse_map.defaults)
     context = fit(
         lowering,
@@ -193,11 +179,10 @@ def _run_stages(
     encoded = write(lowering.conversation, wire, context)
     if repaired.ids is not NO_MAP:
         encoded.ids = encoded.ids.after(repaired.ids)
-    encoded.changes = [*conversions, *repaired.changes] if conversions else repaired.changes
-    if not observations.flags & Observation.OTHER_WIRE:
+    encoded.changes = [*converted.changes, *repaired.changes]
+    if not converted.observations.flags & Observation.OTHER_WIRE:
         return _repair_verbatim_messages(encoded, wire, profile, abandon_pending=abandon_pending)
-    if repaired.findings:
-        encoded.findings = _errors(repaired)
+    encoded.findings = _errors(repaired)
     return encoded
 
 

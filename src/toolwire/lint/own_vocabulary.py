@@ -1,11 +1,12 @@
 """Write a conversation in the format of its own wire before it is translated to another one.
 
 A wire does not read content in the format of another wire, so a translation would lose it. The rule
-about such messages converts them.
+about such messages converts them. Characters that the target refuses are replaced before.
 """
 
 from __future__ import annotations
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.codec import read_body
@@ -13,7 +14,7 @@ from toolwire.codec.body_shape import with_paths
 from toolwire.conversation.ids import assign_ids, give_results_ids
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.model import Change, Conversation
-from toolwire.conversation.observations import Observation, Observations
+from toolwire.conversation.observations import Observation, Observations, observe
 from toolwire.conversation.parts import Call, Message, Opaque, Part, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.misplaced_outputs import find_output
@@ -27,7 +28,42 @@ _MAX_FIXES = 3
 """One fix for each kind of mixture: blocks, messages among items, items among messages."""
 
 
-def may_have_foreign_content(conversation: Conversation, observations: Observations) -> bool:
+class ConvertedConversation(Struct, frozen=True, gc=False):
+    """A conversation in the vocabulary of its own wire, and the changes that this took."""
+
+    conversation: Conversation
+    changes: list[Change]
+    observations: Observations
+    """The observations of the converted conversation."""
+
+
+def convert_content(
+    conversation: Conversation, target: str, profile: Profile, observations: Observations
+) -> ConvertedConversation:
+    """Prepare a conversation for the stages of a translation, which know only its own vocabulary.
+
+    Args:
+        conversation: The conversation; it is not modified.
+        target: The wire of the target.
+        profile: The provider that gets it.
+        observations: The observations of the conversation.
+    """
+    changes: list[Change] = []
+    is_clean = bool(observations.flags & Observation.NO_LONE_SURROGATES)
+    if not is_clean and not observations.flags & Observation.PLAIN:
+        conversation, changes = _replace_refused_surrogates(conversation, profile)
+        is_clean = True
+    if _may_have_foreign_content(conversation, observations):
+        conversation, conversions = _write_in_own_vocabulary(conversation)
+        changes += conversions
+    if changes:
+        observations = observe(conversation, target)
+    if is_clean:
+        observations.flags |= Observation.NO_LONE_SURROGATES
+    return ConvertedConversation(conversation, changes, observations)
+
+
+def _may_have_foreign_content(conversation: Conversation, observations: Observations) -> bool:
     """True if a message has a block or a field that its wire does not know."""
     if not observations.leftovers and observations.flags & Observation.ONLY_TEXT_AND_TOOLS:
         return False
@@ -40,7 +76,7 @@ def may_have_foreign_content(conversation: Conversation, observations: Observati
     )
 
 
-def write_in_own_vocabulary(conversation: Conversation) -> tuple[Conversation, list[Change]]:
+def _write_in_own_vocabulary(conversation: Conversation) -> tuple[Conversation, list[Change]]:
     """The conversation with all messages in the format of its wire, and the changes."""
     changes: list[Change] = []
     vocabulary = rule(_RULE)
@@ -63,7 +99,7 @@ def write_in_own_vocabulary(conversation: Conversation) -> tuple[Conversation, l
     return conversation, changes
 
 
-def replace_refused_surrogates(
+def _replace_refused_surrogates(
     conversation: Conversation, profile: Profile
 ) -> tuple[Conversation, list[Change]]:
     """Replace the lone surrogates that the target refuses, and return the changes.

@@ -84,6 +84,7 @@ def lower_messages(
 ) -> Lowering:
     """Adapt the messages of a conversation to a target."""
     kind, losses = messages.kind, messages.losses
+    unchanged = observations.flags & Observation.NO_LONE_SURROGATES  # lowering adds none
     if not observations.flags & Observation.NO_SERVER_TOOLS:
         conversation, lost = lower_server_tools(conversation, target, policy, kind=kind)
         losses += lost
@@ -102,13 +103,16 @@ def lower_messages(
     if lowered is not conversation:
         observations = observe(lowered, target.name)
         leftovers = _follow_results(leftovers, observations.results)
+    observations.flags |= unchanged
     return Lowering(lowered, losses, observations, leftovers, breakpoints)
 
 
 def follow_repair(
-    lowering: Lowering, conversation: Conversation, observations: Observations
+    lowering: Lowering, conversation: Conversation, observations: Observations | None
 ) -> Lowering:
-    """The lowering with a conversation that was repaired since."""
+    """The lowering with a conversation that was repaired since, or itself if nothing was."""
+    if conversation is lowering.conversation or observations is None:
+        return lowering
     lowered = {part.path for part in lowering.observations.leftovers}
     leftovers = [part for part in lowering.leftovers if part.path not in lowered]
     return replace(
