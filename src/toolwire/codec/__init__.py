@@ -174,12 +174,9 @@ def _mark_as_read(conversation: Conversation, raw: bytes | None) -> Conversation
         conversation = replace(conversation, source=source)
     if raw is not None:
         force_setattr(source, "raw", raw)
-    messages, tools, settings = conversation.messages, conversation.tools, conversation.settings
-    noted = source.messages is messages and source.tools is tools and source.settings is settings
-    if not noted:
-        force_setattr(source, "messages", messages)
-        force_setattr(source, "tools", tools)
-        force_setattr(source, "settings", settings)
+    force_setattr(source, "messages", conversation.messages)
+    force_setattr(source, "tools", conversation.tools)
+    force_setattr(source, "settings", conversation.settings)
     return conversation
 
 

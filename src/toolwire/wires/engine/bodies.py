@@ -40,17 +40,13 @@ def build_conversation(
         ordered: True if results without ids follow the order of their calls.
     """
     read = assign_ids(tuple(messages), seed=seed, ordered=ordered)
-    definitions, values = tuple(tools), settings.values
     source = BodySource(
         body,
         unknown_fields=(*settings.unknown, *unknown),
         setting_paths=settings.places,
         ordered=ordered,
-        messages=read,
-        tools=definitions,
-        settings=values,
     )
-    return Conversation(read, definitions, values, wire, kind, source)
+    return Conversation(read, tuple(tools), settings.values, wire, kind, source)
 
 
 def unknown_fields(value: Object, path: JsonPath, known: Collection[str]) -> Iterator[JsonPath]:
