@@ -357,6 +357,34 @@ def test_a_module_opens_with_a_docstring(path: Path) -> None:
     assert ast.get_docstring(parse(path))
 
 
+@rows("path", MODULES, ids=name_of)
+def test_a_docstring_describes_arguments_that_the_function_has(path: Path) -> None:
+    functions = [
+        node
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    unknown = {
+        f"{function.lineno} {function.name}": names
+        for function in functions
+        if (names := documented_arguments(function) - {a.arg for a in all_arguments(function)})
+    }
+    assert unknown == {}
+
+
+def documented_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """The names in the section `Args` of a docstring."""
+    section = re.search(r"^Args:\n((?: .*\n?|\n)+)", ast.get_docstring(function) or "", re.M)
+    return set(re.findall(r"^    \*{0,2}(\w+):", section[1], re.M)) if section else set()
+
+
+def all_arguments(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.arg]:
+    """The arguments of a function, of all kinds."""
+    found = function.args
+    rest = [argument for argument in (found.vararg, found.kwarg) if argument is not None]
+    return [*found.posonlyargs, *found.args, *found.kwonlyargs, *rest]
+
+
 def test_all_is_sorted_and_is_what_is_there() -> None:
     assert list(toolwire.__all__) == sorted(toolwire.__all__)
     for name in toolwire.__all__:  # some are imported only now

@@ -79,7 +79,8 @@ def forward_unchanged(
     Args:
         request: the request of the client.
         conversation: the conversation of the request.
-        target: the profile of the provider.
+        observations: what one pass over the conversation saw.
+        profile: the profile of the provider.
         model: the provider's name of the model.
         model_decides_repair: True if the rules of the profile depend on the name of the model.
     """
