@@ -151,7 +151,7 @@ def _blank_content(facts: Facts) -> Iterator[_Fault]:
     last = len(facts.messages) - 1
     for index, message in enumerate(facts.messages):
         is_last_reply = index == last and message.role == "assistant"
-        if message.role in ("user", "assistant") and not is_last_reply:
+        if message.role != "system" and not is_last_reply:
             yield from _blank_text(message, _is_blank, own_wire=facts.own_wire)
     for result in facts.results:
         if result.error and result.executor == "client" and not _has_content(result):

@@ -148,6 +148,8 @@ def _check(facts: Facts) -> Iterable[Problem]:
     parts: list[PairHalf] = [call for call in facts.calls if not is_minted(call.id)]
     if facts.own_wire:
         parts = [part for part, _ in _parts_with_ids(facts.conversation)]
+    elif not parts and any(result.origin == "wire" for result in facts.results):
+        parts = [*_uncertain_results(facts)]  # they refer to minted ids, which an edit made theirs
     if not parts:
         return
     reason = f"{profile.name} has no id field"

@@ -180,8 +180,8 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         return written
 
     def _write_in_turn(self, message: Message, turn: _Turn, context: EncodeContext) -> list[JSON]:
-        """The blocks of a message; results outside assistant messages are added to the turn
-        instead."""
+        """The blocks of a message; the client's results outside assistant messages are added to the
+        turn instead."""
         blocks: list[JSON] = []
         native, is_assistant = message.wire == self.name, message.role == "assistant"
         marks = context.breakpoints
@@ -193,7 +193,7 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
             if block is None:
                 continue
             written = (block,) if marks is None else self._mark(part, block, marks)
-            if not is_assistant and type(part) is Result:
+            if not is_assistant and _is_result(part):
                 for result in written:
                     turn.results.append((part.call_id, result))
             else:
@@ -246,4 +246,5 @@ class _Turn(Struct, eq=False, gc=False):
 
 
 def _is_result(part: Part) -> bool:
-    return isinstance(part, Result)
+    """True for a result of the client: one of the provider is content like any other."""
+    return type(part) is Result and part.executor == "client"

@@ -218,7 +218,9 @@ class Chat(MessageReader, frozen=True, eq=False):
             return self._rebuild_assistant(raw, original, blocks, context)
         if blocks.keys() != {"content"} or not isinstance(raw.get("content"), list):
             return UNSET
-        return {**raw, "content": _as_text_blocks(blocks["content"])}
+        lost = _fields_of(original) - {"content"}
+        kept = {key: value for key, value in raw.items() if key not in lost}
+        return {**kept, "content": _as_text_blocks(blocks["content"])}
 
     def _blocks_by_field(
         self, message: Message, context: EncodeContext
@@ -265,9 +267,7 @@ class Chat(MessageReader, frozen=True, eq=False):
         self, raw: Object, original: Message, blocks: dict[str, list[JSON]], context: EncodeContext
     ) -> Object:
         """An assistant message that gained or lost parts; fields without parts stay verbatim."""
-        depth = len(original.path)
-        fields = {str(part.path[depth]) for part in original.parts if len(part.path) > depth}
-        empty_fields = fields - blocks.keys()
+        empty_fields = _fields_of(original) - blocks.keys()
         lost_calls = "tool_calls" in empty_fields
         if not empty_fields.isdisjoint(self.reasoning_fields):
             empty_fields.update(self.reasoning_fields)  # only the first of them was read
@@ -285,6 +285,12 @@ class Chat(MessageReader, frozen=True, eq=False):
             else:
                 out[field] = _join(values) if isinstance(values[0], str) else values[0]
         return out
+
+
+def _fields_of(message: Message) -> set[str]:
+    """The fields of the JSON of a message that its parts were read from."""
+    depth = len(message.path)
+    return {str(part.path[depth]) for part in message.parts if len(part.path) > depth}
 
 
 def has_calls(message: Message) -> bool:
