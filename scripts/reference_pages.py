@@ -50,7 +50,7 @@ VARIABLES = {
 }
 """The meaning of toolwire's environment variables; a test compares their names with the code."""
 OTHERS = {
-    "http_proxy, https_proxy, all_proxy, no_proxy": "Proxies for requests to providers and tool servers.",
+    "http_proxy, https_proxy, all_proxy, no_proxy": "Proxies for requests to providers and tool servers. Servers on this machine are reached directly.",
     "SSL_CERT_FILE, SSL_CERT_DIR": "Certificates that are trusted in addition to those of the system.",
     "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_REGION": "Credentials and region for Bedrock.",
     "NO_COLOR, FORCE_COLOR, COLUMNS": "Colours and width of the output at a terminal.",

@@ -546,11 +546,26 @@ EDITS_OF_MISSING_PARTS: dict[str, Callable[[], object]] = {
 
 
 @pytest.mark.parametrize("verb", EDITS_OF_MISSING_PARTS)
-def test_a_part_that_is_not_in_the_conversation_is_a_value_error(verb: str) -> None:
-    with pytest.raises(ValueError, match=r"^that part is not in this conversation$"):
+def test_a_part_that_is_not_in_the_conversation_is_a_usage_error(verb: str) -> None:
+    with pytest.raises(UsageError, match=r"^that part is not in this conversation; take it from "):
         EDITS_OF_MISSING_PARTS[verb]()
 
 
 def test_a_result_that_is_not_there_cannot_be_replaced() -> None:
-    with pytest.raises(ValueError, match=r"^the call c1 has no result$"):
+    with pytest.raises(UsageError, match=r"^the call c1 has no result$"):
         OPEN_CALL.replace_result(CALL, "-3 degrees")
+
+
+def test_what_is_not_a_part_does_not_replace_one() -> None:
+    with pytest.raises(UsageError, match=r"^expected a part, got str$"):
+        OPEN_CALL.replace(CALL, "text")  # type: ignore[arg-type]
+
+
+def test_a_body_is_not_encoded_but_decoded_first() -> None:
+    with pytest.raises(UsageError, match=r"^expected a Conversation, got dict; .*decode"):
+        encode({"messages": []}, "openai-chat")  # type: ignore[arg-type]
+
+
+def test_a_body_in_the_place_of_the_wire_is_not_quoted() -> None:
+    with pytest.raises(UsageError, match=r"^expected the name of a wire, got dict$"):
+        decode("openai-chat", {"messages": []})  # type: ignore[arg-type]

@@ -66,6 +66,7 @@ DOES_IO = (
     "execution.ledger.sqlite",
     "execution.ledger.store_thread",
     "execution.local_runner",
+    "execution.sync",
     "execution.temporal",
     "execution.thread_pool",
     "gateway.app",

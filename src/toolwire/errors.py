@@ -130,3 +130,9 @@ class ConfigError(UsageError):
         super().__init__("\n".join(mistakes))
         self.args = mistakes
         self.mistakes = list(mistakes)
+
+
+def require_text(value: object, what: str) -> None:
+    """Raise UsageError unless a value is a non-empty string."""
+    if not isinstance(value, str) or not value:
+        raise UsageError(f"{what} must be a non-empty string, not {value!r}")

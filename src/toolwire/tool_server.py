@@ -159,9 +159,12 @@ class ToolServer:
 
         It gets the whole path, and the caller as `scope["state"]["principal"]`. `context` is
         entered when the server opens and left when it closes.
+
+        Raises:
+            UsageError: The prefix does not start with a slash, or ends with one.
         """
         if not prefix.startswith("/") or prefix.endswith("/"):
-            raise ValueError(f"expected a prefix like /mcp, got {prefix!r}")
+            raise UsageError(f"expected a prefix like /mcp, got {prefix!r}")
         self._mounts.append((prefix, app))
         if context is not None:
             self._contexts.append(context)

@@ -135,9 +135,22 @@ def test_one_agent_runs_one_question_at_a_time() -> None:
         agent = Agent("demo:", add)
         first = asyncio.create_task(agent.run("[[slow 0.2]] [[text one]]"))
         await asyncio.sleep(0.05)
-        with pytest.raises(RuntimeError, match="already running"):
+        with pytest.raises(UsageError, match="already running"):
             await agent.run("two")
         assert (await first).text == "one"
         await agent.model.close()
 
     asyncio.run(main())
+
+
+def test_in_an_event_loop_a_run_is_awaited() -> None:
+    async def main() -> None:
+        with pytest.raises(UsageError, match=r"use `await agent\.run\(\.\.\.\)`$"):
+            Agent("demo:", add).run_sync("hello")
+
+    asyncio.run(main())
+
+
+def test_what_is_not_a_model_is_refused_at_once() -> None:
+    with pytest.raises(UsageError, match=r"expected a model, or a name such as .*, not NoneType"):
+        Agent(None, add)  # type: ignore[arg-type]

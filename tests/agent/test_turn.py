@@ -28,7 +28,7 @@ from toolwire.agent.session_format import dump_thread, load_thread
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.parts import Call, Result, Text
-from toolwire.errors import InputError
+from toolwire.errors import InputError, UsageError
 from toolwire.tools import tool
 
 QUESTION = "add 1 and 2, and add 3 and 4"
@@ -239,7 +239,7 @@ def test_a_second_question_while_the_first_is_answered_is_refused(mock_server: M
     async def go() -> None:
         first = agent.watch(QUESTION)
         await anext(first)
-        with pytest.raises(RuntimeError, match="already running"):
+        with pytest.raises(UsageError, match="already running"):
             await agent.run("and another")
         await first.aclose()
         await agent.model.close()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Annotated
 
 import pytest
 
+from toolwire.errors import UsageError
 from toolwire.execution import ExecutorClosed, SqliteLedger, ToolExecutor
 from toolwire.tools import InvalidInput, ToolContext, ToolDefinitionError, UnknownTool, tool
 
@@ -87,3 +89,30 @@ def test_a_closed_executor_can_be_opened_again() -> None:
         return (await executor.run(ring, {"doorbell_id": "front"})).state
 
     assert asyncio.run(main()) == "done"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((None, {}), "expected a tool, a function or the name of a tool, got NoneType"),
+        (
+            (ring, '{"doorbell_id": "front"}'),
+            "the input of a tool is a dict of its arguments, not str",
+        ),
+        ((ring, [1]), "the input of a tool is a dict of its arguments, not list"),
+        ((ring, {"doorbell_id": "front"}, ""), "a call id must be a non-empty string, not ''"),
+        ((ring, {"doorbell_id": "front"}, 5), "a call id must be a non-empty string, not 5"),
+    ],
+)
+def test_a_wrong_argument_says_what_is_expected(arguments: tuple[object, ...], says: str) -> None:
+    what, given, call_id = (*arguments, None)[:3]
+    with pytest.raises(UsageError, match=f"^{re.escape(says)}$"):
+        ToolExecutor().run_sync(what, given, call_id=call_id)  # type: ignore[arg-type]
+
+
+def test_in_an_event_loop_the_tool_is_awaited() -> None:
+    async def main() -> None:
+        with pytest.raises(UsageError, match=r"use `await executor\.run\(\.\.\.\)`$"):
+            ToolExecutor().run_sync(ring, {"doorbell_id": "front"})
+
+    asyncio.run(main())

@@ -115,10 +115,14 @@ def test_a_place_without_tools_is_reported_in_one_line(source: str, says: str) -
     [
         ("http://[", "expected an http or https address, such as https://tools.example/v1"),
         ("mcp+http://[", "expected an http or https address, or a command as a list"),
-        ("mcp+http://127.0.0.1:1/mcp", "All connection attempts failed"),
+        (
+            "mcp+http://127.0.0.1:1/mcp",
+            "nothing is listening at http://127.0.0.1:1; start the MCP server, or correct the address",
+        ),
         (
             "mcp+http://127.0.0.1:1",
-            "All connection attempts failed; most MCP servers have a path, such as /mcp",
+            "nothing is listening at http://127.0.0.1:1; start the MCP server, or correct the address;"
+            " most MCP servers have a path, such as /mcp",
         ),
     ],
 )
@@ -130,8 +134,11 @@ def test_an_address_without_a_tool_server_is_reported_in_one_line(source: str, s
 @pytest.mark.parametrize(
     ("source", "says"),
     [
-        ("mcp:no-such-command-anywhere", "no such file or directory: no-such-command-anywhere"),
-        ("mcp:true", "Connection closed"),
+        (
+            "mcp:no-such-command-anywhere",
+            "cannot start no-such-command-anywhere: no such file or directory",
+        ),
+        ("mcp:true", "true ended before it answered; does it speak MCP over stdio?"),
     ],
 )
 def test_a_program_that_is_no_tool_server_is_reported_in_one_line(source: str, says: str) -> None:

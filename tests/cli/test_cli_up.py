@@ -37,6 +37,13 @@ the model answers
 """
 
 
+def _environment() -> dict[str, str]:
+    """An environment without keys, and with a proxy that local servers are not behind."""
+    left_out = ("_API_KEY", "no_proxy", "NO_PROXY")
+    kept = {key: text for key, text in environment().items() if not key.endswith(left_out)}
+    return {**kept, "http_proxy": "http://127.0.0.1:1"}
+
+
 def _heed_hangups() -> None:
     """Undo what `nohup` does to the programs that it starts, such as this test run."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -52,7 +59,7 @@ def running_up(ports: tuple[int, int], stop: signal.Signals) -> Iterator[list[st
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={key: value for key, value in environment().items() if not key.endswith("_API_KEY")},
+        env=_environment(),
         preexec_fn=_heed_hangups,
     )
     try:
@@ -82,7 +89,7 @@ def test_up_prints_a_screen_whose_command_shows_that_ids_hold() -> None:
     with running_up((free_port(), free_port()), stop=signal.SIGINT) as screen:
         (command,) = (line.strip() for line in screen if " probe " in line)
         done = subprocess.run(
-            shlex.split(command), cwd=ROOT, capture_output=True, text=True, env=environment()
+            shlex.split(command), cwd=ROOT, capture_output=True, text=True, env=_environment()
         )
     assert max(map(len, screen)) <= 80
     ids = dict.fromkeys(re.findall(r"call_\w+", done.stdout))

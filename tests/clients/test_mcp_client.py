@@ -15,7 +15,7 @@ from mcp_server.served_tools import effects, tools
 from oxp_server.serving import running
 
 from toolwire.conversation.json import JSON
-from toolwire.errors import UsageError
+from toolwire.errors import ToolwireError, UsageError
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import Failure
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
@@ -206,3 +206,27 @@ def test_a_server_that_cannot_be_reached_ran_nothing(tmp_path: Path) -> None:
         McpClient("ftp://example.com")
     with pytest.raises(UsageError):
         McpClient([])
+
+
+@pytest.mark.parametrize(
+    ("server", "says"),
+    [
+        (
+            "http://127.0.0.1:1/mcp",
+            r"^nothing is listening at http://127\.0\.0\.1:1; start the MCP",
+        ),
+        ("http://127.0.0.1:1", r"; most MCP servers have a path, such as /mcp$"),
+        (["no-such-program"], "^cannot start no-such-program: no such file or directory$"),
+        (["true"], "^true ended before it answered; does it speak MCP over stdio"),
+    ],
+)
+def test_a_server_that_is_not_there_is_one_error_of_ours(
+    server: str | list[str], says: str
+) -> None:
+    async def act() -> None:
+        async with McpClient(server):
+            pass
+
+    with pytest.raises(ConnectionError, match=says) as raised:
+        run(act())
+    assert isinstance(raised.value, ToolwireError)

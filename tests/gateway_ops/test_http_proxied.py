@@ -28,6 +28,7 @@ from gateway_ops.hostile import (
     response_with_length,
 )
 
+from toolwire.agent.agent import Agent
 from toolwire.providers.endpoints import find_endpoint
 from toolwire.providers.http import pool as _pool
 from toolwire.providers.http.errors import ConnectError, ProtocolError
@@ -289,10 +290,30 @@ def test_a_proxy_that_cannot_be_used_is_an_oserror_that_names_the_variable(
         find_route(AT)
 
 
+@pytest.mark.parametrize("host", ("127.0.0.1", "localhost", "[::1]"))
+def test_a_server_on_this_machine_is_reached_without_a_proxy(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert find_route(f"http://{host}:8000/v1").proxy is None
+    assert find_route("http://10.0.0.5:8000/v1").proxy is not None
+
+
+def test_the_offline_model_answers_in_an_environment_with_a_proxy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert Agent("demo:").run_sync("[[text hi]]").text == "hi"
+
+
 def test_a_proxy_that_does_not_listen_is_named_without_its_login(run: Run) -> None:
     async def main(net: Net) -> None:
-        with pytest.raises(ConnectError, match=r"nothing is listening at http://127\.0\.0\.1:1$"):
+        says = r"^nothing is listening at http://127\.0\.0\.1:1; the environment names this proxy \(http_"
+        with pytest.raises(ConnectError, match=says) as raised:
             await post(net, "http://us:er@127.0.0.1:1", AT)
+        assert not raised.value.refused, "the server itself was not asked"
 
     run(main)
 

@@ -6,7 +6,8 @@ import httpx
 import pytest
 from mock.hosting import serve_mock
 
-from toolwire.server.asgi import Message, Request, is_loopback
+from toolwire.providers.http.url import is_loopback
+from toolwire.server.asgi import Message, Request
 from toolwire.server.cors import CorsPolicy
 
 EVIL = "https://evil.example"

@@ -21,8 +21,10 @@ from toolwire.agent.toolset import Toolset
 from toolwire.codec import Encoded
 from toolwire.conversation.model import Setting
 from toolwire.conversation.parts import Message, Text
+from toolwire.errors import UsageError
 from toolwire.execution.call_ids import uuid7
 from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.sync import run_in_new_loop
 from toolwire.tools.registry import ToolSource
 
 LIMITS = Limits()
@@ -69,7 +71,14 @@ class Agent:
         tokens: Mapping[str, str] | None = None,
         user_id: str | None = None,
     ) -> None:
-        self.model: Model = HttpModel(model) if isinstance(model, str) else model
+        if isinstance(model, str):
+            model = HttpModel(model)
+        elif not hasattr(model, "ask"):
+            got = type(model).__name__
+            raise UsageError(
+                f"expected a model, or a name such as anthropic:claude-opus-5, not {got}"
+            )
+        self.model: Model = model
         self.toolset = Toolset(tools)
         self.executor = executor if executor is not None else ToolExecutor()
         self._owns_executor = executor is None
@@ -119,8 +128,12 @@ class Agent:
         return result
 
     def run_sync(self, question: str | Message | None = None) -> RunResult:
-        """Run like `run`, without an event loop; closes the connections of the model afterwards."""
-        return asyncio.run(self._run_and_close(question))
+        """Run like `run`, without an event loop; closes the connections of the model afterwards.
+
+        Raises:
+            UsageError: An event loop runs in this thread.
+        """
+        return run_in_new_loop(lambda: self._run_and_close(question), instead="agent.run(...)")
 
     async def _run_and_close(self, question: str | Message | None) -> RunResult:
         try:
@@ -141,11 +154,10 @@ class Agent:
         If the generator is closed early, the run stops and the thread is kept.
 
         Raises:
-            UsageError: The thread cannot be saved.
-            RuntimeError: This agent is already running.
+            UsageError: The thread cannot be saved, or this agent is already running.
         """
         if self._running:
-            raise RuntimeError("this agent is already running; use one agent per conversation")
+            raise UsageError("this agent is already running; use one agent per conversation")
         self._running = True
         try:
             if self._owns_executor:

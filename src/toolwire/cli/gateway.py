@@ -239,7 +239,7 @@ def _check_ledger(loaded: LoadedConfig, workers: int) -> None:
 
 def _check_host(host: str, loaded: LoadedConfig, *, allow_anyone: bool) -> None:
     """Raise CommandError if other machines could use a gateway without keys."""
-    from toolwire.server.asgi import is_loopback
+    from toolwire.providers.http.url import is_loopback
 
     if loaded.keys is None and not is_loopback(host) and not allow_anyone:
         raise CommandError(

@@ -17,6 +17,7 @@ from toolwire.cli.framework.errors import CommandError
 from toolwire.cli.output.call_threads import ASCII, UNICODE, draw_threads
 from toolwire.cli.output.console import PipeSafeConsole
 from toolwire.cli.output.printable import to_printable
+from toolwire.cli.services.local_request import open_url
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Conversation
@@ -141,7 +142,7 @@ def _send(request: urllib.request.Request) -> bytes:
     deadline = time.monotonic() + START_TIMEOUT
     while True:
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
+            with open_url(request, TIMEOUT) as response:
                 return bytes(response.read())
         except urllib.error.URLError as error:
             if not _is_refused(error) or time.monotonic() > deadline:

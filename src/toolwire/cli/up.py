@@ -19,6 +19,7 @@ import click
 
 from toolwire.cli.framework.errors import CommandError
 from toolwire.cli.framework.extras import require_extra
+from toolwire.cli.services.local_request import open_url
 
 START_TIMEOUT = 30.0
 """Seconds until a server must respond."""
@@ -194,7 +195,7 @@ class _Servers:
         deadline = time.monotonic() + START_TIMEOUT
         while not self._stopping and self._all_running():
             try:
-                with urllib.request.urlopen(f"{url}/health", timeout=2):
+                with open_url(urllib.request.Request(f"{url}/health"), 2):
                     return
             except (OSError, urllib.error.URLError):
                 if time.monotonic() > deadline:

@@ -218,6 +218,9 @@ def encode(
     Raises:
         UsageError: The wire does not exist, or a value is not JSON.
     """
+    if not isinstance(conversation, Conversation):
+        got = type(conversation).__name__
+        raise UsageError(f"expected a Conversation, got {got}; `toolwire.decode` reads a body")
     own_wire = resolve(wire)[0].name == conversation.wire and kind == conversation.kind
     conversation = with_full_paths(conversation)
     encoded = encode_in_full(

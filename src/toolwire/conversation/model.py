@@ -17,7 +17,7 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.pairing import pairs
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Message, Opaque, Output, Pair, Part, Result, Traceable
-from toolwire.errors import DecodeError, UsageError, pointer
+from toolwire.errors import DecodeError, UsageError, pointer, require_text
 
 T = TypeVar("T")
 Kind: TypeAlias = Literal["request", "response", "stream"]
@@ -34,7 +34,7 @@ def _without_minted_id(part: Part) -> Part:
 
 
 def _require_json_part(part: Part) -> None:
-    """Raise UsageError if a part that was made by hand holds a value that is not JSON."""
+    """Raise UsageError for a value that is not a part, or a part with a value that is not JSON."""
     match part:
         case Call(args=arguments):
             value: JSON = arguments.value
@@ -42,8 +42,10 @@ def _require_json_part(part: Part) -> None:
             value = output
         case Opaque(value=value):
             pass
-        case _:
+        case Part():
             return
+        case _:
+            raise UsageError(f"expected a part, got {type(part).__name__}")
     try:
         require_json(value, "")
     except DecodeError as error:
@@ -105,6 +107,7 @@ Setting: TypeAlias = "JSON | Choice | Format | Usage | WebSearch | tuple[str, ..
 
 SIGNATURE_LOST = "a signature that only its own provider can read"
 REASONING_LOST = "reasoning that only its own provider can read"
+_NOT_THERE = "that part is not in this conversation; take it from the conversation that you edit"
 
 
 def position(line: int | None, path: JsonPath) -> str:
@@ -265,12 +268,12 @@ class Conversation(Struct, frozen=True, eq=False, gc=False):
         """The pair that a call or result of this conversation belongs to.
 
         Raises:
-            ValueError: The part is not in this conversation.
+            UsageError: The part is not in this conversation.
         """
         for pair in self.pairs():
             if pair.call is part or pair.result is part:
                 return pair
-        raise ValueError("that part is not in this conversation")
+        raise UsageError(_NOT_THERE)
 
     def replace(self, part: Part, new: Part) -> Conversation:
         """Replace one part, found by identity; everything else stays verbatim.
@@ -278,8 +281,8 @@ class Conversation(Struct, frozen=True, eq=False, gc=False):
         If the id or name of a call changes, its result is updated too.
 
         Raises:
-            ValueError: The part is not in this conversation.
-            UsageError: The new part holds a value that is not JSON.
+            UsageError: The part is not in this conversation, or the new one holds a value that is
+                not JSON.
         """
         _require_json_part(new)
         edits: list[tuple[Part, Part]] = [(part, new)]
@@ -300,10 +303,9 @@ class Conversation(Struct, frozen=True, eq=False, gc=False):
         If this makes pairing by name ambiguous, the pairs concerned get ids that the wire writes.
 
         Raises:
-            ValueError: The call is not in this conversation, or the name is empty.
+            UsageError: The call is not in this conversation, or the name is empty.
         """
-        if not isinstance(name, str) or not name:
-            raise ValueError(f"the name of a tool must be a non-empty string, not {name!r}")
+        require_text(name, "the name of a tool")
         edited = self.replace(call, replace(call, name=name))
         calls, results = edited.calls(), edited.results()
         edits: list[tuple[Part, Part]] = []
@@ -337,8 +339,7 @@ class Conversation(Struct, frozen=True, eq=False, gc=False):
         """Replace the arguments of a call by a dict or JSON text.
 
         Raises:
-            ValueError: The call is not in this conversation.
-            UsageError: The arguments hold a value that is not JSON.
+            UsageError: The call is not in this conversation, or the arguments are not JSON.
         """
         return self.replace(call, replace(call, args=arguments))
 
@@ -346,28 +347,27 @@ class Conversation(Struct, frozen=True, eq=False, gc=False):
         """Change the id of a call and of its result.
 
         Raises:
-            ValueError: The call is not in this conversation, or the id is empty.
+            UsageError: The call is not in this conversation, or the id is empty.
         """
-        if not isinstance(call_id, str) or not call_id:
-            raise ValueError(f"the id of a call must be a non-empty string, not {call_id!r}")
+        require_text(call_id, "the id of a call")
         return self.replace(call, replace(call, id=call_id, origin="wire"))
 
     def replace_result(self, call: Call, output: Output, *, error: bool = False) -> Conversation:
         """Replace the output of the result of a call.
 
         Raises:
-            ValueError: The call is not in this conversation, or has no result.
+            UsageError: The call is not in this conversation, or has no result.
         """
         result = self.pair_of(call).result
         if result is None:
-            raise ValueError(f"the call {call.id} has no result")
+            raise UsageError(f"the call {call.id} has no result")
         return self.replace(result, replace(result, output=output, error=error))
 
     def delete_pair(self, call: Call) -> Conversation:
         """Remove a call and its result, and messages that become empty.
 
         Raises:
-            ValueError: The call is not in this conversation.
+            UsageError: The call is not in this conversation.
         """
         pair = self.pair_of(call)
         removed = [part for part in (pair.call, pair.result) if part is not None]
@@ -390,7 +390,7 @@ class Conversation(Struct, frozen=True, eq=False, gc=False):
             found = found or edited
             messages.append(replace(message, parts=parts) if edited else message)
         if not found:
-            raise ValueError("that part is not in this conversation")
+            raise UsageError(_NOT_THERE)
         return replace(self, messages=tuple(messages))
 
     @property

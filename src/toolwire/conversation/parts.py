@@ -15,7 +15,7 @@ from msgspec.structs import force_setattr
 
 from toolwire.conversation.json import JSON, JsonPath, require_json, text_of
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.errors import DecodeError, UsageError
+from toolwire.errors import DecodeError, UsageError, require_text
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 ROLES: tuple[Role, ...] = ("system", "user", "assistant", "tool")
@@ -212,8 +212,8 @@ class Call(Part, frozen=True, eq=False, gc=False):
         if self.args.__class__ is not LazyJson:
             force_setattr(self, "args", _as_arguments(self.args))
         if self.source is NO_SOURCE:
-            _require_text(self.id, "the id of a call")
-            _require_text(self.name, "the name of a tool")
+            require_text(self.id, "the id of a call")
+            require_text(self.name, "the name of a tool")
 
     @property
     def runs_on_client(self) -> bool:
@@ -241,11 +241,6 @@ class Call(Part, frozen=True, eq=False, gc=False):
         origin: Origin = "item" if self.origin == "item" else "wire"
         rest = (self.name, origin, self.family, self.executor)
         return Result(self.id, output, error, *rest, source=_MADE_FROM_CALL)
-
-
-def _require_text(value: object, what: str) -> None:
-    if not isinstance(value, str) or not value:
-        raise UsageError(f"{what} must be a non-empty string, not {value!r}")
 
 
 def _as_arguments(given: object) -> LazyJson:

@@ -23,7 +23,8 @@ from weakref import WeakKeyDictionary
 
 from opentelemetry.trace import Span, TracerProvider
 
-from toolwire.conversation.json import JSON
+from toolwire.conversation.json import JSON, Object
+from toolwire.errors import UsageError, require_text
 from toolwire.execution.call_ids import uuid7
 from toolwire.execution.call_key import BusinessKey, business_key, fingerprint, key_of, tenant
 from toolwire.execution.call_metrics import CallMetrics
@@ -34,6 +35,7 @@ from toolwire.execution.in_flight import InFlightCall, as_replay
 from toolwire.execution.ledger.base import CallKey, Ledger, Runner
 from toolwire.execution.ledger.memory import MemoryLedger
 from toolwire.execution.log_redaction import redact_logs, redacting_logger
+from toolwire.execution.sync import run_in_new_loop
 from toolwire.execution.telemetry import Telemetry, log_result, set_result_attributes
 from toolwire.execution.tool_call import ToolCall, ToolCallResult, missing_requirements
 from toolwire.tools.errors import InvalidInput, ToolDefinitionError
@@ -197,19 +199,22 @@ class ToolExecutor:
             wait: seconds to wait if the call is already in progress.
 
         Raises:
+            UsageError: the call id is empty, or the input is not a dict.
             UnknownTool: `tools` has no tool of this name.
             InvalidInput: the input does not match the input schema.
             MissingRequirements: the tool needs more tokens, secrets or a user id.
             ToolDefinitionError: the function is not a valid tool.
             ExecutorClosed: the executor was closed.
         """
+        if call_id is not None:
+            require_text(call_id, "a call id")
         found = self._find(tool)
         if found.on_crash in ("transactional", "probe"):
             self.check_tools((found,))
         return await self.execute(
             ToolCall(
                 tool=found,
-                input=dict(input or {}),
+                input=_as_object(input),
                 call_id=call_id,
                 principal=principal,
                 user_id=user_id,
@@ -223,13 +228,17 @@ class ToolExecutor:
     def run_sync(
         self, tool: AnyTool, input: Mapping[str, JSON] | None = None, *, call_id: str | None = None
     ) -> ToolCallResult:
-        """Run a tool like `run`, without an event loop. Opens and closes the ledger each time."""
+        """Run a tool like `run`, without an event loop. Opens and closes the ledger each time.
+
+        Raises:
+            UsageError: An event loop runs in this thread.
+        """
 
         async def main() -> ToolCallResult:
             async with self:
                 return await self.run(tool, input, call_id=call_id)
 
-        return asyncio.run(main())
+        return run_in_new_loop(main, instead="executor.run(...)")
 
     def _find(self, tool: AnyTool) -> Runnable:
         if isinstance(tool, Runnable):
@@ -238,6 +247,9 @@ class ToolExecutor:
             return tool.runnable
         if isinstance(tool, str):
             return self._tools.find(tool)
+        if not callable(tool):
+            got = type(tool).__name__
+            raise UsageError(f"expected a tool, a function or the name of a tool, got {got}")
         found = self._functions.get(tool)
         if found is None:
             found = self._functions[tool] = runnable(tool, {}, stacklevel=4)
@@ -426,3 +438,12 @@ def _task_result(call: InFlightCall) -> ToolCallResult:
     result = task.result()
     assert isinstance(result, ToolCallResult)
     return result
+
+
+def _as_object(input: Mapping[str, JSON] | None) -> Object:
+    """The arguments of a call as a dict of its own."""
+    try:
+        return dict(input or {})
+    except (TypeError, ValueError):
+        got = type(input).__name__
+        raise UsageError(f"the input of a tool is a dict of its arguments, not {got}") from None

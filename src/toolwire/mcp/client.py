@@ -36,10 +36,11 @@ from toolwire.conversation.json import JSON, Object, require_json
 from toolwire.errors import DecodeError, UsageError
 from toolwire.mcp import protocol as mcp
 from toolwire.mcp import results
+from toolwire.mcp.connect_errors import mcp_connect_error
 from toolwire.mcp.protocol import CallMetadata
 from toolwire.oxp.dialects import TOOL_NAME_RULE
 from toolwire.oxp.transport import Credentials
-from toolwire.providers.http.url import parse_url
+from toolwire.providers.http.url import is_loopback, parse_url
 from toolwire.tools.errors import NoEffect, ToolError
 from toolwire.tools.runnable import Runnable, ToolContext, ToolId, Version
 
@@ -64,6 +65,10 @@ class McpClient:
         cwd: the working directory of the program.
         timeout: seconds for one request.
         retries: how often a request is repeated after a lost connection, if that is safe.
+
+    Raises:
+        UsageError: The server is neither an address nor a command.
+        ConnectionError: On entering: the server cannot be reached, or does not speak MCP.
     """
 
     def __init__(
@@ -119,8 +124,9 @@ class McpClient:
         auth = None if self._auth is None else _HeaderAuth(self._auth)
         # A response may stream for long; `read_timeout_seconds` limits each request
         timeouts = httpx2.Timeout(self._timeout, read=None)
+        local = is_loopback(parse_url(self._server).host)
         async with (
-            httpx2.AsyncClient(auth=auth, timeout=timeouts) as http,
+            httpx2.AsyncClient(auth=auth, timeout=timeouts, trust_env=not local) as http,
             Client(
                 streamable_http_client(self._server, http_client=http),
                 read_timeout_seconds=self._timeout,
@@ -132,7 +138,10 @@ class McpClient:
         async with self._lock:
             if self._current is None or self._current.stale:
                 connection = _McpConnection(self._open_client())
-                await connection.open()
+                try:
+                    await connection.open()
+                except Exception as error:
+                    raise mcp_connect_error(error, self._server) from error
                 self._current = connection
                 self._connections = {
                     connection for connection in self._connections if not connection.ended
@@ -150,7 +159,10 @@ class McpClient:
         """
         connection = await self._connect()
         with connection.use() as client:
-            listed = await _list_all(client)
+            try:
+                listed = await _list_all(client)
+            except MCPError as error:
+                raise mcp_connect_error(error, self._server) from error
             info = client.server_info
         names = fit_names([tool.name for tool in listed], TOOL_NAME_RULE, {})
         toolkit = _fit_toolkit(self._toolkit or (info.name if info is not None else "") or "Mcp")

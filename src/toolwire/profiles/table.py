@@ -54,7 +54,9 @@ def profile(name: str) -> Profile:
     """
     found = find_profile(name)
     if found is None:
+        if not isinstance(name, str):
+            raise UsageError(f"expected the name of a wire, got {type(name).__name__}")
         known = sorted({*PROFILES, *PROVIDER_PROFILES})
-        why = f"unknown wire, profile or provider{suggest(str(name), known)}"
-        raise UsageError(why, wire=str(name))
+        why = f"unknown wire, profile or provider{suggest(name, known)}"
+        raise UsageError(why, wire=name)
     return found

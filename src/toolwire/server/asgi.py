@@ -7,13 +7,13 @@ a value (`BodyError`); each application reports it in its own format.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from toolwire.execution.eager_await import finish_await
+from toolwire.providers.http.url import is_loopback
 
 Scope: TypeAlias = MutableMapping[str, object]
 Message: TypeAlias = MutableMapping[str, object]
@@ -146,19 +146,6 @@ class BodyReader:
 LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 MAX_CACHED_HOSTS = 64
 """The maximum number of host names that are cached: a client may send any number of them."""
-
-
-def is_loopback(host: str) -> bool:
-    """True if only this machine can reach an address."""
-    if host == "localhost":
-        return True
-    try:
-        address = ipaddress.ip_address(host.split("%")[0])
-    except ValueError:
-        return False
-    # A socket for both versions of IP has IPv4 addresses in this form.
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    return (mapped or address).is_loopback
 
 
 def is_on_loopback(scope: Scope) -> bool:

@@ -23,7 +23,8 @@ from typing import Literal, Protocol, runtime_checkable
 import uvicorn
 
 from toolwire.errors import ConfigError
-from toolwire.server.asgi import App, is_loopback
+from toolwire.providers.http.url import is_loopback
+from toolwire.server.asgi import App
 from toolwire.server.auth import Auth
 from toolwire.server.limited_protocol import ConnectionLimits, protocol
 

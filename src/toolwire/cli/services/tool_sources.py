@@ -121,8 +121,6 @@ async def _add_tools_of_server(
         raise
     except Exception as error:
         name, reason = redact_url(source), redact_url(_reason(error))
-        if re.fullmatch(r"mcp\+https?://[^/]+/?", source) and not isinstance(error, InputError):
-            reason += "; most MCP servers have a path, such as /mcp"
         raise CommandError(reason if name in reason else f"{name}: {reason}") from None
 
 
@@ -166,10 +164,8 @@ def _variable_suffix(source: str) -> str:
     return "_" + re.sub(r"[^A-Z0-9]+", "_", host.upper()).strip("_") if host else ""
 
 
-def _reason(error: BaseException) -> str:
-    """Return why a connection failed; task groups wrap the error with the reason."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+def _reason(error: Exception) -> str:
+    """Return why a connection failed."""
     if isinstance(error, InputError):
         return error.why
     if isinstance(error, OSError) and error.strerror:

@@ -43,10 +43,21 @@ class ConnectTimeout(ConnectError, TimeoutError):
     """A server that did not accept a connection in time. The request was not sent."""
 
 
-def connect_error(error: BaseException, origin: str) -> ConnectError:
-    """The reason why there is no connection to an origin, without any secret."""
+def connect_error(error: BaseException, origin: str, *, is_proxy: bool = False) -> ConnectError:
+    """The reason why there is no connection to an origin, without any secret.
+
+    With `is_proxy`, the origin is a proxy that the environment names.
+    """
     if isinstance(error, ConnectError):
         return error
+    found = _connect_error(error, origin)
+    if not is_proxy:
+        return found
+    text = f"{found}; the environment names this proxy (http_proxy, https_proxy, all_proxy)"
+    return type(found)(text, reason=found.reason, permanent=found.permanent)
+
+
+def _connect_error(error: BaseException, origin: str) -> ConnectError:
     if isinstance(error, TimeoutError):
         reason = "no connection was accepted in time"
         return ConnectTimeout(f"{origin} did not accept a connection in time", reason=reason)

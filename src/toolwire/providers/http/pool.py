@@ -83,7 +83,11 @@ class ConnectionPool:
                     self._opening.discard(limit)
         except (OSError, RuntimeError) as error:
             # uvloop raises RuntimeError for an address that cannot be used
-            raise connect_error(error, route.server.origin) from error
+            # Inside a tunnel, TLS is spoken with the server itself
+            reached = route.tunnel and isinstance(error, ssl.SSLError)
+            server = route.url if reached else route.server
+            is_proxy = server is route.proxy
+            raise connect_error(error, server.origin, is_proxy=is_proxy) from error
         response = connection.send(head, body, timeouts.idle)
         await response.wait_for_head()
         return response

@@ -13,7 +13,7 @@ from urllib.request import getproxies, proxy_bypass
 from msgspec import Struct
 
 from toolwire.providers.http.errors import ConnectError, ProtocolError
-from toolwire.providers.http.url import Url, parse_url, request_head
+from toolwire.providers.http.url import Url, is_loopback, parse_url, request_head
 
 _LONGEST_HEAD = 64 * 1024
 """Bytes of a proxy's answer to CONNECT."""
@@ -56,13 +56,16 @@ class Route(Struct, frozen=True, dict=True):
 def find_route(url: str) -> Route:
     """Return the route to a URL by `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`.
 
+    A server on this machine is reached directly, whatever `no_proxy` says.
+
     Raises:
         ValueError: The URL is not an http or https URL.
         ConnectError: The proxy that the environment names cannot be used.
     """
     parsed = parse_url(url)
     scheme = "https" if parsed.tls else "http"
-    proxies = {} if proxy_bypass(parsed.host_header) else getproxies()
+    direct = is_loopback(parsed.host) or proxy_bypass(parsed.host_header)
+    proxies = {} if direct else getproxies()
     name = scheme if proxies.get(scheme) else "all"
     proxy = proxies.get(name)
     if not proxy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from base64 import b64encode
 from collections.abc import Mapping
@@ -71,6 +72,19 @@ def parse_url(url: str) -> Url:
         host_header=name if port is None or port == default_port else f"{name}:{port}",
         login=login,
     )
+
+
+def is_loopback(host: str) -> bool:
+    """True if only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(host.split("%")[0])
+    except ValueError:
+        return False
+    # A socket for both versions of IP has IPv4 addresses in this form.
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback
 
 
 def request_head(
