@@ -1131,3 +1131,62 @@ def test_items_that_follow_an_error_are_not_in_the_body() -> None:
     there = fold(b"".join(restream(events, WIRES[0], "anthropic")), "anthropic")
     assert [call.id for call in decode(there, "anthropic", "response").calls()] == ["c1"]
     assert "Oslo" not in json.dumps(there)
+
+
+EMPTY_TEXT: Object = {**TEXT_OF_PART, "text": ""}
+EMPTY_FINISHED: dict[str, tuple[list[JSON], Object]] = {
+    "a text": (
+        [MESSAGE_ADDED, text_delta("Os"), text_delta("lo")],
+        {**TEXT, "content": [EMPTY_TEXT]},
+    ),
+    "a text that is an object": (
+        [MESSAGE_ADDED, text_delta("Os"), text_delta("lo")],
+        {**TEXT, "content": [{**TEXT_OF_PART, "text": {"value": "Rome"}}]},
+    ),
+    "the content": ([MESSAGE_ADDED, text_delta("Os"), text_delta("lo")], {**TEXT, "content": []}),
+    "a list without blocks": ([MESSAGE_ADDED, text_delta("Oslo")], {**TEXT, "content": [[None]]}),
+    "a text of an index past the end": (
+        [MESSAGE_ADDED, text_delta("Os", 3), text_delta("lo", 3)],
+        {**TEXT, "content": [EMPTY_TEXT]},
+    ),
+    "the first of three texts": (
+        [MESSAGE_ADDED, text_delta("Os"), text_delta("lo", 2)],
+        {**TEXT, "content": [EMPTY_TEXT, EMPTY_TEXT, {**TEXT_OF_PART, "text": "lo"}]},
+    ),
+    "one of two summaries": (
+        [
+            delta_event("reasoning_summary_text", 0, "rs_1", "Os", summary_index=0),
+            delta_event("reasoning_summary_text", 0, "rs_1", "lo", summary_index=1),
+        ],
+        {
+            "type": "reasoning",
+            "id": "rs_1",
+            "summary": [
+                {"type": "summary_text", "text": ""},
+                {"type": "summary_text", "text": "lo"},
+            ],
+        },
+    ),
+    "arguments of the opening event": (
+        [{"type": "response.output_item.added", "item": {**CALL, "arguments": '{"a":"Oslo"}'}}],
+        {**CALL, "arguments": ""},
+    ),
+}
+
+
+@pytest.mark.parametrize("last", ["item", "response"])
+@pytest.mark.parametrize("events, empty", EMPTY_FINISHED.values(), ids=EMPTY_FINISHED)
+def test_what_is_empty_in_a_finished_item_is_as_before(
+    events: list[JSON], empty: Object, last: str
+) -> None:
+    end: list[JSON] = [item_done(0, empty), finished()] if last == "item" else [finished(empty)]
+    stream = restream([*events, *end], WIRES[0], "anthropic")
+    there = fold(b"".join(stream), "anthropic")
+    assert VALUE_CHANGED not in [loss.reason for loss in stream.losses]
+    for body, wire_name in ((fold([*events, *end], WIRES[0]), WIRES[0]), (there, "anthropic")):
+        texts = [
+            part.args.text if isinstance(part, Call) else part.text
+            for part in decode(body, wire_name, "response").parts()
+            if isinstance(part, Text | Reasoning | Call)
+        ]
+        assert "".join("".join(texts).split()).strip('{"a:}') == "Oslo"

@@ -14,7 +14,7 @@ from msgspec import Struct
 from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Conversation
-from toolwire.conversation.parts import Call, Message, Opaque, Part, Result
+from toolwire.conversation.parts import Call, Message, Part, Result
 from toolwire.streaming.events import Chunk, PartStart, StreamError, TurnStart
 from toolwire.wires.adk.bodies import write
 from toolwire.wires.adk.events import AGENT, answer_event, write_block
@@ -88,7 +88,7 @@ class EventWriter(ContentWriter):
         if isinstance(part, Call) and part.origin == "wire" and is_minted(part.id):
             self.context.minted_ids_sent = True  # a result that follows may need the source's id
         out = self._complete_turn() if is_result else self._write_results()
-        block = part.value if isinstance(part, Opaque) else write_block(part, self.context)
+        block = write_block(part, self.context)
         if block is None:
             return out
         if is_result:

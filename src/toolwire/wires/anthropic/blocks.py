@@ -427,8 +427,9 @@ FOREIGN: dict[type[Part], Callable[..., JSON]] = {
     Call: _write_tool_use,
     Result: _write_tool_result,
     Reasoning: _write_foreign_reasoning,
+    Opaque: lambda part, context: part.value,
 }
-"""The functions that write parts of other wires; None for an empty text."""
+"""The functions that write parts; None for an empty text."""
 
 _FORMS: frozenset[MediaForm] = frozenset({"data", "url", "file", "text"})
 _MEDIA = MediaSupport(

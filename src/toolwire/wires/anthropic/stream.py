@@ -21,7 +21,7 @@ from toolwire.wires.anthropic.settings import FINISH_REASON_FROM_WIRE, NAME, RES
 from toolwire.wires.engine.answers import seed_from
 from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
 from toolwire.wires.engine.settings import read_settings
-from toolwire.wires.engine.specs import Block, keys, read_block
+from toolwire.wires.engine.specs import OPAQUE, Block, keys, read_block
 from toolwire.wires.engine.stream import StreamSpec, copy_json, event_sse, unwrap_typed
 from toolwire.wires.families.blocks.deltas import Join, join_arguments, join_list, openers
 from toolwire.wires.families.blocks.indexed_block_reader import BlockKey, IndexedBlockReader
@@ -40,8 +40,8 @@ _SPECS: dict[type[Part], Block] = {
     Text: BLOCKS["text"],
     Reasoning: BLOCKS["thinking"],
     Call: BLOCKS["tool_use"],
+    Opaque: OPAQUE,
 }
-_UNKNOWN = Block("", part=Opaque)
 
 
 class AnthropicReader(IndexedBlockReader):
@@ -192,16 +192,10 @@ class AnthropicWriter(IndexedBlockWriter):
         super().begin(event)
         return [{"type": "message_start", "message": self.write_empty_body(write)}]
 
-    def write_part(self, part: Part, choice: int) -> list[Chunk]:
-        if not isinstance(part, Opaque):
-            return super().write_part(part, choice)
-        block = WrittenBlock(self.next_index(_UNKNOWN), _UNKNOWN)
-        return [_block_start(block, part.value), self.write_stop(block)]
-
     def write_start(self, block: WrittenBlock, content: Object) -> list[Chunk]:
-        if block.field in content and block.spec.part is not Call:
+        if block.field in content and block.spec.part not in (Call, Opaque):
             content = put(content, (block.field,), "")  # type: ignore[assignment]
-        return [_block_start(block, content)]
+        return [{"type": "content_block_start", "index": block.index, "content_block": content}]
 
     def write_delta(self, block: WrittenBlock, text: str) -> Chunk:
         delta: Object = {"type": block.delta, block.field: text}
@@ -221,10 +215,6 @@ class AnthropicWriter(IndexedBlockWriter):
     def write_error(self, event: StreamError) -> Chunk:
         error_type = event.code if event.code in _ERROR_TYPES else "api_error"
         return {"type": "error", "error": {"type": error_type, "message": event.message}}
-
-
-def _block_start(block: WrittenBlock, content: JSON) -> Chunk:
-    return {"type": "content_block_start", "index": block.index, "content_block": content}
 
 
 STREAM = StreamSpec(

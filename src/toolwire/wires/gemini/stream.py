@@ -12,7 +12,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.conversation.parts import Call, Opaque, Part
+from toolwire.conversation.parts import Call, Part
 from toolwire.streaming.events import (
     Chunk,
     Event,
@@ -260,10 +260,7 @@ class GeminiWriter(ContentWriter):
         return bool  # no state depends on the text of an open part
 
     def write_part(self, part: Part, choice: int) -> list[Chunk]:
-        if isinstance(part, Opaque):
-            block = part.value
-        else:
-            block = PARTS.writers[type(part)](part, self.context)
+        block = PARTS.writers[type(part)](part, self.context)
         if block is None:
             return []
         self.last_written[choice] = type(part)

@@ -265,8 +265,9 @@ PART_WRITERS: dict[type[Part], Callable[..., JSON]] = {
     Call: _write_request,
     Result: _write_response,
     Reasoning: lambda part, context: {"reasoning": part.text} if part.text else None,
+    Opaque: lambda part, context: part.value,
 }
-"""The functions that write parts of other wires; they return None for an empty part."""
+"""The functions that write parts; they return None for an empty part."""
 
 
 def read_part(block: JSON, path: JsonPath) -> Part:

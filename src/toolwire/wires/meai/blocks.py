@@ -110,10 +110,7 @@ def _write_function_result(result: Result, context: EncodeContext) -> JSON:
     context.record_result_form(result, flag=False, structure=True)
     output = context.output(result)
     if isinstance(output, tuple):
-        contents = [
-            part.value if isinstance(part, Opaque) else PART_WRITERS[type(part)](part, context)
-            for part in output
-        ]
+        contents = [PART_WRITERS[type(part)](part, context) for part in output]
         output = [content for content in contents if content is not None] or ""
     return {"$type": "functionResult", "callId": context.result_id(result), "result": output}
 
@@ -321,8 +318,9 @@ PART_WRITERS: dict[type[Part], Callable[..., JSON]] = {
     Call: write_function_call,
     Result: _write_function_result,
     Reasoning: lambda part, context: _write_reasoning(part, context) if part.text else None,
+    Opaque: lambda part, context: part.value,
 }
-"""The functions that write parts of other wires; they return None for an empty part."""
+"""The functions that write parts; they return None for an empty part."""
 
 
 def read_content(block: JSON, path: JsonPath) -> Part:

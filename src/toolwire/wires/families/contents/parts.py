@@ -16,6 +16,7 @@ from toolwire.conversation.parts import (
     Call,
     Media,
     Message,
+    Opaque,
     Output,
     Part,
     Reasoning,
@@ -147,8 +148,7 @@ def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
     else:
         name = read_name(get_field(call, "toolType" if spec.name == "toolCall" else "name"))
         arguments = read_value(call.get("args"))
-    is_alone = len(block) == 1
-    """True if no field stands beside the call."""
+    is_alone = len(block) == 1  # no field stands beside the call
     is_complete = (
         spec.name == "functionCall"
         and is_alone
@@ -187,8 +187,7 @@ def _response_and_media(
                 context.report_loss(part, f"a result cannot contain this here: {describe(part)}")
         only = others[0].raw if len(others) == 1 and others[0].spec is None else UNSET
         output = only if isinstance(only, dict) else "\n".join(map(describe, others))
-    error = context.is_error(result)
-    return write_response(output, error=error, wrapper=wrapper), media
+    return write_response(output, error=context.is_error(result), wrapper=wrapper), media
 
 
 # --- block specs ----------------------------------------------------------------------------------
@@ -278,8 +277,9 @@ class ContentParts:
             Call: self.write_call,
             Result: self.write_result,
             Reasoning: _write_text,
+            Opaque: lambda part, context: part.value,
         }
-        """The functions that write parts of other wires; they return None if there is no block."""
+        """The functions that write parts; they return None if there is no block."""
 
     # --- reading ---
 

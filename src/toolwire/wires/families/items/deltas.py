@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import reduce
-from itertools import groupby, zip_longest
+from itertools import takewhile
 from operator import itemgetter
 from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, Object, get, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object, get, put, text_of
 from toolwire.streaming.events import Chunk
-from toolwire.wires.engine.specs import read_id
+from toolwire.wires.engine.json_types import correct_content
+from toolwire.wires.engine.specs import read_id, text_or_none
 from toolwire.wires.engine.stream import copy_json, merge
 
 _TEXT: Object = {"type": "output_text", "text": "", "annotations": []}
@@ -120,32 +121,91 @@ CHANGES = {
     ),
 }
 """The effect of each type of event."""
+_LISTS = ("content", "summary")
+"""The fields of items whose entries grow."""
+_FIELDS = tuple(
+    dict.fromkeys(
+        tuple(takewhile(lambda step: step[0] != "#", change.path))
+        for change in CHANGES.values()
+        if change.path[0] not in _LISTS and change.action != "set"
+    )
+)
+"""The paths of the other fields that grow."""
 PART_ENDS = frozenset({"response.content_part.done", "response.reasoning_summary_part.done"})
 """Events with the finished entry of a list: no event that follows belongs to it."""
 
 
-class ItemAccumulator:
-    """Assembles an item from its events."""
+class Entry:
+    """An entry of a list in an item: a part of a message, or a paragraph of reasoning."""
 
-    __slots__ = ("_delta", "_ended", "_fields", "_pieces", "_values", "block")
+    __slots__ = ("_block", "_lists", "_pieces", "ended", "field", "finished")
+
+    def __init__(self, block: JSON) -> None:
+        self.field = growing_field(block)
+        """The field that grows; empty for an image or a file."""
+        self.ended = False
+        """True if no event that follows belongs to it."""
+        self.finished: JSON = None
+        """The finished entry as it was sent."""
+        self._block = block
+        """The entry before its events."""
+        self._pieces: list[str] = []
+        """The text of its events."""
+        self._lists: dict[str, list[JSON]] = {}
+        """The log probabilities and the annotations of its events."""
+
+    def store(self, event: Chunk, change: Change) -> None:
+        """Apply an event."""
+        if change.action == "append":
+            self._pieces.append(change.read_text(event))
+            logprobs = event.get("logprobs")
+            if isinstance(logprobs, list) and logprobs:
+                self._lists.setdefault("logprobs", []).extend(logprobs)
+        elif change.action == "complete":
+            self._pieces = [text] if (text := change.read_text(event)) else self._pieces
+        elif change.field == "annotation":
+            self._lists.setdefault("annotations", []).append(copy_json(event.get(change.field)))
+        elif self.ended:
+            self.finish(copy_json(change.read_value(event)))
+
+    def finish(self, block: JSON) -> None:
+        """Store the finished entry."""
+        self._block = self.assemble()
+        self._pieces, self._lists = [], {}
+        self.finished = block
+
+    def assemble(self) -> JSON:
+        """The finished entry, with what it lacks from its events; otherwise the entry so far."""
+        known = self._block
+        if isinstance(known, dict):
+            known = {**known, **self._lists}
+            if self._pieces:
+                known[self.field] = "".join(self._pieces)
+        return known if self.finished is None else _fill(self.finished, known)
+
+
+class ItemAccumulator:
+    """Assembles an item from its events.
+
+    One rule decides what the finished item, or that of the finished response, says: a value that
+    is not empty is authoritative, and an empty one leaves what was known before. A stream that is
+    emitted while it grows follows the same rule: for it, the texts that were emitted are known.
+    """
+
+    __slots__ = ("_delta", "_entry", "_lists", "_pieces", "block", "finished")
 
     def __init__(self, block: Object) -> None:
         self.block = block
+        self.finished: Object | None = None
+        """The finished item as it was sent."""
+        self._lists = {name: _new_entries(block.get(name)) for name in _LISTS}
+        """The entries of each list, by the index in their events."""
         self._delta: tuple[Change, JSON, JSON] | None = None
-        """The change and the indexes of the newest delta that was accepted."""
-        self._ended: set[JsonPath] = set()
-        """The paths of list entries that have ended."""
-        self._fields: dict[JsonPath, str] = {
-            (name, n): _growing_field(entry)
-            for name in ("content", "summary")
-            for n, entry in enumerate(_list_of(block, name))
-        }
-        """The field that grows, by the path of each list entry so far; empty if none does."""
+        """The change and the indexes of the newest event, if that was a delta."""
+        self._entry: Entry | None = None
+        """The entry of the newest event, if that belongs to one."""
         self._pieces: dict[JsonPath, tuple[Change, list[JSON]]] = {}
-        """The pieces of fields that grow."""
-        self._values: dict[JsonPath, tuple[Change, JSON]] = {}
-        """The newest value of each other field; pieces of a field inside of it replace that
-        field."""
+        """The pieces of fields that grow outside of the lists."""
 
     @property
     def type(self) -> JSON:
@@ -166,130 +226,105 @@ class ItemAccumulator:
         call_id, other = read_id(self.block.get("call_id"))[0], read_id(block.get("call_id"))[0]
         return not call_id or not other or call_id == other
 
+    def entries(self, name: str) -> list[tuple[int, Entry]]:
+        """The entries of a list, in order, with the index in their events."""
+        return sorted(self._lists[name].items(), key=itemgetter(0))
+
     def continues(self, event: Chunk, change: Change) -> bool:
-        """True for a delta of the same text as the one before, like most events."""
+        """True for a delta of the same text as the event before, like most events."""
         return self._delta == (change, event.get("content_index"), event.get("summary_index"))
 
     def accepts(self, event: Chunk, change: Change) -> bool:
         """False for an event about a list entry that has ended, grows in another field, or was
-        added before."""
-        is_accepted = self._is_accepted(event, change)
-        if is_accepted and change.action == "append":
+        added before; and for a part without a value."""
+        self._delta = self._entry = None
+        if change.path[0] in _LISTS:
+            entry = self._find_entry(event, change)
+            if entry is None:
+                return False
+            entry.ended = event["type"] in PART_ENDS
+            self._entry = entry
+        if change.action == "append":
             self._delta = (change, event.get("content_index"), event.get("summary_index"))
-        return is_accepted
+        return True
 
-    def _is_accepted(self, event: Chunk, change: Change) -> bool:
-        path = change.path_of(event)
-        entry, kind = path[:2], event["type"]
-        if entry in self._ended:
-            return False
-        if kind in PART_ENDS:
-            self._ended.add(entry)
-            self._delta = None
-        if change.field == "part":
-            is_known = entry in self._fields
-            self._fields.setdefault(entry, _growing_field(event.get("part")))
-            return not is_known or kind in PART_ENDS
-        if change.action == "set" or len(path) < 3:
-            return True
-        return self._fields.setdefault(entry, change.path[2]) == change.path[2]
+    def _find_entry(self, event: Chunk, change: Change) -> Entry | None:
+        """The entry that an event changes, or the new entry that it adds."""
+        entries, n = self._lists[change.path[0]], change.path_of(event)[1]
+        assert isinstance(n, int)
+        entry, is_part = entries.get(n), change.field == "part"
+        part = change.read_value(event) if is_part else change.new
+        if part is None:
+            return None
+        if entry is None:
+            entry = entries[n] = Entry(copy_json(part))
+            return entry
+        is_repeated = is_part and event["type"] not in PART_ENDS
+        is_other = change.action != "set" and entry.field != change.path[2]
+        return None if entry.ended or is_repeated or is_other else entry
 
     def store(self, event: Chunk, change: Change) -> None:
-        """Apply an event."""
+        """Apply an event that was accepted."""
+        if self._entry is not None:
+            self._entry.store(event, change)
+            return
         path, value = change.path_of(event), change.read_value(event)
         if change.is_text and change.action != "set":
             value = change.read_text(event)
         if change.action == "append":
             self._pieces.setdefault(path, (change, []))[1].append(value)
-            logprobs = event.get("logprobs")
-            if isinstance(logprobs, list) and logprobs:
-                self._pieces.setdefault((*path[:-1], "logprobs"), (change, []))[1].append(logprobs)
-        elif value is None:
-            return
-        elif change.action == "complete":
-            if value:  # otherwise its pieces count
-                self._pieces[path] = (change, [value])
-        else:
-            if event.get("type") in PART_ENDS:
-                self._drop_pieces(path, value)
-            self._values[path] = (change, copy_json(value))
+        elif value or (change.action == "set" and value is not None):
+            self._pieces[path] = (change, [copy_json(value)])
 
-    def store_final(self, block: Object) -> None:
-        """Store the finished item. Events about fields that are empty in it still count."""
-        self.block = block
-        entries = self._finished_entries()
-
-        def is_missing(path: JsonPath) -> bool:
-            whole = block.get(str(path[0]))
-            is_entry = len(path) > 1 and isinstance(path[1], int)
-            if is_entry and whole and not isinstance(whole, list):
-                return False  # content that is one text or one block
-            final = get(block, (*entries.get(path[:2], path[:2]), *path[2:]))
-            if isinstance(final, dict) and path in self._values:
-                return _fill_text(final, self._values[path][1]) is not final
-            return not final
-
-        self._values = {path: self._values[path] for path in filter(is_missing, self._values)}
-        self._pieces = {path: self._pieces[path] for path in filter(is_missing, self._pieces)}
-
-    def _finished_entries(self) -> dict[JsonPath, JsonPath]:
-        """The paths of list entries in the finished item, where they differ from those in events:
-        if an event had an index past the end of a finished list, the entries of events are its
-        first ones."""
-        out: dict[JsonPath, JsonPath] = {}
-        for name, group in groupby(sorted(self._fields), key=itemgetter(0)):
-            known = list(group)
-            if list_index(known[-1][1]) >= len(_list_of(self.block, str(name))):
-                out |= {entry: (name, n) for n, entry in enumerate(known)}
-        return out
-
-    def _drop_pieces(self, entry: JsonPath, value: JSON) -> None:
-        """Forget the pieces of a finished list entry, unless their field is empty in it."""
-        self._pieces = {
-            path: pieces
-            for path, pieces in self._pieces.items()
-            if path[:2] != entry or not get(value, path[2:])
-        }
-
-    def fill(self, block: Object) -> Object:
-        """The item of the finished response, with the arguments or the content that only its
-        events had."""
-        kept = self.assemble()
-        filled = {name: _fill(block.get(name), kept[name]) for name in _FILLED if kept.get(name)}
-        return {**block, **filled}
+    def finish(self, block: Object) -> None:
+        """Store the finished item."""
+        known = self.assemble()
+        self.block = self.finished = block
+        self._pieces = {}
+        for path in _FIELDS:
+            value = get(known, path)
+            if value and not get(block, path):
+                self.block = put(self.block, path, value)  # type: ignore[assignment]
+        for name, entries in self._lists.items():
+            _finish_entries(entries, block.get(name))
 
     def keep_ids_only(self) -> None:
         """Forget everything except what distinguishes the item from others."""
         known = ("type", "id", "call_id")
         self.block = {key: self.block[key] for key in known if key in self.block}
-        self._pieces, self._values = {}, {}
+        self.finished, self._pieces = None, {}
+        self._lists = {name: {} for name in _LISTS}
 
     def assemble(self) -> Object:
-        """The item as far as it was received. The entries of a list are in the order of their
-        indexes."""
-        paths = sorted({*self._values, *self._pieces})
-        entries = self._positions(paths)
-        for path in paths:
-            place = (*entries.get(path[:2], path[:2]), *path[2:])
-            if path in self._values:
-                change, value = self._values[path]
-                _put(self.block, place, value, change.new)
-            if path in self._pieces:
-                change, pieces = self._pieces[path]
-                _put(self.block, place, _join(pieces), change.new)
-        self._pieces, self._values = {}, {}
-        return self.block
+        """The item as far as it is known."""
+        block: Object = copy_json(self.block) if self._pieces else dict(self.block)  # type: ignore[assignment]
+        for name, entries in self._lists.items():
+            if entries:
+                block[name] = [entry.assemble() for _, entry in self.entries(name)]
+        for path in sorted(self._pieces):
+            change, pieces = self._pieces[path]
+            _put(block, path, _join(pieces), change.new)
+        return block
 
-    def _positions(self, paths: list[JsonPath]) -> dict[JsonPath, JsonPath]:
-        """The paths of the new entries of lists: an index past the end of a list stands for the
-        next entry."""
-        out: dict[JsonPath, JsonPath] = {}
-        for name, group in groupby(paths, key=itemgetter(0)):
-            size = len(_list_of(self.block, str(name)))
-            entries = dict.fromkeys(path[:2] for path in group if len(path) > 1)
-            new = [entry for entry in entries if isinstance(entry[1], int) and entry[1] >= size]
-            out |= {entry: (name, size + n) for n, entry in enumerate(new)}
-        return out
+
+def _new_entries(value: JSON) -> dict[int, Entry]:
+    """The entries of a list by index; none if the value is no list."""
+    return dict(enumerate(map(Entry, value))) if isinstance(value, list) else {}
+
+
+def _finish_entries(entries: dict[int, Entry], value: JSON) -> None:
+    """Store a finished list. If an event had an index past its end, the entries of the events are
+    its first ones."""
+    if not entries:
+        entries.update(_new_entries(value))
+        return
+    finished = _entries_of(value)
+    known, size = sorted(entries), len(finished)
+    indexes = list(range(size))
+    if known[-1] >= size:
+        indexes = [*known[:size], *range(known[-1] + 1, known[-1] + 1 + size - len(known))]
+    for index, block in zip(indexes, finished, strict=True):
+        entries.setdefault(index, Entry(block)).finish(block)
 
 
 def _join(pieces: list[JSON]) -> JSON:
@@ -298,56 +333,55 @@ def _join(pieces: list[JSON]) -> JSON:
     return "".join(texts) if len(texts) == len(pieces) else reduce(merge, pieces, None)
 
 
-_FILLED = ("arguments", "input", "content", "summary")
-_CALL_FIELDS = ("call_id", "namespace", "name", "arguments", "input", "operation", "action", "code")
+_IDENTITY = ("call_id", "namespace", "name")
+_CONTENT_FIELDS = ("arguments", "input", "operation", "action", "code")
 
 
-def content_digest(block: Object) -> int:
-    """A number that differs if the call or the content of two items differs."""
-    values = [block.get(field) for field in _CALL_FIELDS]
-    for entry in [*_list_of(block, "content"), *_list_of(block, "summary")]:
-        if not isinstance(entry, dict):
-            continue
-        if "text" in entry or "refusal" in entry:
-            values += [entry.get("text"), entry.get("refusal")]
-        else:
-            values.append(entry)  # an image or a file
-    return hash(
-        tuple(value if isinstance(value, str) else text_of(value) for value in values if value)
-    )
+def content_digests(block: Object) -> dict[JsonPath, int]:
+    """A number for the identity of a call, and one for each value of its content that is not empty.
+    The numbers of different values differ."""
+    values: dict[JsonPath, JSON] = {(name,): block.get(name) or "" for name in _IDENTITY}
+    values |= {(name,): value for name in _CONTENT_FIELDS if (value := block.get(name))}
+    for name in _LISTS:
+        for n, entry in enumerate(_entries_of(block.get(name))):
+            if isinstance(entry, dict) and ("text" in entry or "refusal" in entry):
+                texts = {(name, n, key): entry.get(key) for key in ("text", "refusal")}
+                values |= {path: text for path, text in texts.items() if text}
+            else:
+                values[name, n] = entry  # an image or a file
+    return {
+        path: hash(value if isinstance(value, str) else text_of(value))
+        for path, value in values.items()
+    }
 
 
-def _fill(value: JSON, kept: JSON) -> JSON:
-    """A finished value, or the one of the events if it is empty; in a list, each text that an entry
-    lacks."""
-    if not isinstance(value, list) or not any(value):
-        return value if value and not isinstance(value, list) else kept
-    if not isinstance(kept, list):
-        return value
-    entries = zip_longest(value, kept[: len(value)])
-    return [_fill_text(entry, kept_entry) for entry, kept_entry in entries]
+def _entries_of(value: JSON) -> list[JSON]:
+    """The entries of a list of an item, which may be sent as one text or one entry."""
+    entries = correct_content(value or None)
+    if isinstance(entries, str):
+        return [{"type": "text", "text": entries}]
+    return entries if isinstance(entries, list) else []
 
 
-def _fill_text(entry: JSON, kept: JSON) -> JSON:
-    field = _growing_field(kept) if isinstance(kept, dict) else ""
-    if not isinstance(entry, dict) or not isinstance(kept, dict) or not field or entry.get(field):
-        return entry
-    is_same = "type" in entry and _growing_field(entry) == field
-    return {**entry, field: kept.get(field, "")} if is_same else entry
+def _fill(block: JSON, known: JSON) -> JSON:
+    """A finished entry of a list; what is empty in it is what was known before."""
+    field = growing_field(known)
+    if not isinstance(block, dict) or not isinstance(known, dict) or not field:
+        return block
+    if "type" not in block or growing_field(block) != field:
+        return block
+    filled = {key: value for key, value in known.items() if value and not block.get(key)}
+    return {**block, **filled, field: text_or_none(block.get(field)) or known.get(field, "")}
 
 
-def _growing_field(entry: JSON) -> str:
+def growing_field(entry: JSON) -> str:
     """The field of a list entry that grows; empty for an image or a file."""
-    kind = entry.get("type") if isinstance(entry, dict) else None
+    if not isinstance(entry, dict):
+        return ""
+    kind = entry.get("type")
     if kind == "refusal":
         return "refusal"
     return "text" if kind is None or str(kind).endswith("text") else ""
-
-
-def _list_of(block: Object, field: str) -> list[JSON]:
-    """A list of a block; empty if the field is absent or holds another value."""
-    value = block.get(field)
-    return value if isinstance(value, list) else []
 
 
 def _put(block: Object, path: JsonPath, value: JSON, new: JSON) -> None:

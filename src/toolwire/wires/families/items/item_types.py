@@ -62,7 +62,7 @@ from toolwire.wires.families.items.server_items import SERVER_ITEMS
 
 
 def _read_reasoning(block: Object, path: JsonPath, spec: Block) -> Part:
-    text = "\n\n".join(_texts(block, "content") or _texts(block, "summary"))
+    text = "\n\n".join(_texts(block, "content")) or "\n\n".join(_texts(block, "summary"))
     encrypted = text_or_none(block.get("encrypted_content"))
     source = Source(block, path, spec)
     if text or encrypted is None:

@@ -6,16 +6,15 @@ from itertools import chain
 
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, Object, text_of
+from toolwire.conversation.json import JSON, JsonPath, Object, get, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Reasoning, Result, Source
 from toolwire.streaming.events import Chunk, Event, PartComplete, PartStart, Unsupported
 from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, VALUE_CHANGED
-from toolwire.wires.engine.json_types import correct_content
 from toolwire.wires.engine.specs import UNREADABLE, Block, text_or_none
 from toolwire.wires.engine.text_digest import TextDigest
 from toolwire.wires.families.items.content import CONTENT, read_block
-from toolwire.wires.families.items.deltas import PART_ENDS, Change, list_index
+from toolwire.wires.families.items.deltas import PART_ENDS, Change, growing_field, list_index
 from toolwire.wires.families.items.stream_items import GrowingPart, ItemStreamBase, StreamItem
 from toolwire.wires.families.items.turns import MESSAGE
 
@@ -94,28 +93,23 @@ class _MessageItem(StreamItem):
         self.report_new_fields(known, block, part.spec, path)
         if _has_other_type(block, growing):
             self.reader.trailing.append(Unsupported(path, VALUE_CHANGED))
-        return growing.close(text_or_none(_text_of(block)), path, cut=self.cut)
+        return growing.close(_text_of(block), path, cut=self.cut)
 
     def emit_end(self) -> list[Event]:
         if not self._parts:
             return super().emit_end()
         out: list[Event] = []
-        block, path = self.assemble(), (self.reader.count, "item")
-        is_complete = self.final or self.reader.keep
-        if is_complete:
-            self.report_new_fields({}, block, MESSAGE, path)
-            if block.get("status") not in (None, "completed"):
+        path: JsonPath = (self.reader.count, "item")
+        if self.finished is not None:
+            self.report_new_fields({}, self.finished, MESSAGE, path)
+            if self.finished.get("status") not in (None, "completed"):
                 self.reader.trailing.append(Unsupported((*path, "status"), UNKNOWN_FIELD))
-        content = correct_content(block.get("content"))
-        if isinstance(content, str):
-            content = [{"type": "output_text", "text": content}]
-        entries = content if isinstance(content, list) else []
-        for n, (index, entry) in enumerate(zip(self._indexes(len(entries)), entries, strict=True)):
+        for n, (index, entry) in enumerate(self.entries("content")):
             part, part_path = self._parts.get(index), (*path, "content", n)
             if index not in self._parts:
-                out.append(PartComplete(read_block(entry, part_path)))
-            elif part is not None and is_complete:
-                out += self._compare_part(part, entry, part_path)
+                out.append(PartComplete(read_block(entry.assemble(), part_path)))
+            elif part is not None and entry.finished is not None:
+                out += self._compare_part(part, entry.finished, part_path)
         for part in self._parts.values():
             if part is not None and not part.closed:
                 out += part.close(None, (self.reader.count,), cut=self.cut)
@@ -123,22 +117,13 @@ class _MessageItem(StreamItem):
 
     def _compare_part(self, part: GrowingPart, block: JSON, path: JsonPath) -> list[Event]:
         """End a part with its finished block; report the block if other text was emitted."""
-        text = _text_of(block)
-        if not isinstance(block, dict) or not isinstance(text, str | None):
+        if not isinstance(block, dict):
             return [Unsupported(path, VALUE_CHANGED)]
         if not part.closed:
             return self._end_part(part, block, path)
-        if _has_other_type(block, part) or not part.was_emitted(text):
+        if _has_other_type(block, part) or not part.was_emitted(_text_of(block)):
             return [Unsupported(path, VALUE_CHANGED)]
         return []
-
-    def _indexes(self, size: int) -> list[int]:
-        """The indexes in the events of the entries of the finished content. If an event had an
-        index past its end, the started parts are its first entries."""
-        known = sorted(self._parts)
-        if not known or known[-1] < size:
-            return list(range(size))
-        return [*known[:size], *range(known[-1] + 1, known[-1] + 1 + size - len(known))]
 
 
 def _has_other_type(block: JSON, growing: GrowingPart) -> bool:
@@ -149,42 +134,42 @@ def _has_other_type(block: JSON, growing: GrowingPart) -> bool:
     return _TEXT_FIELDS.get(str(block.get("type"))) != _TEXT_FIELDS.get(spec.name)
 
 
-def _text_of(block: JSON) -> JSON:
-    """The text or refusal of a block; None if it has none."""
-    return (block.get("text") or block.get("refusal") or None) if isinstance(block, dict) else None
+def _text_of(entry: JSON) -> str | None:
+    """The text or refusal of an entry; None if it has none or an empty one."""
+    if not isinstance(entry, dict):
+        return None
+    return text_or_none(entry.get(growing_field(entry))) or None
 
 
 class _ReasoningItem(StreamItem):
     """Reasoning: one text, which is its content or its summary."""
 
-    __slots__ = ("_entries", "_field", "_initial", "_n", "_part")
+    __slots__ = ("_digests", "_field", "_n", "_part")
 
     def __init__(self, reader: ItemStreamBase, output_index: JSON, block: Object) -> None:
         super().__init__(reader, output_index, block)
         self._part: GrowingPart | None = None
         self._field = ""
         self._n = 0
-        self._entries: dict[int, TextDigest] = {}
+        self._digests: dict[int, TextDigest] = {}
         """The emitted texts by index."""
-        self._initial: dict[tuple[str, int], str] = {}
-        """The texts of opening events, which are emitted if no other text follows."""
+
+    @property
+    def _spec(self) -> Block:
+        return self.reader.items.blocks["reasoning"]
 
     def emit(self, event: Chunk, change: Change) -> list[Event]:
         field, is_append = change.path[0], change.action == "append"
         n, text = list_index(event.get(f"{field}_index")), change.read_text(event)
         if change.action == "set":
-            part = event.get(change.field)
-            text = (text_or_none(part.get("text")) if isinstance(part, dict) else None) or ""
             if event["type"] not in PART_ENDS:
-                self._initial[field, n] = text
-                return []
+                return []  # its text is emitted if no other text follows
+            text = _text_of(change.read_value(event)) or ""
         if not text:
             return []
         if self._part is not None and field != self._field:  # of the two, a body reads the content
             return self.reader.report_unknown(change.field, scope=self, reason=VALUE_CHANGED)
-        if not is_append and n in self._entries:
-            return self._complete_entry(n, text)
-        return self._append(field, n, text)
+        return self._append(field, n, text) if is_append else self._complete_entry(field, n, text)
 
     def _append(self, field: str, n: int, text: str) -> list[Event]:
         """Emit more text of an entry, which is a paragraph of the reasoning."""
@@ -192,50 +177,50 @@ class _ReasoningItem(StreamItem):
         if self._part is None:
             self._field, self._n = field, n
             raw = {**self.block, "summary": [], "content": []}
-            spec = self.reader.items.blocks["reasoning"]
-            part = Reasoning("", source=Source(raw, (self.reader.count,), spec))
+            part = Reasoning("", source=Source(raw, (self.reader.count,), self._spec))
             self._part = GrowingPart(self.reader.next_slot(), part, None)
             self.live = True
             out.append(PartStart(self._part.slot, part))
         if n != self._n:
             self._n = n
             out.append(self._part.append("\n\n"))
-        self._entries.setdefault(n, TextDigest()).append(text)
+        self._digests.setdefault(n, TextDigest()).append(text)
         return [*out, self._part.append(text)]
 
-    def _complete_entry(self, n: int, text: str) -> list[Event]:
+    def _complete_entry(self, field: str, n: int, text: str) -> list[Event]:
         """Emit the missing end of a text. A text that differs from the emitted one is reported,
         here or by `close`."""
-        assert self._part is not None
-        if len(self._entries) == 1:
+        digest = self._digests.get(n)
+        if self._part is None or digest is None:
+            return self._append(field, n, text)
+        if digest.is_start_of(text) and (n == self._n or len(text) == digest.length):
+            rest = text[digest.length :]
+            return self._append(field, n, rest) if rest else []
+        if len(self._digests) == 1:
             return self._part.catch_up(text)
-        digest = self._entries[n]
-        if not digest.is_start_of(text) or (n != self._n and len(text) > digest.length):
-            return self.reader.report_unknown("text", scope=self, reason=VALUE_CHANGED)
-        rest = text[digest.length :]
-        return self._append(self._field, n, rest) if rest else []
+        return self.reader.report_unknown("text", scope=self, reason=VALUE_CHANGED)
 
     def emit_end(self) -> list[Event]:
         growing = self._part
         if growing is None:
             return super().emit_end()
-        if not self.final and not self.reader.keep:
-            out: list[Event] = []
-            for (field, n), text in self._initial.items():
-                if text and field == self._field and n not in self._entries:
-                    out += self._append(field, n, text)
-                elif text and field == "content" != self._field:
-                    out += self.reader.report_unknown(field, scope=self, reason=VALUE_CHANGED)
-            return out + growing.close(None, (self.reader.count,), cut=self.cut)
-        part = self.read_parts(self.assemble())[0]
-        spec = self.reader.items.blocks["reasoning"]
-        path = (self.reader.count, "item")
-        self.report_new_fields(growing.part.raw, self.block, spec, path)
-        whole = part.text or None if isinstance(part, Reasoning) else None
-        if whole is None:  # the finished item has a text that cannot be read
-            self.reader.trailing.append(Unsupported(path, VALUE_CHANGED))
+        path: JsonPath = (self.reader.count, "item")
+        if self.finished is not None:
+            self.report_new_fields(growing.part.raw, self.block, self._spec, path)
+            part = self.read_parts(self.assemble())[0]
+            if not isinstance(part, Reasoning) or not part.text:  # it cannot be read
+                self.reader.trailing.append(Unsupported(path, VALUE_CHANGED))
+        out: list[Event] = []
+        for n, entry in self.entries(self._field):
+            text = _text_of(entry.finished if n in self._digests else entry.assemble())
+            if text:
+                out += self._complete_entry(self._field, n, text)
+        if self._field == "summary" and any(
+            _text_of(entry.assemble()) for _, entry in self.entries("content")
+        ):
+            out += self.reader.report_unknown("content", scope=self, reason=VALUE_CHANGED)
         signature = text_or_none(self.block.get("encrypted_content"))
-        return growing.close(whole, path, signature=signature, cut=self.cut)
+        return out + growing.close(None, path, signature=signature, cut=self.cut)
 
 
 _ARGUMENT_FIELDS = {
@@ -298,7 +283,7 @@ class _CallItem(StreamItem):
         growing = self._part
         if growing is None:
             return super().emit_end()
-        if not self.final and not self.reader.keep and self.live:
+        if self.live and self.finished is None:
             return growing.close(None, (self.reader.count,), cut=self.cut)
         call, *others = self.read_parts(self.assemble())
         started = growing.part
@@ -307,8 +292,9 @@ class _CallItem(StreamItem):
         self.report_new_fields(started.raw, self.block, self.spec, path)
         text = None
         if isinstance(call, Call):
-            # Where the finished item has no arguments, those of its deltas count.
-            text = call.args.text if self.block.get(self._field) or self._is_inside else None
+            # A finished item without arguments leaves those of its deltas.
+            is_known = not self.live or get(self.finished, (self._field,))
+            text = call.args.text if is_known else None
             if (call.id, call.name) != (started.id, started.name):
                 self.reader.trailing.append(Unsupported(path, VALUE_CHANGED))
         out = growing.close(text, path, cut=self.cut)

@@ -54,6 +54,7 @@ class GrowingPart:
         if not self._digest.is_start_of(text):
             self._complete = text
             return []
+        self._complete = None
         return [self.append(text[self._digest.length :])] if len(text) > self._digest.length else []
 
     def was_emitted(self, text: JSON) -> bool:
@@ -97,10 +98,9 @@ class StreamItem(ItemAccumulator):
     __slots__ = (
         "cut",
         "deferred",
-        "digest",
+        "digests",
         "emitted",
         "ended",
-        "final",
         "final_index",
         "live",
         "output_index",
@@ -115,10 +115,8 @@ class StreamItem(ItemAccumulator):
         """True once parts are emitted while they grow: later items need not wait."""
         self.emitted = False
         """True once it was emitted completely."""
-        self.digest = 0
-        """The digest of its content once it was emitted."""
-        self.final = False
-        """True if the finished item was received."""
+        self.digests: dict[JsonPath, int] | None = None
+        """The digests of its content once it is finished."""
         self.final_index: int | None = None
         """Its index in the output of the finished response."""
         self.cut = False

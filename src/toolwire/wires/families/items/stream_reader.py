@@ -26,7 +26,7 @@ from toolwire.wires.engine.settings import read_settings
 from toolwire.wires.engine.specs import keys, read_id
 from toolwire.wires.engine.stream import STREAM_CUT, StreamSpec, copy_json, event_sse
 from toolwire.wires.families.items.bodies import ItemBodies
-from toolwire.wires.families.items.deltas import CHANGES, Change, content_digest, list_index
+from toolwire.wires.families.items.deltas import CHANGES, Change, content_digests, list_index
 from toolwire.wires.families.items.settings import RESPONSE, RESPONSE_FIELDS, read_finish_reason
 from toolwire.wires.families.items.stream_growing_items import GROWING_ITEMS
 from toolwire.wires.families.items.stream_items import (
@@ -163,8 +163,9 @@ class ItemStreamReader(ItemStreamBase):
         self, item: StreamItem, block: Object | None, *, cut: bool = False
     ) -> list[Event]:
         if block is not None:
-            item.store_final(_copy(block))
-            item.final = True
+            item.finish(_copy(block))
+        if block is not None or not item.live:
+            item.digests = content_digests(item.assemble())
         item.cut, item.ended = cut, True
         self.open.close(item)
         if item.deferred is not None:
@@ -174,7 +175,6 @@ class ItemStreamReader(ItemStreamBase):
     def _emit_end(self, item: StreamItem) -> list[Event]:
         out = item.emit_end()
         item.emitted = True
-        item.digest = content_digest(item.assemble())
         if not self.keep:
             item.keep_ids_only()
         out += self.trailing
@@ -243,7 +243,7 @@ class ItemStreamReader(ItemStreamBase):
         """End all open items, and emit items that only the finished response has."""
         final = self.final_output
         matched = self._match_final_items()
-        out: list[Event] = []
+        out = self._report_changed_items()
         for item in [item for item in self.received if not item.ended]:
             block = None if item.final_index is None else final[item.final_index]
             out += self._end_item(item, block, cut=cut and block is None)
@@ -252,16 +252,16 @@ class ItemStreamReader(ItemStreamBase):
                 item, started = self._open_item({"type": ""}, _copy(block))
                 item.final_index = n
                 out += [*started, *self._end_item(item, block)]
-        return out + self._report_changed_items()
+        return out
 
     def _report_changed_items(self) -> list[Event]:
-        """Report items that the finished response has with another content than was emitted."""
+        """Report items that the finished response has with another content than when they ended."""
         out: list[Event] = []
         for item in self.received:
             n = item.final_index
-            if n is None or (item.live and not item.final):
+            if n is None or item.digests is None:
                 continue
-            if item.digest != content_digest(self.final_output[n]):
+            if not content_digests(self.final_output[n]).items() <= item.digests.items():
                 out += self.report_unknown("response", "output", n, reason=VALUE_CHANGED)
         return out
 
@@ -330,11 +330,11 @@ class ItemStreamReader(ItemStreamBase):
         indexes = {item.output_index for item in received if isinstance(item.output_index, int)}
         if len(indexes) == len(received):
             received = sorted(received, key=lambda item: list_index(item.output_index))
-        filled = {item.final_index: item for item in received}
-        final = [
-            filled[n].fill(block) if n in filled else block
-            for n, block in enumerate(self.final_output)
-        ]
+        final: list[JSON] = [*self.final_output]
+        for item in received:
+            if item.final_index is not None:
+                item.finish(self.final_output[item.final_index])
+                final[item.final_index] = item.assemble()
         out: list[JSON] = []
         start = 0
         for item in received:

@@ -35,7 +35,7 @@ class TurnStreamWriter(SequentialWriter):
     supports_results = True
     repeats_unknown_parts = True
     part_writers: Mapping[type[Part], Callable[..., JSON]]
-    """The functions that write parts of other wires as blocks."""
+    """The functions that write parts as blocks."""
 
     def __init__(self, context: EncodeContext, version: int | None = None) -> None:
         super().__init__(context, version)
@@ -107,10 +107,7 @@ class TurnStreamWriter(SequentialWriter):
         return self._write_chunk(block)
 
     def _write_block(self, part: Part) -> Object | None:
-        if isinstance(part, Opaque):
-            block = part.value
-        else:
-            block = self.part_writers[type(part)](part, self.context)
+        block = self.part_writers[type(part)](part, self.context)
         if not isinstance(block, dict):
             return None
         self._turn_to("tool" if isinstance(part, Result) else "assistant")
