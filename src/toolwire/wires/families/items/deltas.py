@@ -343,16 +343,21 @@ def content_digests(block: Object) -> dict[JsonPath, int]:
     values: dict[JsonPath, JSON] = {(name,): block.get(name) or "" for name in _IDENTITY}
     values |= {(name,): value for name in _CONTENT_FIELDS if (value := block.get(name))}
     for name in _LISTS:
-        for n, entry in enumerate(_entries_of(block.get(name))):
-            if isinstance(entry, dict) and ("text" in entry or "refusal" in entry):
-                texts = {(name, n, key): entry.get(key) for key in ("text", "refusal")}
-                values |= {path: text for path, text in texts.items() if text}
-            else:
-                values[name, n] = entry  # an image or a file
+        entries = map(_content_of, _entries_of(block.get(name)))
+        values |= {(name, n): content for n, content in enumerate(entries) if content is not None}
     return {
         path: hash(value if isinstance(value, str) else text_of(value))
         for path, value in values.items()
     }
+
+
+def _content_of(entry: JSON) -> JSON:
+    """The type and the text of an entry, or all of an image or a file; None for an empty text."""
+    field = growing_field(entry)
+    if not isinstance(entry, dict) or not field:
+        return entry
+    text = entry.get(field)
+    return [entry.get("type"), text] if text else None
 
 
 def _entries_of(value: JSON) -> list[JSON]:
