@@ -152,6 +152,22 @@ def test_the_wire_of_a_list_is_detected_by_its_messages() -> None:
     assert detect([step]) == "gemini-interactions"
 
 
+def test_a_field_that_only_another_wire_has_does_not_outweigh_the_rest() -> None:
+    call: JSON = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    answer: JSON = {"role": "tool", "tool_call_id": "c", "tool_name": "f", "content": "7"}
+    question: JSON = {"role": "user", "content": "hi"}
+    calls: JSON = {"role": "assistant", "content": None, "tool_calls": [call]}
+    assert detect([question, calls, answer]) == "openai-chat"
+    use: JSON = {"type": "tool_use", "id": "t", "name": "f", "input": {}}
+    block: JSON = {"type": "tool_result", "tool_use_id": "t", "content": "7"}
+    results: list[JSON] = [
+        {"role": "tool", "content": [block]},
+        {"role": "tool", "tool_use_id": "t", "content": "7"},
+    ]
+    for result in results:
+        assert detect([question, {"role": "assistant", "content": [use]}, result]) == "anthropic"
+
+
 TELEMETRY: list[JSON] = [
     {"role": "user", "parts": [{"type": "text", "content": "hi"}]},
     {"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "f"}]},
@@ -169,10 +185,10 @@ FOREIGN: dict[str, JSON] = {
     "telemetry as messages": {"messages": TELEMETRY},
     "telemetry after a system prompt": [{"role": "system", "content": "Be brief."}, TELEMETRY[0]],
     "messages under a key": {"messages": [{"type": "human", "payload": {"content": "hi"}}]},
-    "messages with a type instead of a role": [
-        {"type": "human", "content": "hi"},
-        {"type": "ai", "content": "", "tool_calls": [{"id": "c", "name": "f", "args": {}}]},
-        {"type": "tool", "content": "7", "tool_call_id": "c"},
+    "messages with an unknown type instead of a role": [
+        {"type": "question", "content": "hi"},
+        {"type": "reply", "content": "", "tool_calls": [{"id": "c", "name": "f", "args": {}}]},
+        {"type": "outcome", "content": "7", "tool_call_id": "c"},
     ],
     "calls of another format": {
         "messages": [
@@ -195,6 +211,26 @@ def test_the_refusal_names_the_candidates_and_what_is_unknown() -> None:
         detect(FOREIGN["calls of another format"])
     assert "openai-chat" in error.value.why
     assert "2 of its 3 blocks are unknown there (toolCall, toolResult)" in error.value.why
+
+
+def test_messages_as_frameworks_store_them_are_those_of_a_chat() -> None:
+    stored: list[JSON] = [
+        {"type": "human", "data": {"type": "human", "content": "hi", "example": False}},
+        {"type": "ai", "content": "", "tool_calls": [{"id": "c", "name": "f", "args": {}}]},
+        {"lc": 1, "id": ["m", "ToolMessage"], "kwargs": {"content": "7", "tool_call_id": "c"}},
+    ]
+    assert detect(stored) == detect({"messages": stored}) == "openai-chat"
+    assert get(translate(stored, "openai-chat", "anthropic").body, ("messages",)) == [
+        {"role": "user", "content": "hi"},
+        {
+            "role": "assistant",
+            "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}],
+        },
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "7"}]},
+    ]
+    repaired = repair(stored, "openai-chat").body
+    roles = [get(repaired, (n, "role")) for n in range(3)]
+    assert roles == ["user", "assistant", "tool"]
 
 
 def test_a_new_item_in_a_long_history_does_not_hide_its_wire() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolwire.codec import decode_in_full
 from toolwire.codec.body_shape import full_body
+from toolwire.codec.stored_messages import unwrap_messages
 from toolwire.conversation.json import JSON, Body, load
 from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.parts import Opaque, Text
@@ -37,6 +38,7 @@ def detect(body: Body) -> str:
         DecodeError: The body is not JSON.
     """
     value, _ = load(body, "")
+    value = unwrap_messages(value)
     scores = score_wires(value)
     best = max(scores.values())
     candidates = [name for name, score in scores.items() if score == best]

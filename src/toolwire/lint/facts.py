@@ -72,6 +72,20 @@ class Facts(PairFacts):
         return find_position_violations(self)
 
     @lazy_property
+    def rejects_orphans(self) -> bool:
+        """True if a result without a call is refused, or cannot be written for another wire."""
+        profile = self.profile
+        return profile.rejects_orphan_results or (profile.results_need_calls and not self.own_wire)
+
+    @lazy_property
+    def rejects_duplicates(self) -> bool:
+        """True if a second result of a call is refused, or cannot be written for another wire."""
+        profile = self.profile
+        return profile.rejects_duplicate_results or (
+            profile.results_need_calls and not self.own_wire
+        )
+
+    @lazy_property
     def continues_elsewhere(self) -> bool:
         """True if a part of the history, which may hold calls and results, is stored on the
         server."""
@@ -246,7 +260,7 @@ class Facts(PairFacts):
             for result in self.results_without_call
             if result not in self.calls_after_results and result not in self._ambiguous_parts
         )
-        in_batch_only = not self.profile.rejects_duplicate_results
+        in_batch_only = not self.rejects_duplicates
         call_ids: set[str] = set()
         orphans: list[Result] = []
         for n, message in enumerate(self.messages):

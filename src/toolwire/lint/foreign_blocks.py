@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
@@ -75,6 +75,11 @@ _BY_FIELD = {
     "toolResult": _CallForm(("toolUseId",), (), ("content",), is_result=True),
 }
 """Field name → form, for blocks with only this field."""
+
+ID_FIELDS = ("toolCallId", "tool_use_id", "toolUseId", "call_id")
+"""Fields with the call id in messages of other APIs, which a chat does not read."""
+_TOOL_MESSAGE = _CallForm(("tool_call_id", *ID_FIELDS), ("name",), ("content",), is_result=True)
+"""The fields of a message that is a result."""
 
 
 def read_foreign_block(
@@ -186,6 +191,15 @@ def _read_half(form: _CallForm, fields: Object, path: JsonPath) -> Call | Result
         return Result(call_id, output, is_error, name or None, source=source)
     arguments = LazyJson({} if value is None else value)
     return Call(call_id, name, arguments, source=source) if name else None
+
+
+def read_tool_message(message: JSON | UnsetType, path: JsonPath) -> Result | None:
+    """The result that a whole message stands for, as in a chat: it has the role of a tool, the id
+    of a call and its output; None for any other message."""
+    if not isinstance(message, dict) or message.get("role") not in ("tool", "function"):
+        return None
+    half = _read_half(_TOOL_MESSAGE, message, path) if "content" in message else None
+    return half if isinstance(half, Result) else None
 
 
 def _first_text(fields: Object, names: Sequence[str]) -> str:

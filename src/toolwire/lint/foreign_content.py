@@ -13,6 +13,7 @@ from typing import TypeGuard
 
 from msgspec.structs import replace
 
+from toolwire.codec.stored_messages import unwrap_message
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.observations import Observation
@@ -36,7 +37,7 @@ from toolwire.lint.call_types import calls_without_type
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.block_text import text_of_block
 from toolwire.lint.fixes.transforms import MARK
-from toolwire.lint.foreign_blocks import read_foreign_block
+from toolwire.lint.foreign_blocks import ID_FIELDS, read_foreign_block, read_tool_message
 from toolwire.lint.foreign_roles import lacks_role, unread_messages
 from toolwire.lint.items import input_items
 from toolwire.lint.memo import once_per_history
@@ -48,8 +49,6 @@ from toolwire.wires.engine.specs import Block, Wire, read_id
 
 _CALL_FIELDS = frozenset({"tool_calls", "toolCalls"})
 """Fields with the calls of a message, in snake case and camel case."""
-_ID_FIELDS = ("toolCallId", "tool_use_id", "toolUseId", "call_id")
-"""Fields with the call id in messages of other APIs, which a chat does not read."""
 _WITHOUT_TYPE = ("", "untyped")
 """The type names of blocks without a type."""
 
@@ -102,7 +101,7 @@ def _has_known_messages(facts: Facts) -> bool:
         raw = message.source.raw
         if raw.__class__ is dict:
             if "role" not in raw:
-                if lacks_role(message):
+                if lacks_role(message) or unwrap_message(raw) is not None:
                     return False
             elif accepted and raw["role"] not in accepted:
                 return False
@@ -160,6 +159,10 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
             )
         ]
     for message in messages:
+        answer = _result_of_message(message)
+        if answer is not None:
+            found[message] = (answer,)
+            continue
         if unread_messages(message):
             continue  # their role is changed first
         calls = foreign_calls(message)
@@ -175,6 +178,20 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
         if calls or not is_same or has_foreign_role(facts, message):
             found[message] = (*(_apart_from(message, part) for part in parts), *calls)
     return found
+
+
+def _result_of_message(message: Message) -> Result | None:
+    """The result that a message of a chat stands for, on a wire that reads no result in it."""
+    if any(isinstance(part, Result) for part in message.parts):
+        return None
+    return read_tool_message(message.source.raw, message.path)
+
+
+@once_per_history
+def foreign_result_ids(facts: Facts) -> set[str]:
+    """The call ids of results in the format of another wire."""
+    contents = foreign_content(facts).values()
+    return {part.call_id for parts in contents for part in parts if isinstance(part, Result)}
 
 
 def _apart_from(message: Message, part: Part) -> Part:
@@ -194,7 +211,7 @@ def foreign_id_fields(facts: Facts) -> list[tuple[JsonPath, str, str]]:
             raw, spec = result.source.raw, result.source.spec
             is_message = isinstance(spec, Block) and spec.name == "tool"
             if is_message and isinstance(raw, dict) and not raw.get("tool_call_id"):
-                names = [name for name in _ID_FIELDS if isinstance(raw.get(name), str)]
+                names = [name for name in ID_FIELDS if isinstance(raw.get(name), str)]
                 found += [(result.path, name, str(raw[name])) for name in names[:1]]
     return found
 

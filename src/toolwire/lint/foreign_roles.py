@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.codec import read_body
+from toolwire.codec.stored_messages import unwrap_message
 from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.parts import Call, Message, Opaque
 from toolwire.errors import DecodeError
 from toolwire.lint.facts import Facts
+from toolwire.lint.foreign_blocks import read_tool_message
 from toolwire.lint.memo import once_per_history
 from toolwire.wires import wire
 from toolwire.wires.engine.roles import meant_role
@@ -42,6 +44,16 @@ def lacks_role(message: Message) -> bool:
 
 
 @once_per_history
+def stored_messages(facts: Facts) -> list[tuple[JsonPath, Object]]:
+    """The path of each message in the form in which a framework stores it, and the message of a
+    chat that it stands for."""
+    if not facts.own_wire or facts.conversation.kind != "request":
+        return []
+    found = ((message.path, unwrap_message(message.source.raw)) for message in facts.messages)
+    return [(path, message) for path, message in found if message is not None]
+
+
+@once_per_history
 def foreign_roles(facts: Facts) -> list[tuple[JsonPath, str]]:
     """The path and the right role of each message that has no role or one that the wire does not
     know, and of each message that answers a call by its id although its role refers to no call."""
@@ -51,6 +63,8 @@ def foreign_roles(facts: Facts) -> list[tuple[JsonPath, str]]:
     found: list[tuple[JsonPath, str]] = []
     for message in facts.messages:
         unread = unread_messages(message)
+        if unread and read_tool_message(message.source.raw, message.path) is not None:
+            continue  # it is written as a result
         found += [(part.path, role) for part in unread if (role := _meant_role(facts, part.value))]
         raw = message.source.raw
         if unread or not isinstance(raw, dict):

@@ -34,7 +34,7 @@ def adopted_orphans(facts: Facts) -> PartSet[Result]:
 
 def reported_orphans(facts: Facts) -> list[Result]:
     """The orphans, if the target refuses any; the rule for its kind reports each of them."""
-    return facts.orphans if facts.profile.rejects_orphan_results else []
+    return facts.orphans if facts.rejects_orphans else []
 
 
 @once_per_history

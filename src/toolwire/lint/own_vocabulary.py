@@ -24,8 +24,9 @@ from toolwire.profiles.table import PROFILES, Profile
 from toolwire.wires.engine.specs import read_id
 
 _RULE = "wrong-vocabulary"
-_MAX_FIXES = 3
-"""One fix for each kind of mixture: blocks, messages among items, items among messages."""
+_MAX_FIXES = 4
+"""One fix for each kind of mixture: messages as a framework stores them, blocks, messages among
+items, items among messages."""
 
 
 class ConvertedConversation(Struct, frozen=True, gc=False):

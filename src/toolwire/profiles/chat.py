@@ -57,11 +57,13 @@ _VLLM = without_checks(
         system_comes_first=True,
         id_rule=ANY,
         name_rule=NAME,
-        last_seen="2026-08",
+        last_seen="2026-09",
         accepted_names=ANY,
+        arguments_format="json",
+        sometimes_accepted=("args-empty-string",),
         source=(
             "checks what the model's template checks: vllm#9019, vllm#47734, and that a system"
-            " message comes first: vllm#41114"
+            " message comes first: vllm#41114; parses arguments that are not empty: vllm#43995"
         ),
     )
 )

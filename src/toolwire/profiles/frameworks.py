@@ -10,10 +10,11 @@ PROFILES = (
             "ai-sdk",
             "ai-sdk",
             ids_unique_in_request=True,
+            results_need_calls=True,
             last_seen="2026-11",
             source=(
                 "a repeated toolCallId in one message: the second call overwrites the first; ran on"
-                " ai 5, 6 and 7"
+                " ai 5, 6 and 7; a result is a field of its call in a UI message: types of ai 5"
             ),
         )
     ),

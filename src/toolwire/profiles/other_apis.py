@@ -59,8 +59,10 @@ PROFILES = (
         id_rule=ANY,
         name_rule=NAME,
         accepted_names=ANY,
+        result_placement="next",
         sometimes_accepted=(
             "missing-result",
+            "result-separated",
             "dup-result",
             "orphan-result",
             "history-starts-with-result",
@@ -82,8 +84,10 @@ PROFILES = (
         accepted_names=ANY,
         requires_ids=False,
         rejects_missing_results=False,
+        result_placement="next",
         sometimes_accepted=(
             "dup-result",
+            "result-separated",
             "orphan-result",
             "history-starts-with-result",
             "call-dropped-keep-result",

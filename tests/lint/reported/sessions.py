@@ -10,6 +10,7 @@ from lint.reported.report import (
     calls,
     chat,
     claude,
+    content,
     converse,
     fc,
     fr,
@@ -36,6 +37,8 @@ from lint.reported.report import (
 
 from toolwire.conversation.json import JSON, Object
 
+_NULL_PART: Object = {"video_metadata": None, "thought": None, "inline_data": None, "text": None}
+_DUMPED_RESPONSE: JSON = {"id": None, "name": "f", "response": {"result": output(1)}}
 _CACHE: Object = {"cache_control": {"type": "ephemeral"}}
 _PAIR = (calls(call("call_1", 1)), result("call_1", 1))
 _NUMBERED: JSON = {**call("call_1", 1), "index": 0}
@@ -336,6 +339,61 @@ SESSIONS = [
             result("call_1", 1),
         ),
         ("wrong-vocabulary",),
+    ),
+    # --- halves of a pair in two formats, and dumps of SDK objects ---
+    ReportedHistory(
+        "half-migrated-from-functions",
+        "openai-chat",
+        chat(
+            user(),
+            calls(call("call_1", 1)),
+            {"role": "function", "name": "f", "content": output(1)},
+            user(),
+        ),
+        ("legacy-function-call",),
+    ),
+    ReportedHistory(
+        "half-migrated-to-functions",
+        "deepseek",
+        chat(
+            user(),
+            {
+                "role": "assistant",
+                "content": None,
+                "function_call": {"name": "f", "arguments": '{"n": 1}'},
+            },
+            result("call_1", 1),
+            user(),
+        ),
+        ("legacy-function-call",),
+    ),
+    ReportedHistory(
+        "tool-message-of-a-chat",
+        "anthropic",
+        claude(
+            user(),
+            a(use("toolu_1", 1)),
+            {"role": "tool", "tool_use_id": "toolu_1", "content": output(1)},
+        ),
+        ("field-refused", "wrong-vocabulary"),
+    ),
+    ReportedHistory(
+        "python-genai#437",
+        "gemini",
+        gemini(
+            content("user", {**_NULL_PART, "text": "hi"}),
+            model({**_NULL_PART, "function_call": {"id": None, "name": "f", "args": {"n": 1}}}),
+            content("user", {**_NULL_PART, "function_response": _DUMPED_RESPONSE}),
+            model({**_NULL_PART, "text": "fine"}),
+            person(),
+        ),
+        (),
+    ),
+    ReportedHistory(
+        "vllm#43995",
+        "vllm",
+        chat(user(), calls(call("call_1", 1, arguments='{"n": 1, "value": ')), result("call_1", 1)),
+        ("args-invalid-json",),
     ),
     # --- interrupted, killed, aborted ---
     ReportedHistory(

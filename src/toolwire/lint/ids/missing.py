@@ -55,7 +55,7 @@ def find_missing_ids(facts: Facts, kind: IdProblem, what: str) -> Iterable[Probl
             subject = f"the result of {part.name}" if part.name else "the result"
         message = f"{subject} in message {facts.message_index(part)} {what}"
         if part in ambiguous:
-            if isinstance(part, Result) and facts.profile.rejects_orphan_results:
+            if isinstance(part, Result) and facts.rejects_orphans:
                 continue  # a rule about ambiguous results reports it
             reason = "it is not certain which result belongs to which call: add the ids by hand"
             yield part.path, f"{message}, and {reason}", None
@@ -94,6 +94,23 @@ def give_ids(facts: Facts, kind: IdProblem) -> FixedConversation | None:
     if not changes:
         return None
     return FixedConversation(reassign_ids(facts, calls, calls_of_results), tuple(changes))
+
+
+def find_calls_to_adopt_ids(facts: Facts) -> Iterable[Problem]:
+    """A finding for each call without an id that gets the id of the only result left for it."""
+    for call, call_id in ids_to_adopt(facts).items():
+        message = f"the call to {call.name or 'a tool'} has no id, and its result has {call_id}"
+        yield call.path, message, "safe"
+
+
+def adopt_ids(facts: Facts) -> FixedConversation | None:
+    """Give the calls without an id the ids of their results."""
+    adopted = ids_to_adopt(facts)
+    calls = PartMap((call, with_id(call, call_id)) for call, call_id in adopted.items())
+    changes = tuple(
+        (call.path, describe_move(facts, call, call_id)) for call, call_id in adopted.items()
+    )
+    return FixedConversation(reassign_ids(facts, calls), changes) if changes else None
 
 
 @once_per_history
@@ -150,7 +167,7 @@ def _can_adopt(facts: Facts, call: Call, result: Result) -> bool:
     if result.origin != "wire" or result.name not in (None, "", call.name):
         return False
     return (
-        id_rule_for(facts).fits(call_id)
+        (id_rule_for(facts).fits(call_id) or not facts.own_wire)
         and _PLAIN_ID.fullmatch(call_id) is not None
         and id_problem(result, facts) == ""
     )

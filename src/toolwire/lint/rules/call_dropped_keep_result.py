@@ -41,7 +41,7 @@ from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    if not facts.profile.rejects_orphan_results or not facts.orphans:
+    if not facts.rejects_orphans or not facts.orphans:
         return
     callers = orphans_of_removed_calls(facts)
     previous: Message | None = None

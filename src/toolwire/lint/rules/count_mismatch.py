@@ -57,7 +57,7 @@ def _groups_for_one_call(facts: Facts) -> list[AmbiguousGroup]:
 
 def _surplus_results(facts: Facts) -> list[Result]:
     """Return the results for which no call is left, if the target refuses them."""
-    if not facts.profile.rejects_orphan_results or not facts.results_without_call:
+    if not facts.rejects_orphans or not facts.results_without_call:
         return []
     return surplus_orphans(facts)
 

@@ -39,7 +39,7 @@ from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    if not facts.profile.rejects_orphan_results or not facts.orphans:
+    if not facts.rejects_orphans or not facts.orphans:
         return
     for result in leading_orphans(facts):
         name = "a result" if result.origin == "minted" else f"the result for {result.call_id}"

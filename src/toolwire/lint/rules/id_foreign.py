@@ -35,7 +35,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
                 f" {facts.profile.name} refuses it",
                 None,
             )
-    if not facts.profile.rejects_orphan_results or not facts.results_without_call:
+    if not facts.rejects_orphans or not facts.results_without_call:
         return
     call_providers = {provider(call.id) for call in facts.calls} if facts.orphans else set()
     for result in facts.orphans:

@@ -50,7 +50,7 @@ def _results_to_assign(facts: Facts) -> list[tuple[Result, list[Call], int]]:
 
     The count is zero if the turn also has unpaired results with other ids.
     """
-    if not facts.profile.rejects_orphan_results:
+    if not facts.rejects_orphans:
         return []
     return results_with_output_as_id(facts) if facts.results_without_call else []
 

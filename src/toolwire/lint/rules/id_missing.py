@@ -7,10 +7,13 @@ a server without ids, or when a bridge drops a field that it does not know.
 The fix derives an id from the position of the call in the history and the name of its tool, and
 gives the same id to its result, because ids that are added to each half separately would not match.
 The pair must be certain: a single open call, a single open call of that name, or the order if the
-wire guarantees it. Otherwise there is no fix. Only ids change.
+wire guarantees it. Otherwise there is no fix. Only ids change. If the only open call of a turn has
+no id and the only result that is left has one, the call gets that id, also for another wire.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.observations import Observation
@@ -22,8 +25,20 @@ from toolwire.lint.examples.chat import (
     tool_call,
     tool_message,
 )
-from toolwire.lint.ids.missing import find_missing_ids, give_ids
-from toolwire.lint.rule import Example, Rule
+from toolwire.lint.facts import Facts
+from toolwire.lint.ids.missing import adopt_ids, find_calls_to_adopt_ids, find_missing_ids, give_ids
+from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
+
+
+def _check(facts: Facts) -> Iterable[Problem]:
+    if facts.own_wire:
+        return find_missing_ids(facts, "missing", "has no id")
+    return find_calls_to_adopt_ids(facts)  # all other ids are added when they are fitted
+
+
+def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
+    return give_ids(facts, "missing") if facts.own_wire else adopt_ids(facts)
+
 
 _CALL_WITHOUT_ID: JSON = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
 _RESULT_WITHOUT_ID: JSON = {"role": "tool", "content": "1"}
@@ -33,11 +48,12 @@ RULE = Rule(
     "id-missing",
     title="a call or a result has no id",
     cost="neutral",
-    check=lambda facts: find_missing_ids(facts, "missing", "has no id"),
-    fix=lambda facts, unsafe: give_ids(facts, "missing"),
+    check=_check,
+    fix=_fix,
     order=20,
+    ruled_out_by=(Observation.RESULTS_IN_PLACE, Observation.WIRE_IDS),
+    ruled_out_on="other wires",
     ruled_out_on_own_wire_by=(Observation.WIRE_IDS,),
-    scope="body",
     bad=(
         chat_example(USER, assistant(_CALL_WITHOUT_ID), _RESULT_WITHOUT_ID),
         chat_example(USER, assistant(tool_call("call_1")), _RESULT_WITHOUT_ID),

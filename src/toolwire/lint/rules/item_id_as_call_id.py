@@ -31,7 +31,7 @@ _GENERATED_SUFFIX = re.compile(r"_[0-9a-f]{16,}")
 
 def _results_with_item_id(facts: Facts) -> list[tuple[Result, Call, str]]:
     """Results with the item id of their call as call id: result, call and item id."""
-    if not facts.profile.rejects_orphan_results or not any(call.item for call in facts.calls):
+    if not facts.rejects_orphans or not any(call.item for call in facts.calls):
         return []
     matches: list[tuple[Result, Call, str]] = []
     call_ids = {call.id for call in facts.calls}

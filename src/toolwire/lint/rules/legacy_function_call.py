@@ -25,6 +25,7 @@ from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.json_remove import remove_paths
 from toolwire.lint.fixes.transforms import results_as_text
+from toolwire.lint.ids.missing import ids_to_adopt
 from toolwire.lint.memo import once_per_history
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 
@@ -33,10 +34,16 @@ _LEGACY = "function-legacy"
 
 @once_per_history
 def _stays_legacy(facts: Facts) -> bool:
-    """True if the target accepts the format, and each call is followed by its one result."""
+    """True if the target accepts the format, both halves of each pair have it or none of them, and
+    each call is followed by its one result."""
     if facts.conversation.kind != "request":
         return True
     if not facts.profile.accepts_function_call:
+        return False
+    if any(
+        (call.family == _LEGACY) != (result.family == _LEGACY)
+        for call, result in facts.result_of.items()
+    ):
         return False
     return not any(
         call.family == _LEGACY
@@ -65,7 +72,14 @@ def _check(facts: Facts) -> Iterable[Problem]:
         message = f"the call to {call.name} is a deprecated `function_call` without an id, {why}"
         yield call.path, message, "safe"
     for result in _legacy_results(facts):
-        if result not in facts.call_of:
+        owner = facts.call_of.get(result)
+        if owner is not None and owner.family != _LEGACY:
+            message = (
+                f"the result of {owner.name} has the deprecated role `function`, and its call has"
+                f" the id {owner.id}"
+            )
+            yield result.path, message, "safe"
+        elif owner is None:
             message = (
                 f"the result of {result.name} has the deprecated role `function`, and there is no"
                 " call that it belongs to"
@@ -75,21 +89,23 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     calls = _legacy_calls(facts)
-    if not calls:
+    if not calls and not any(result in facts.call_of for result in _legacy_results(facts)):
         return _results_without_call_as_text(facts)
     body: JSON = facts.body
     changes: list[tuple[JsonPath, str]] = []
+    adopted = ids_to_adopt(facts)
     for call in calls:
+        call_id = adopted.get(call, call.id)
         list_path = (*call.path[:-1], "tool_calls")
         function, tool_calls = get(body, call.path), get(body, list_path)
         converted: Object = {
-            "id": call.id,
+            "id": call_id,
             "type": "function",
             "function": function if isinstance(function, dict) else {},
         }
         earlier = tool_calls if isinstance(tool_calls, list) else []
         body = put(body, list_path, [*earlier, converted])
-        changes.append((call.path, f"gave the call to {call.name} the id {call.id}"))
+        changes.append((call.path, f"gave the call to {call.name} the id {call_id}"))
     for result in _legacy_results(facts):
         owner = facts.call_of.get(result)
         message = get(body, result.path)
@@ -164,6 +180,7 @@ RULE = Rule(
         chat_example(USER, _RESULT, target="deepseek"),
         chat_example(USER, _CALL, _OTHER_CALL, _RESULT, {**_RESULT, "name": "g"}, USER),
         chat_example(USER, _CALL, USER),
+        chat_example(USER, assistant(tool_call("c1")), _RESULT, USER),
     ),
     good=(
         chat_example(USER, _CALL, _RESULT),

@@ -61,7 +61,7 @@ from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 def _plain_orphans(facts: Facts) -> list[Result]:
     """Orphans that no more specific rule reports."""
-    if not facts.profile.rejects_orphan_results or not facts.orphans:
+    if not facts.rejects_orphans or not facts.orphans:
         return []
     specific = PartSet(
         (
@@ -76,7 +76,7 @@ def _plain_orphans(facts: Facts) -> list[Result]:
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
-    if not facts.profile.rejects_orphan_results or not facts.orphans:
+    if not facts.rejects_orphans or not facts.orphans:
         return
     rewritten = calls_of_rewritten_ids(facts)
     composite = _paths_of_composite_ids(facts) if rewritten else set()

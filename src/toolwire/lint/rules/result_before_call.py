@@ -37,7 +37,7 @@ from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
 def _early_results(facts: Facts) -> list[Result]:
-    if not facts.profile.rejects_orphan_results or not facts.results_without_call:
+    if not facts.rejects_orphans or not facts.results_without_call:
         return []
     return [result for result in facts.results_without_call if result in facts.calls_after_results]
 

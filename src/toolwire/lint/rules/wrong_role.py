@@ -12,7 +12,7 @@ before the results; calls and results of a system message follow it. Nothing is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from msgspec.structs import replace
@@ -114,9 +114,9 @@ def _split(message: Message, misplaced: list[Call | Result], facts: Facts) -> li
         return [replace(message, role=role)]
 
     is_misplaced = PartSet[Part](misplaced).__contains__
-    if _has_no_result_of(message, misplaced, facts):
+    if _may_follow(message, misplaced, facts):
         staying = tuple([part for part in message.parts if not is_misplaced(part)])
-        return [replace(message, parts=staying), Message("assistant", tuple(misplaced), None, wire)]
+        return [replace(message, parts=staying), *_messages_of(misplaced, message, facts)]
 
     messages: list[Message] = []
     original: Message | None = message
@@ -127,13 +127,19 @@ def _split(message: Message, misplaced: list[Call | Result], facts: Facts) -> li
             rest = Message(message.role, parts, None, wire)
             messages.append(rest if original is None else replace(original, parts=parts))
             original = None
-        elif message.role != "assistant":
-            messages.append(Message("assistant", parts, None, wire))
-        elif facts.profile.results_share_one_message:
-            messages.append(Message("user", parts, None, wire))
         else:
-            messages += [Message("tool", (part,), None, wire) for part in parts]
+            messages += _messages_of(parts, message, facts)
     return messages
+
+
+def _messages_of(parts: Sequence[Part], message: Message, facts: Facts) -> list[Message]:
+    """New messages of the right role for parts that a message cannot hold."""
+    wire = facts.conversation.wire
+    if message.role != "assistant":
+        return [Message("assistant", tuple(parts), None, wire)]
+    if facts.profile.results_share_one_message:
+        return [Message("user", tuple(parts), None, wire)]
+    return [Message("tool", (part,), None, wire) for part in parts]
 
 
 def _role_for(part: Call | Result, facts: Facts) -> Role:
@@ -143,15 +149,16 @@ def _role_for(part: Call | Result, facts: Facts) -> Role:
     return "user" if facts.profile.results_share_one_message else "tool"
 
 
-def _has_no_result_of(message: Message, misplaced: list[Call | Result], facts: Facts) -> bool:
-    """True if no result in a message belongs to one of its calls.
+def _may_follow(message: Message, misplaced: list[Call | Result], facts: Facts) -> bool:
+    """True if the misplaced parts may follow their message together.
 
-    Such calls are moved together to the end. Before a result with the same id, a call could be
-    paired with it; before a text, it would be separated from its result, which could go to another
-    call.
+    So may calls, unless a result in the message belongs to one of them: before a result with the
+    same id, a call could be paired with it; before a text, it would be separated from its result,
+    which could go to another call. So may results without a call: between two calls of one id,
+    they would decide which of them gets the next result.
     """
     if message.role == "assistant":
-        return False
+        return not any(part in facts.call_of for part in misplaced)
     moved: PartSet[Part] = PartSet(misplaced)
     owners = [facts.call_of.get(part) for part in message.parts if isinstance(part, Result)]
     return not any(owner in moved for owner in owners if owner is not None)

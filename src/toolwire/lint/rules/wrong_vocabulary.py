@@ -9,7 +9,8 @@ After a switch between chat and block wires, chat messages contain `tool_use` an
 blocks, and messages of blocks have the role `tool` or the field `tool_calls`. The types of texts
 and images also differ between wires: "Invalid value: 'input_text'. Supported values are: 'text',
 'image_url', …". So does the role of the model: "Please use a valid role: user, model." A program
-may also leave out the role, as in "Missing required parameter: 'messages[1].role'."
+may also leave out the role, as in "Missing required parameter: 'messages[1].role'.": frameworks
+store messages with the type `human` or `ai` instead, alone or around the message.
 
 The fix converts them to the format of the wire. Ids, names, arguments and outputs stay verbatim. A
 result without a call is reported as such, and not here.
@@ -22,7 +23,7 @@ from collections.abc import Iterable
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, Object, get, text_of
+from toolwire.conversation.json import JSON, Object, get, put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Part, Result, Source
@@ -46,6 +47,7 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.item_messages import ITEM_TYPES, as_items, as_messages
 from toolwire.lint.fixes.transforms import with_messages
 from toolwire.lint.foreign_content import (
     foreign_calls,
@@ -56,13 +58,11 @@ from toolwire.lint.foreign_content import (
     is_chat_message,
     with_id_fields,
 )
-from toolwire.lint.foreign_roles import foreign_roles, with_roles
+from toolwire.lint.foreign_roles import foreign_roles, stored_messages, with_roles
 from toolwire.lint.items import input_items, with_items
 from toolwire.lint.orphans import reported_orphans
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 from toolwire.wires.engine.specs import Block
-
-_ITEM_TYPES = ("function_call", "function_call_output")
 
 
 def _messages_among_items(facts: Facts) -> list[tuple[int, Object]]:
@@ -90,9 +90,7 @@ def _items_among_messages(facts: Facts) -> list[tuple[int, Object]]:
     return [
         (index, message)
         for index, message in enumerate(messages)
-        if isinstance(message, dict)
-        and "role" not in message
-        and message.get("type") in _ITEM_TYPES
+        if isinstance(message, dict) and "role" not in message and message.get("type") in ITEM_TYPES
     ]
 
 
@@ -138,6 +136,19 @@ def _is_foreign(part: Call | Result, spec: Block, message: Message, facts: Facts
 
 
 def _check(facts: Facts) -> Iterable[Problem]:
+    stored = stored_messages(facts)
+    for path, message in stored:
+        text = f"the message has a type and no role; expected the role `{message['role']}`"
+        yield path, text, "safe"
+    if not stored:  # otherwise, the rest is known once these messages are read
+        yield from _foreign_halves(facts)
+        yield from _foreign_fields(facts)
+        yield from _foreign_contents(facts)
+        yield from _foreign_elements(facts)
+
+
+def _foreign_halves(facts: Facts) -> Iterable[Problem]:
+    """Calls and results in the form of another wire."""
     for message, parts in _foreign_messages(facts):
         for part in parts:
             half = "call" if isinstance(part, Call) else "result"
@@ -148,6 +159,10 @@ def _check(facts: Facts) -> Iterable[Problem]:
             yield part.path, text, "safe"
     for call in calls_without_type(facts):
         yield call.path, f"the call {call.id} has no type, as on another wire", "safe"
+
+
+def _foreign_fields(facts: Facts) -> Iterable[Problem]:
+    """Roles and ids of another wire."""
     for path, role in foreign_roles(facts):
         place = (*path, "role")
         if get(facts.body, place) is UNSET:
@@ -156,6 +171,10 @@ def _check(facts: Facts) -> Iterable[Problem]:
             yield place, f"{facts.profile.name} expects the role `{role}` here", "safe"
     for path, name, call_id in foreign_id_fields(facts):
         yield (*path, name), f"the id of the call {call_id} is written as on another wire", "safe"
+
+
+def _foreign_contents(facts: Facts) -> Iterable[Problem]:
+    """Messages with the content of another wire."""
     for message, new_parts in foreign_content(facts).items():
         text = f"the {message.role} message has content as it is written on another wire"
         if len(new_parts) > len(message.parts):
@@ -164,6 +183,10 @@ def _check(facts: Facts) -> Iterable[Problem]:
             text = f"{facts.profile.name} does not know the role of the {message.role} message"
         if message.path[:1] != ("input",) or not foreign_calls(message):
             yield message.path, text, "safe"
+
+
+def _foreign_elements(facts: Facts) -> Iterable[Problem]:
+    """Chat messages among items, and items among chat messages."""
     for index, item in _messages_among_items(facts):
         if item.get("role") == "tool":
             subject, expected = "a message with the role `tool`", "`function_call_output`"
@@ -230,6 +253,16 @@ def _with_known_roles(facts: Facts) -> FixedBody | None:
     return FixedBody(with_roles(facts.body, roles), tuple(changes)) if changes else None
 
 
+def _with_messages_unwrapped(facts: Facts) -> FixedBody | None:
+    """The body with the messages of a chat that stored ones stand for."""
+    body = facts.body
+    changes = []
+    for path, message in stored_messages(facts):
+        body = put(body, path, message)
+        changes.append((path, f"converted to a message with the role `{message['role']}`"))
+    return FixedBody(body, tuple(changes)) if changes else None
+
+
 def _with_ids(facts: Facts) -> FixedBody | None:
     """The body with the call ids of results in the field of the wire."""
     fields = foreign_id_fields(facts)
@@ -246,6 +279,9 @@ def _with_types(facts: Facts) -> FixedBody | None:
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | FixedConversation | None:
     # Edits of the conversation come last, because the body does not show them.
+    unwrapped = _with_messages_unwrapped(facts)
+    if unwrapped is not None:
+        return unwrapped
     fixed_body = _with_ids(facts) or _with_known_roles(facts) or _with_own_items(facts)
     return fixed_body or _with_types(facts) or _write_anew(facts)
 
@@ -254,7 +290,7 @@ def _with_own_items(facts: Facts) -> FixedBody | None:
     """The body with items instead of chat messages, or with chat messages instead of items."""
     messages = _messages_among_items(facts)
     if messages:
-        new = {index: _as_items(message) for index, message in messages}
+        new = {index: as_items(message) for index, message in messages}
         changes = [
             (("input", index), "converted to items, with the same ids") for index, _ in messages
         ]
@@ -262,7 +298,7 @@ def _with_own_items(facts: Facts) -> FixedBody | None:
         return FixedBody(with_items(facts, new), tuple(changes), tuple(origins))
     items = _items_among_messages(facts)
     if items and isinstance(facts.body, dict):
-        converted, origins = _as_messages(facts.body["messages"])
+        converted, origins = as_messages(facts.body["messages"])
         body = {**facts.body, "messages": converted}
         changes = [
             (("messages", index), "converted to a message, with the same id") for index, _ in items
@@ -271,96 +307,8 @@ def _with_own_items(facts: Facts) -> FixedBody | None:
     return None
 
 
-def _as_items(message: Object) -> list[JSON]:
-    """A chat message as items."""
-    content = message.get("content")
-    if message.get("role") == "tool":
-        output = _with_text_type(content, "input_text")
-        return [
-            {
-                "type": "function_call_output",
-                **_copy_field(message, "tool_call_id", "call_id"),
-                **_copy_field(message, "name", "name"),
-                "output": "" if output is None else output,
-            }
-        ]
-    items: list[JSON] = []
-    if content:
-        blocks = _with_text_type(content, "output_text")
-        items.append({"role": message.get("role", "assistant"), "content": blocks})
-    calls = message["tool_calls"]
-    if isinstance(calls, list):
-        items += [_as_call_item(call) for call in calls if isinstance(call, dict)]
-    return items
-
-
-def _with_text_type(content: JSON, kind: str) -> JSON:
-    """Content with text blocks of the type `kind`."""
-    if not isinstance(content, list):
-        return content
-    return [
-        {**block, "type": kind}
-        if isinstance(block, dict) and block.get("type") == "text"
-        else block
-        for block in content
-    ]
-
-
-def _copy_field(source: Object, name: str, new_name: str) -> Object:
-    """The field `name` of an object under another name; empty if it is absent or null."""
-    value = source.get(name)
-    return {} if value is None else {new_name: value}
-
-
-def _as_call_item(call: Object) -> JSON:
-    function = call.get("function") or call.get("custom")
-    fields: Object = function if isinstance(function, dict) else {}
-    call_id = _copy_field(call, "id", "call_id")
-    name = fields.get("name", "")
-    if "custom" in call:
-        text = fields.get("input", "")
-        return {"type": "custom_tool_call", **call_id, "name": name, "input": text}
-    arguments = fields.get("arguments", "{}")
-    return {"type": "function_call", **call_id, "name": name, "arguments": arguments}
-
-
-def _as_messages(messages: JSON) -> tuple[list[JSON], list[int]]:
-    """Chat messages instead of items, and the index of the item that each was made from;
-    consecutive calls become one message."""
-    converted: list[JSON] = []
-    origins: list[int] = []
-    calls: list[JSON] | None = None
-    for index, message in enumerate(messages if isinstance(messages, list) else ()):
-        kind = message.get("type") if isinstance(message, dict) and "role" not in message else None
-        if isinstance(message, dict) and kind == "function_call":
-            if calls is not None:
-                calls.append(_as_tool_call(message))
-                continue
-            calls = [_as_tool_call(message)]
-            converted.append({"role": "assistant", "content": None, "tool_calls": calls})
-        else:
-            calls = None
-            if isinstance(message, dict) and kind in _ITEM_TYPES:
-                message = _as_tool_message(message)
-            converted.append(message)
-        origins.append(index)
-    return converted, origins
-
-
-def _as_tool_call(item: Object) -> JSON:
-    function: Object = {"name": item.get("name", ""), "arguments": item.get("arguments", "{}")}
-    return {**_copy_field(item, "call_id", "id"), "type": "function", "function": function}
-
-
-def _as_tool_message(item: Object) -> JSON:
-    output = item.get("output", "")
-    return {
-        "role": "tool",
-        **_copy_field(item, "call_id", "tool_call_id"),
-        "content": output if isinstance(output, str) else text_of(output),
-    }
-
-
+_STORED_CALL: JSON = {"id": "c1", "name": "f", "args": {}, "type": "tool_call"}
+_STORED_RESULT: JSON = {"content": "1", "tool_call_id": "c1"}
 RULE = Rule(
     "TW045",
     "wrong-vocabulary",
@@ -381,6 +329,11 @@ RULE = Rule(
         chat_example(USER, assistant(tool_call("c1")), function_call_output("c1")),
         chat_example(
             USER, {"tool_calls": [tool_call("c1")]}, {"tool_call_id": "c1", "content": "1"}
+        ),
+        chat_example(
+            {"type": "human", "data": {"type": "human", "content": "hi", "id": None}},
+            {"type": "ai", "content": "", "tool_calls": [_STORED_CALL], "invalid_tool_calls": []},
+            {"lc": 1, "id": ["messages", "ToolMessage"], "kwargs": _STORED_RESULT},
         ),
         chat_example(
             USER,

@@ -237,7 +237,10 @@ def match_score(body: JSON) -> int:
             return 0
         content = message.get("content")
         types = types_in(content)
-        if str(message.get("role")) not in _OWN_ROLES or not isinstance(content, str | list):
+        is_result = "tool_use_id" in message or "tool_result" in types
+        if not isinstance(content, str | list) or not (
+            str(message.get("role")) in _OWN_ROLES or (is_result and message.get("role") == "tool")
+        ):
             return 0
         if types & _FOREIGN_TYPES:
             return 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Conversation, Usage
 from toolwire.wires.engine.answers import answer_model, answer_time_text, elapsed_nanoseconds
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -85,6 +85,8 @@ def match_score(body: JSON) -> int:
     messages = body.get("messages")
     if not isinstance(messages, list) or not all(map(_has_plain_content, messages)):
         return 0
+    if any(map(_has_typed_text_call, messages)):
+        return 0
     own_fields = isinstance(body.get("options"), dict) or any(key in body for key in _OWN_FIELDS)
     if own_fields or any(map(_is_own_message, messages)):
         return 3
@@ -96,6 +98,15 @@ def _has_plain_content(message: JSON) -> bool:
         isinstance(message, dict)
         and "contents" not in message
         and isinstance(message.get("content", ""), str | None)
+    )
+
+
+def _has_typed_text_call(message: JSON) -> bool:
+    """True if a message has a call with a type and arguments as text, which this wire has not."""
+    calls = message.get("tool_calls") if isinstance(message, dict) else None
+    return isinstance(calls, list) and any(
+        get(call, ("type",)) == "function" and isinstance(get(call, ("function", "arguments")), str)
+        for call in calls
     )
 
 

@@ -7,6 +7,7 @@ tables of one wire. This module knows no wire by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeGuard
 
 from msgspec import Struct, UnsetType
 
@@ -245,6 +246,6 @@ class _Turn(Struct, eq=False, gc=False):
         return [part.id for parts in self.callers for part in parts if part.__class__ is Call]
 
 
-def _is_result(part: Part) -> bool:
+def _is_result(part: Part) -> TypeGuard[Result]:
     """True for a result of the client: one of the provider is content like any other."""
     return type(part) is Result and part.executor == "client"

@@ -306,19 +306,19 @@ class ContentParts:
         return Message(role, read_parts, None, name, source=source)
 
     def read_part(self, block: JSON, path: JsonPath) -> Part:
-        """Read one part; a text with `thought` is reasoning."""
+        """Read one part; a text with `thought` is reasoning. Null fields count as absent."""
         if not isinstance(block, dict):
             return opaque_text(self.name, block, path)
         is_thought = block.get("thought") is True
-        for field in block:
-            spec = self._by_field.get(field)
+        for field, value in block.items():
+            spec = None if value is None else self._by_field.get(field)
             if spec is None or spec.read is None or (field == "thought") is not is_thought:
                 continue
             try:
                 return spec.read(block, path, spec)
             except UNREADABLE:
                 break
-        return opaque(next(iter(block), ""), block, path)
+        return opaque(next((name for name in block if block[name] is not None), ""), block, path)
 
     def read_result(self, block: Object, path: JsonPath, spec: Block) -> Part:
         """Read the result of a function, of code, or of a tool that the provider ran."""
