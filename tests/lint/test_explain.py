@@ -807,6 +807,36 @@ def test_an_error_that_is_not_about_tool_calls_is_reported_as_such() -> None:
     assert only.message.startswith("This error is not about tool calls: ")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TypeError: islice expected at most 4 arguments, got 5",
+        "TypeError: Argument is not an instance of a codec",
+        "TypeError: _run() missing 1 required positional argument: 'available_names'",
+        "SchemaParseException: All symbols in an enum must be unique in the schema",
+        "InvalidSchema: No connection adapters were found for the value",
+        "BadSignatureError: Duplicate symbols detected",
+        "ValueError: 'x' is not a valid signature of a ufunc",
+        "ValueError: Need at least one path part to construct a path",
+    ],
+)
+def test_the_words_of_a_call_are_not_about_calls_in_an_error_of_a_program(text: str) -> None:
+    assert [one.code for one in explain(text)] == ["TW000"]
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("Retrying in 4s: rate limit\nAssistant message has empty content", "content-shape"),
+        ("fetch failed: timeout\nretry\n400 system message must come first", "late-system-message"),
+    ],
+)
+def test_the_line_about_the_history_decides_in_a_log_with_other_errors(
+    text: str, rule: str
+) -> None:
+    assert explain(text)[0].name == rule
+
+
 TOOL_ERRORS = {
     "registry.ollama.ai/library/phi does not support tools (status code: 400)": "tools-unsupported",
     '"auto" tool choice requires --enable-auto-tool-choice to be set': "tools-unsupported",

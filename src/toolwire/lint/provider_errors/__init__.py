@@ -67,6 +67,7 @@ from toolwire.lint.provider_errors.text import (
     References,
     provider_message,
     read_references,
+    remove_markup,
     searchable_forms,
     split_compounds,
 )
@@ -144,6 +145,9 @@ _CALL_CONCEPTS = frozenset(("CALL", "RESULT", "CALL_ID", "SERVER", "SIGNATURE", 
 """Concepts that a text must have so that a guess is better than no answer."""
 _COMPLAINT_CONCEPTS = frozenset(token for token, _ in COMPLAINTS) - {"."}
 _MAX_GUESSES = 3
+_MAX_LINES = 40
+_MIN_LINE = 20
+"""The number of lines of a log that are matched, and the length that an error has at least."""
 
 
 class ErrorMatch(Struct, frozen=True):
@@ -158,6 +162,7 @@ def match_error(text: str) -> ErrorMatch:
 
     The message of the provider takes precedence, because people describe around it what they did.
     """
+    text = remove_markup(text)
     message = provider_message(text)
     return (message and _match_message(message)) or _match_text(text)
 
@@ -181,10 +186,20 @@ def _match_text(text: str) -> ErrorMatch:
     patterns = _match_strong(text, forms, concepts)
     if not patterns and match_certain(forms) is None:
         patterns = _match(forms, concepts, WEAK_READINGS, SUBJECT_READINGS)
-    kind = None if patterns else match_kind(forms)
+    elif not patterns:
+        patterns = _match_lines(text)
+    kind = None if patterns else match_kind(forms, concepts)
     if not patterns and kind is None:
         patterns = _guess_patterns(concepts)
     return ErrorMatch(patterns, kind)
+
+
+def _match_lines(text: str) -> tuple[ErrorPattern, ...]:
+    """The rows that one of several lines matches, if the text as a whole is of another kind: a log
+    has other errors too."""
+    lines = text.splitlines()[:_MAX_LINES]
+    found = (_match_message(line) for line in lines if _MIN_LINE < len(line) < len(text))
+    return next((match.patterns for match in found if match and match.patterns), ())
 
 
 def _match_strong(text: str, forms: tuple[str, ...], concepts: str) -> tuple[ErrorPattern, ...]:

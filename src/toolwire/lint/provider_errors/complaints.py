@@ -202,7 +202,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     ("EXPECTED", r"expect(?:s|ed)?|insufficient"),
     (
         "ALTERNATE",
-        r"alternat\w*|(?:consecutive|successive)(?! (?:attempt|fail|error|retr|time|request|run))"
+        r"alternat\w*|交替(?:出现)?"
+        r"|(?:consecutive|successive)(?! (?:attempt|fail|error|retr|time|request|run))"
         r"|in (?:a row|succession)|interleav\w*",
     ),
     ("ALTERNATE MESSAGE", r"same role|should be \[?(?:user|assistant|tool)\]?,? but"),

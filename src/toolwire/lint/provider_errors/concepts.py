@@ -72,17 +72,44 @@ _CONTEXTS = {
     "role": ("ROLE", _OF_A_CHAT | {"user", "system", "CONTENT", "ALTERNATE", "UNKNOWN", "VALUES"}),
     "user": ("USER", _OF_A_CHAT | {"role", "system", "ALTERNATE"}),
     "system": ("SYSTEM", _OF_A_CHAT | {"role", "user", "ALTERNATE"}),
+    "arguments": ("ARGUMENTS", frozenset(("BROKEN",))),
     "value": ("", frozenset()),
+    "api": ("", frozenset()),
 }
 """The concept of a word that has one only beside certain other concepts, and these concepts."""
+_AMBIGUOUS = {
+    "arguments": "ARGUMENTS",
+    "schema": "SCHEMA",
+    "signature": "SIGNATURE",
+    "content": "CONTENT",
+}
+"""The concept of a word that all programs use, if the text is about a chat, from an API, or so
+short that nothing else is in it."""
+_MAX_FRAGMENT = 5
+"""The maximum number of words of a text that has nothing else."""
+_UNCERTAIN = frozenset(
+    (
+        *(token for tokens, _ in COMPLAINTS for token in tokens.split()),
+        *("MESSAGE", "KIND", "ID", "NAME", "OUTPUT", "MEDIA", "SETTING", "DESCRIPTION", "STORED"),
+    )
+)
+"""Concepts that a text may have without being about a chat."""
 
 
 def read_concepts(form: str) -> str:
     """The tokens of a searchable form in order, with a full stop at the end of each sentence."""
     words = _lexicon().finditer(translate_words(form))
     tokens = (_LEXICON[int((word.lastgroup or "r0")[1:])][0] for word in words)
-    sentences = " ".join(token for token in tokens if token).split(".")
+    found = " ".join(token for token in tokens if token).split()
+    if "api" in found or is_about_chat(found) or len(form.split()) <= _MAX_FRAGMENT:
+        found = [_AMBIGUOUS.get(token, token) for token in found]
+    sentences = " ".join(found).split(".")
     return " . ".join(" ".join(_resolve(sentence.split())) for sentence in sentences).strip()
+
+
+def is_about_chat(tokens: Iterable[str]) -> bool:
+    """True if a text with these tokens is about a chat: other programs do not have its concepts."""
+    return any(token.isupper() and token not in _UNCERTAIN for token in tokens)
 
 
 _PAIR = frozenset(("CALL", "RESULT"))

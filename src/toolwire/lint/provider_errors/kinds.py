@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolwire.lint.provider_errors.concepts import is_about_chat
 from toolwire.lint.provider_errors.kind import ErrorKind
 from toolwire.lint.provider_errors.pattern import matches
 from toolwire.lint.provider_errors.tool_kinds import TOOL_KINDS
@@ -12,8 +13,10 @@ OTHER_ERROR = ErrorKind(
     "other",
     "it names no tool, call, result or message",
     weak_pattern=(
-        r"error|exception|fail|invalid|refused|denied|cannot|could not|unable|not found"
-        r"|\b[45]\d\d\b"
+        r"error|exception|fail|invalid|illegal|unsupported|unrecogni|refused|denied|cannot"
+        r"|could not|unable|missing"
+        r"|\bnot (?:\w+ ){0,2}(?:found|exist|supported|provided|allowed|open)"
+        r"|cancell?ed|\b[45]\d\d\b"
     ),
 )
 """An error of an unknown kind whose text has no word of an error about calls."""
@@ -25,17 +28,13 @@ PROGRAM_ERROR = ErrorKind(
         r"|no such (?:table|column)|duplicate column|violates (?:\S{1,40} ){1,2}constraint"
         r"|in the schema cache|unknown argument \w{1,60}\. (?:did|available)"
         r"|does not exist on type|is not assignable to (?:type|parameter)"
+        r"|required (?:positional|keyword-only) argument|unexpected keyword argument"
         r"|cannot import name|no module named|cannot find (?:module|package)"
         r"|module not found|unresolved (?:import|reference)|undefined reference to"
     ),
 )
 """An error whose words a program uses that has nothing to do with a model, even if the names of its
 tables, types and modules are those of a chat."""
-_WORDS_OF_CALLS = (
-    r"tool|function|\bcalls?\b|call_|schema|signature|reasoning|thinking|thought|\broles?\b"
-    r"|\bitems?\b"
-    r"|argument\b|messages?[.\[]|\bmessages\b|contents\[|input\[|history|turn\b|template|消息|工具|函数"
-)
 
 
 def match_first(forms: tuple[str, ...]) -> ErrorKind | None:
@@ -57,12 +56,12 @@ def match_certain(forms: tuple[str, ...]) -> ErrorKind | None:
     )
 
 
-def match_kind(forms: tuple[str, ...]) -> ErrorKind | None:
+def match_kind(forms: tuple[str, ...], concepts: str) -> ErrorKind | None:
     """The kind of an error that matches no pattern of an error about a history."""
     known = match_certain(forms) or next(
         (error for error in ERROR_KINDS if _has(error.weak_pattern, forms)), None
     )
-    if known is not None or _has(_WORDS_OF_CALLS, forms):
+    if known is not None or is_about_chat(concepts.split()):
         return known
     return OTHER_ERROR if _has(OTHER_ERROR.weak_pattern, forms) else None
 

@@ -139,6 +139,7 @@ ORDER_PHRASES = (
             r"unknown variant .?function\b|function_call (?:in messages )?is deprecated"
             r"|role:? function (?:is |was )?(?:no longer|not) supported"
             r"|\$\.function_call is invalid"
+            r"|(?<!type )\bfunction_call\]? (?:field )?(?:is |was )?(?:not supported|unsupported)"
         ),
         rules=("legacy-function-call",),
         meaning="the deprecated role `function` is not supported",

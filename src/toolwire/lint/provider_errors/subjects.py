@@ -83,7 +83,7 @@ SUBJECT_READINGS = (
         concepts=("DEFINITION", "SCHEMA"),
         rules=("schema-refused",),
         meaning="the error names the definition of a tool, and does not say what is wrong with it",
-        examples=("problem with the schema of f",),
+        examples=("problem with the schema of tool f",),
     ),
     ErrorPattern(
         concepts=("UNSUPPORTED CALL",),

@@ -45,6 +45,12 @@ _COLOUR = re.compile(
     r"(?:\x1b|\\{1,8}(?:u001b|x1b|033|e)|\^\[|␛)\[[0-9;?]{0,20}[a-zA-Z]", re.IGNORECASE
 )
 """A control sequence of a terminal, even if its first character is written as an escape."""
+_MARKUP = re.compile(
+    r"<[!/]?(?:doctype|html|head|meta|title|body|script|style|link|div|span|center|hr|h\d|p|br)\b"
+    r"[^<>]{0,500}>",
+    re.IGNORECASE,
+)
+"""Tags of a page that a proxy sends instead of an error."""
 _BLANKS = re.compile(r"[ \t]+")
 _LINE_BREAK = re.compile(r"( ?)(?:[│┃|] ?)?\r?\n[\s│┃|>⎿]*")
 """The end of a line, and the characters that a terminal, a box or a quote puts before the next
@@ -125,6 +131,11 @@ _ID_PATTERNS = tuple(
     )
 )
 _ID_LIST = re.compile(r"\b(?:following )?ids?: ([\w.:|-]+(?:, ?[\w.:|-]+)*)", re.IGNORECASE)
+
+
+def remove_markup(text: str) -> str:
+    """A text without the tags of a page."""
+    return _MARKUP.sub(" ", text[:_MAX_TEXT]) if "<" in text else text
 
 
 def unescape(text: str) -> str:

@@ -6,7 +6,7 @@ of a text the first matching row is used, so longer words come first. A thing ma
 or of a name in code.
 
 A token in lower case is a word that has its concept only beside another one: "response" is a result
-in a sentence about a call, and nothing otherwise.
+in a sentence about a call, and nothing otherwise; a "signature" is one only in a text about a chat.
 """
 
 from __future__ import annotations
@@ -23,24 +23,28 @@ THINGS: tuple[tuple[str, str], ...] = (
     ("", r"(?:req|resp|chatcmpl|adk|run)[_-][\w-]{0,80}\d[\w-]{0,80}"),
     ("value", r"(?:call|toolu|tooluse|fc)[_-][\w-]{0,80}\d[\w-]{0,80}|functions\.[\w-]{1,64}:\d+"),
     (
-        "",
+        "api",
         r"invalid request(?: error| body| message order)?|bad request(?: error| exception)?"
-        r"|invalid argument(?!s)(?: error)?|illegal argument(?: exception)?|invalid value:?"
-        r"|invalid (?:api )?parameter(?: error)?:?|invalid params?(?=[,:])|unexpected status"
-        r"|unprocessable entity(?: error)?|error code"
-        r"|validation (?:errors?|exception)(?! for)|api (?:call|status|connection) error"
-        r"|(?<!in\s)(?:message|msg|errors?|detail|reason):|internal server error"
-        r"|(?:type|code|status|param|object|title): ?(?:null|none|error|\w*(?:error|exception"
-        r"|failed))|(?:errors? )?(?:occurred )?when calling the \w+ operation"
+        r"|invalid argument(?!s)(?: error)?|invalid (?:api )?parameter(?: error)?:?"
+        r"|invalid params?(?=[,:])|unexpected status|unprocessable entity(?: error)?|error code"
+        r"|api (?:call|status|connection) error|internal server error"
+        r"|(?:errors? )?(?:occurred )?when calling the \w+ operation"
         r"|(?:the )?model returned the following errors|generate content request(?: proto)?"
         r"|(?:failed to |error )?call(?:ing)? (?:the )?(?:chat|llm|model|api|agent)[\w-]{0,40}"
         r"|(?:llm|model|api) (?:request|call) failed|for role:\w+ the following must be satisfied"
-        r"|(?:response|request|user|session|conversation|thread|turn|message)[_ ]ids?"
-        r"|read properties of \w+|argument of type none ?type|(?:request|input) arguments?(?= )"
         r"|chat completion(?: (?:tool|assistant|user|system|function|message|param|request|generic"
         r"|content|part|text))*|(?:provider|model|server) returned (?:an )?empty \w+"
+        r"|stop ?reason:? ?\w+",
+    ),
+    (
+        "",
+        r"illegal argument(?: exception)?|invalid value:?|validation (?:errors?|exception)(?! for)"
+        r"|(?<!in\s)(?:message|msg|errors?|detail|reason):"
+        r"|(?:type|code|status|param|object|title): ?(?:null|none|error|\w*(?:error|exception"
+        r"|failed))"
+        r"|(?:response|request|user|session|conversation|thread|turn|message)[_ ]ids?"
+        r"|read properties of \w+|argument of type none ?type|(?:request|input) arguments?(?= )"
         r"|conversation summary|param: (?:tools|messages|input|model),"
-        r"|stop ?reason:? ?\w+"
         r"|(?:\w+ )?object has no attribute \w+|read property \w+ of (?:null|undefined)"
         r"|\(reading \w+\)"
         r"|at \[source: .{0,160}?column: \d+\]"
@@ -191,12 +195,14 @@ THINGS: tuple[tuple[str, str], ...] = (
     ("SCHEMA", r"tool (?:input|output|parameters?) schemas?"),
     (
         "ARGUMENTS",
-        r"(?:tool calls?|tool use)\.(?:\w+\.)?input|tool inputs?|(?:function )?arguments?|args"
+        r"(?:tool calls?|tool use)\.(?:\w+\.)?input|tool inputs?"
+        r"|(?:function|item|call)\.? arguments?"
         r"|(?:parameters for|(?:inputs?|arguments) (?:for|of|to)) (?:an? |the |this )?(?:tool"
         r"|function)"
-        r"(?: (?:call|use))?|parameter issues?|argum\w*"
+        r"(?: (?:call|use))?|parameter issues?|arguments (?:dictionary|(?=to be ))"
         r"|tool call (?:function )?(?:arg\w*|param\w*|input)|(?:工具|函数|调用)参数",
     ),
+    ("arguments", r"arguments?|args|argum\w*"),
     ("BROKEN ARGUMENTS", r"(?:pars|decod)(?:e|ing) (?:the )?(?:parameters|params)(?! schema)"),
     ("CALL EMPTY", r"tool_calls ?= ?(?:none|null)"),
     (
@@ -211,12 +217,16 @@ THINGS: tuple[tuple[str, str], ...] = (
     # --- definitions ------------------------------------------------------------------------------
     (
         "SCHEMA",
-        r"(?:input |output |json |parameter |request )?schemas?|(?:any|one|all)of|\$(?:ref|defs)"
-        r"|(?:additional )?properties(?! are not allowed)|function declarations?"
+        r"function declarations?"
         r"|tool ?spec(?:ification)?s?"
         r"|strict (?:function )?tools?"
-        r"|(?:tool |function |\.)parameters?|parameter type|strict mode"
-        r"|(?:tool|function) (?:definitions?|types?|fields?|payload|format|structure|params?)"
+        r"|(?:tool |function |\.)parameters?"
+        r"|(?:tool|function) (?:definitions?|types?|fields?|payload|format|structure|params?)",
+    ),
+    (
+        "schema",
+        r"(?:input |output |json |parameter |request )?schemas?|(?:any|one|all)of|\$(?:ref|defs)"
+        r"|(?:additional )?properties(?! are not allowed)|parameter type|strict mode"
         r"|array (?:type|parameter|schema)|grammar",
     ),
     (
@@ -237,9 +247,10 @@ THINGS: tuple[tuple[str, str], ...] = (
     # --- reasoning --------------------------------------------------------------------------------
     (
         "SIGNATURE",
-        r"(?:thought )?signatures?|compaction (?:blobs?|items?|summary)|encrypted (?:content"
+        r"thought signatures?|compaction (?:blobs?|items?|summary)|encrypted (?:content"
         r"|reasoning)|思维签名",
     ),
+    ("signature", r"signatures?"),
     ("REASONING_CONTENT", r"reasoning (?:content|text|details)"),
     (
         "THINKING",
@@ -259,8 +270,8 @@ THINGS: tuple[tuple[str, str], ...] = (
     ),
     ("CONTENT EMPTY", r"content ?= ?(?:none|null)"),
     ("NO CONTENT NO", r"neither (?:text|content) (?:nor|or)"),
-    ("CONTENT TYPE", r"content (?:chunk )?types?"),
-    ("KIND", r"(?:message|content|item|block|part)s?\.? ?(?:with )?types?"),
+    ("content TYPE", r"content (?:chunk )?types?"),
+    ("KIND", r"(?:message|content|item|block|part|input)s?\.? ?(?:with )?types?"),
     ("ROLE INVALID", r"key error: (?:tool|function)(?!\w)|unexpected role:? tool(?! after)"),
     ("ALTERNATE MESSAGE", r"roles? (?:sequence|order(?:ing)?)|(?:sequence|order) of roles"),
     ("ROLE VALUES", r"(?:must|should|has to) (?:have|be|use) (?:the )?role ?[:=]? ?tool"),
@@ -271,12 +282,18 @@ THINGS: tuple[tuple[str, str], ...] = (
     ("USER", r"(?:user|human) (?:messages?|turns?|role|query|content|prompt)"),
     ("user", r"user|human"),
     ("ASSISTANT", r"assistant(?: (?:messages?|turns?|role|response))?|ai ?messages?|model turns?"),
+    ("MESSAGE CONTENT TYPE", r"message content types?"),
+    ("MESSAGE CONTENT", r"message contents?"),
     ("MESSAGE", r"messages?|turns?|conversations?|(?:chat )?history|消息"),
     (
         "CONTENT",
-        r"(?:text )?(?:content|blocks?|parts?)"
-        r"(?: (?:blocks?|parts?|chunks?|elements?|items?|field))*|text chunks?"
-        r"|\.text|\.contents(?=:)|text (?:field|elements?)|内容",
+        r"(?:text )?content(?: (?:blocks?|parts?|chunks?|elements?|items?|field))*"
+        r"|text (?:blocks?|parts?)|\.contents(?=:)|内容",
+    ),
+    (
+        "content",
+        r"(?:blocks?|parts?)(?: (?:blocks?|parts?|chunks?|elements?|items?|field))*|text chunks?"
+        r"|\.text|text (?:field|elements?)",
     ),
     ("OUTPUT", r"\.?output"),
     (
@@ -287,4 +304,10 @@ THINGS: tuple[tuple[str, str], ...] = (
     ),
     ("result", r"results?|responses?|outputs|repl(?:y|ies)|answers?|observations?"),
     ("call", r"calls?|invocations?"),
+    (
+        "api",
+        r"api ?(?:error\w*|response)?|llms?|providers?|prompts?|chats?|agents?|mcp|jinja|models?"
+        r"|request"
+        r"|(?<!\d)4\d\d(?!\d)|completions?",
+    ),
 )

@@ -87,7 +87,7 @@ TOOL_KINDS = (
         pattern=(
             r"tool[ _-]?choice|tools: array too long|too many tools|number of tools"
             r"|(?:maximum|more than|limit of|at most|up to|only) (?:of )?\d+ (?:tools|functions)"
-            r"|combin\w+ .{0,40}(?:tools|functions?)\b"
+            r"|tool_?type: one_?of|combin\w+ .{0,40}(?:tools|functions?)\b"
             r"|(?:not (?:be )?(?:supported|allowed|available|compatible|used|combined)"
             r"|incompatible)"
             r" (?:together )?with tools\b"
