@@ -1,13 +1,4 @@
-"""Mocks of providers, to test your own programs.
-
-    with MockServer("anthropic") as server:
-        client = anthropic.Anthropic(base_url=server.base_url, api_key=server.api_key)
-        ...
-        assert server.requests[-1].status == 200
-
-In pytest they are the fixture `toolwire_mock`. A mock refuses what its provider refuses, with the
-provider's error text; docs/reference/mock.md describes its responses.
-"""
+"""A mock of one provider, served by a background thread."""
 
 from __future__ import annotations
 
@@ -17,8 +8,6 @@ from typing import Self
 
 from toolwire.mock.demo_server import DemoServer
 from toolwire.mock.server import MockRequest
-
-__all__ = ["MockRequest", "MockServer"]
 
 
 class MockServer:
