@@ -44,7 +44,7 @@ def build_conversation(
     source = BodySource(
         body,
         unknown_fields=(*settings.unknown, *unknown),
-        setting_paths=settings.places,
+        setting_paths=settings.paths,
         ordered=ordered,
         messages=read,
         tools=definitions,
