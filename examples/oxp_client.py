@@ -13,7 +13,7 @@ import asyncio
 import sys
 
 from toolwire import OxpClient
-from toolwire.oxp.client import ToolCallFailed
+from toolwire.oxp import ToolCallFailed
 
 
 async def main(url: str) -> None:

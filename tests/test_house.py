@@ -104,6 +104,7 @@ DOES_IO = (
     "mcp.sessions",
     "mcp.stdio",
     "mock.demo_server",
+    "mock.mock_server",
     "mock.server",
     "oxp.client",
     "oxp.server",
@@ -113,7 +114,6 @@ DOES_IO = (
     "server",
     "sessions.atomic_write",
     "sessions.session",
-    "testing",
     "tool_server",
 )
 """Modules and folders that touch sockets, files, clocks, threads or randomness. All others are

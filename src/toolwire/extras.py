@@ -20,7 +20,13 @@ INDIRECT: dict[str, Extra] = {
     "anyio": "server",
 }
 """Modules that toolwire imports and that come with a package of an extra."""
-SERVER_PACKAGES = ("toolwire.gateway", "toolwire.mcp", "toolwire.tool_server")
+SERVER_PACKAGES = (
+    "toolwire.gateway",
+    "toolwire.mcp",
+    "toolwire.mock",
+    "toolwire.server",
+    "toolwire.tool_server",
+)
 """Packages that need the whole extra `server`, whichever of its modules is found missing first."""
 
 

@@ -122,6 +122,15 @@ def test_without_a_key_the_error_names_the_variable_to_set(row: Provider) -> Non
     assert found.api_key == KEY and KEY not in repr(found)
 
 
+def test_a_key_from_a_file_may_end_in_a_line_break_and_has_none_in_it() -> None:
+    assert find_endpoint("openai:m", {"OPENAI_API_KEY": "key\n"}).api_key == "key"
+    assert find_endpoint("openai:m", {}, api_key="key\r\n").api_key == "key"
+    with pytest.raises(UsageError, match="openai:m: no API key; set"):
+        find_endpoint("openai:m", {"OPENAI_API_KEY": "\n"})
+    with pytest.raises(UsageError, match=r"^openai:m: the API key has a line break in it; set it"):
+        find_endpoint("openai:m", {"OPENAI_API_KEY": "key\nx-admin: 1"})
+
+
 def test_a_server_that_people_run_themselves_needs_no_key() -> None:
     for row in PROVIDERS:
         if row.keyless:

@@ -107,20 +107,29 @@ def test_without_any_extra_the_codec_commands_and_every_help_work(line: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "extra"),
+    ("package", "name", "extra"),
     [
-        ("Gateway", "server"),
-        ("ToolServer", "server"),
-        ("McpClient", "server"),
-        ("Agent", "tools"),
-        ("PostgresLedger", "postgres"),
+        ("toolwire", "Gateway", "server"),
+        ("toolwire", "ToolServer", "server"),
+        ("toolwire", "McpClient", "server"),
+        ("toolwire", "Agent", "tools"),
+        ("toolwire", "PostgresLedger", "postgres"),
+        ("toolwire.gateway", "Gateway", "server"),
+        ("toolwire.testing", "MockServer", "server"),
+        ("toolwire.server", "Auth", "server"),
+        ("toolwire.agent", "HttpModel", "tools"),
+        ("toolwire.oxp", "OxpClient", "tools"),
+        ("toolwire.types", "Auth", "server"),
+        ("toolwire.execution.temporal", "TemporalRunner", "temporal"),
     ],
 )
-def test_a_name_that_needs_a_missing_package_names_the_extra(name: str, extra: str) -> None:
+def test_a_name_that_needs_a_missing_package_names_the_extra(
+    package: str, name: str, extra: str
+) -> None:
     program = WITHOUT.replace(
-        "from toolwire.cli import main\nmain()", f"from toolwire import {name}"
+        "from toolwire.cli import main\nmain()", f"from {package} import {name}"
     )
-    modules = ["psycopg"] if extra == "postgres" else EVERYTHING
+    modules = {"postgres": ["psycopg"], "temporal": ["temporalio"]}.get(extra, EVERYTHING)
     done = subprocess.run(
         [sys.executable, "-c", program.format(modules=modules, line="")],
         capture_output=True,
@@ -130,7 +139,7 @@ def test_a_name_that_needs_a_missing_package_names_the_extra(name: str, extra: s
         timeout=600,
         cwd=ROOT,
     )
-    assert f"toolwire.{name} needs the package " in done.stderr
+    assert f"{package}.{name} needs the package " in done.stderr
     assert done.stderr.endswith(f": run pip install 'toolwire[{extra}]'\n")
 
 

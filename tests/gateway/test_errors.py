@@ -182,6 +182,17 @@ def test_the_error_of_an_upstream_that_does_not_exist_shows_no_address() -> None
     assert "secret-host" not in message
 
 
+def test_the_error_of_a_proxy_names_its_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.delenv("no_proxy", raising=False)
+    with serving(gateway(row("anthropic", "http://model.example"))) as url:
+        response = httpx.post(url + CHAT_PATH, json=CHAT_BODY, trust_env=False)
+    assert response.json()["error"]["message"] == (
+        "anthropic could not be reached: the proxy of the environment failed: nothing is listening"
+        " there; correct http_proxy, https_proxy or all_proxy in its environment"
+    )
+
+
 async def _silent() -> AsyncIterator[bytes]:
     await asyncio.sleep(30)
     yield b""

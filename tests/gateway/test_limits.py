@@ -182,7 +182,9 @@ def test_a_page_of_another_site_cannot_send_a_request_without_a_preflight() -> N
 
 def test_unknown_paths_and_methods_are_reported() -> None:
     with scripted_gateway("anthropic", answers(MESSAGE)) as gw:
-        assert httpx.get(gw.url + "/nowhere").status_code == 404
+        missing = httpx.get(gw.url + "/nowhere")
+        assert missing.status_code == 404
+        assert missing.text.count("GET /nowhere is not served here; a browser shows the addresses")
         response = httpx.get(gw.url + PATH)
         assert (response.status_code, response.headers["allow"]) == (405, "POST")
         assert httpx.get(gw.url + "/health").json() == {"status": "ok"}

@@ -206,6 +206,8 @@ def _status(error: BaseException) -> int:
 def _remedy(target: ModelTarget, error: ConnectError) -> str:
     """Advice for a server that cannot be reached. It does not name the address, which is only for
     the operators of the gateway."""
+    if error.is_proxy:
+        return "correct http_proxy, https_proxy or all_proxy in its environment"
     endpoint, steps = target.endpoint, list[str]()
     if error.refused:
         command = endpoint.provider.start_command.replace("MODEL", endpoint.model)

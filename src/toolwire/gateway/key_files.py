@@ -57,9 +57,9 @@ def read_keys(path: Path) -> list[KeyConfig]:
         raise ConfigError(f"{path}: {error}") from None
     keys: list[KeyConfig] = []
     mistakes: list[str] = []
-    for place, row in rows:
+    for location, row in rows:
         key, wrong = _read_key(row)
-        mistakes += [f"{path}: {place}: {reason}" for reason in wrong]
+        mistakes += [f"{path}: {location}: {reason}" for reason in wrong]
         if key is not None:
             keys.append(key)
     for field in ("name", "sha256"):

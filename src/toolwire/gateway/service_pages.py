@@ -67,7 +67,10 @@ class ServicePages:
         else:
             methods = self._routes.methods(http.path)
             allow = [(b"allow", ", ".join(methods).encode())] if methods else []
-            message = f"{http.method} {http.path[:200]} is not served here"
+            hint = (
+                f"use {' or '.join(methods)}" if methods else "a browser shows the addresses at /"
+            )
+            message = f"{http.method} {http.path[:200]} is not served here; {hint}"
             error: Object = {"error": {"message": message, "type": "invalid_request_error"}}
             await answer(send, 405 if methods else 404, dump(error), [*_JSON, *allow])
 

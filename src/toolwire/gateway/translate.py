@@ -48,8 +48,8 @@ async def translate(request: GatewayRequest) -> None:
         else:
             run(request)
     except InputError as error:
-        place = f"{error.pointer}: " if error.pointer else ""
-        raise RequestRejected(f"{place}{error.why}") from None
+        location = f"{error.pointer}: " if error.pointer else ""
+        raise RequestRejected(f"{location}{error.why}") from None
     upstream_request = request.upstream_request
     if request.tool_loop is None:
         upstream_request.describe = request.record.info

@@ -25,9 +25,9 @@ def is_alive(process: str) -> bool:
 class WorkerMetrics:
     """Writes the metrics of a process where the other workers find them."""
 
-    def __init__(self, observer: Observer, *, seconds: float = 1.0) -> None:
+    def __init__(self, observer: Observer, *, interval: float = 1.0) -> None:
         self._observer = observer
-        self._seconds = seconds
+        self._interval = interval
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
@@ -37,7 +37,7 @@ class WorkerMetrics:
     async def _write_regularly(self) -> None:
         while True:
             self._write()
-            await asyncio.sleep(self._seconds)
+            await asyncio.sleep(self._interval)
 
     def _write(self) -> None:
         try:

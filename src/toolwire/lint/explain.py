@@ -56,10 +56,10 @@ class Explanation(Struct, frozen=True):
     """The line of a session file that the pointer leads into; None for a body."""
 
     def __str__(self) -> str:
-        place = self.pointer if self.pointer is not None else "-"
+        location = self.pointer if self.pointer is not None else "-"
         if self.line is not None:
-            place = f"{self.line}:{place}"
-        return f"{place}: {self.code} {self.name}: {self.message}"
+            location = f"{self.line}:{location}"
+        return f"{location}: {self.code} {self.name}: {self.message}"
 
 
 UNRELATED_CODE = "TW000"

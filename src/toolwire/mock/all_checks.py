@@ -26,7 +26,7 @@ def check_request(
     history = check_history(view)
     schema = check_schema(body, view.profile, headers)
     if schema is not None:
-        schema = replace(schema, rule=history.rule_at(schema.place))
+        schema = replace(schema, rule=history.rule_at(schema.violation_path))
     field = history.refusal if history.about_field else None
     if field is not None and schema is not None and field.rule == schema.rule == "field-refused":
         field = schema  # `check_schema` has the text of the provider

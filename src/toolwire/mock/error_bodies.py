@@ -19,7 +19,7 @@ class ErrorResponse(Struct, frozen=True):
     """The provider's code for this error, if it has one beside the text."""
     rule: str = ""
     """The rule that found the violation, if any."""
-    place: JsonPath = ()
+    violation_path: JsonPath = ()
     """The path of the violation in the body."""
     path: JsonPath = ()
     """The path as the server writes it, for servers that list the steps of a path."""

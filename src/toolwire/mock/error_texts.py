@@ -36,7 +36,7 @@ _CHAT = {
     "twice": "Duplicate value for 'tool_call_id' of '{id}', in {first} and {second}.",
     "dup-result": "Duplicate value for 'tool_call_id' of '{id}', in {first} and {second}.",
     "unanswered": _FOLLOWED,
-    "parted": _FOLLOWED,
+    "separated": _FOLLOWED,
     "extra": _FOLLOWED,
     "count": _FOLLOWED,
     "vocabulary": (
@@ -57,7 +57,7 @@ _CHAT = {
     "long-name": f"Invalid '{{where}}.function.name': {_LONG}",
     "same-name": "Tool names must be unique.",
     "unknown-name": "Tool choice '{name}' not found in 'tools' parameter.",
-    "bare": (
+    "empty-tool-calls": (
         "Invalid '{path}': empty array. Expected an array with minimum length 1, but got an empty"
         " array instead."
     ),
@@ -79,9 +79,9 @@ _ITEMS = {
     "item-shape": "Invalid value: 'input_text'. Supported values are: 'output_text' and 'refusal'.",
     "no-id:result": _CHAT["no-id"],
     **dict.fromkeys(("no-call", "unknown-call", "dup-result"), _NO_CALL_FOUND),
-    **dict.fromkeys(("unanswered", "parted", "twice"), _NO_OUTPUT_FOUND),
+    **dict.fromkeys(("unanswered", "separated", "twice"), _NO_OUTPUT_FOUND),
     "item": "Invalid '{path}': '{item}'. Expected an ID that begins with '{prefix}'.",
-    "odd-item": (
+    "item-characters": (
         "Invalid '{path}': '{item}'. Expected an ID that contains letters, numbers, underscores, or"
         " dashes, but this value contained additional characters."
     ),
@@ -141,11 +141,11 @@ _BLOCKS = {
         " {ids}. Each `tool_use` block must have a corresponding `tool_result` block in the next"
         " message."
     ),
-    "hosted": (
+    "server-tool": (
         "{message}: `{name}` tool use with id `{id}` was found without a corresponding"
         " `{name}_tool_result` block"
     ),
-    "hosted:result": (
+    "server-tool:result": (
         "{where}: unexpected `tool_use_id` found in `{type_of}` blocks: {id}. Each `{type_of}`"
         " block must have a corresponding `server_tool_use` block before it."
     ),
@@ -234,13 +234,13 @@ _GEMINI = {
         " field."
     ),
     "no-call": _AFTER.format(kind="response", what="a function call turn"),
-    "parted": _EQUAL,
+    "separated": _EQUAL,
     "unanswered": _EQUAL,
     "count": _EQUAL,
     "dup-result": _EQUAL,
     "twice": _EQUAL,
     "extra": _AFTER.format(kind="response", what="a function call turn and holds nothing else"),
-    "opening": _AFTER.format(kind="call", what="a user turn or after a function response turn"),
+    "call-first": _AFTER.format(kind="call", what="a user turn or after a function response turn"),
     "name": (
         "functionResponse.name '{name}' does not match functionCall.name of the call it answers"
     ),
@@ -297,7 +297,7 @@ _MISTRAL = {
     "no-call": "Unexpected tool call id {id} in tool results",
     "unknown-call": "Unexpected tool call id {id} in tool results",
     "unanswered": _SAME,
-    "parted": _SAME,
+    "separated": _SAME,
     "dup-result": _SAME,
     "twice": _SAME,
     "count": _SAME,
@@ -312,7 +312,7 @@ _MINIMAX = {
     "unanswered": _PAIR,
     "twice": _PAIR,
     "dup-result": _PAIR,
-    "parted": _FOLLOW,
+    "separated": _FOLLOW,
     "extra": _FOLLOW,
     "arguments": (
         "invalid params, invalid function arguments json string, tool_call_id: {id} (2013)"
@@ -352,7 +352,7 @@ ERROR_TEXTS: dict[str, dict[str, str]] = {
     },
     "deepseek": {
         **dict.fromkeys(
-            ("unanswered", "parted"),
+            ("unanswered", "separated"),
             "An assistant message with 'tool_calls' must be followed by tool messages responding to"
             " each 'tool_call_id'. (insufficient tool messages following tool_calls message)",
         ),
@@ -362,18 +362,19 @@ ERROR_TEXTS: dict[str, dict[str, str]] = {
     },
     "deepseek-responses": {
         "reasoning": "The `reasoning_text` in the thinking mode must be passed back to the API.",
-        "parted": "No tool output found for tool call {id}.",
+        "separated": "No tool output found for tool call {id}.",
     },
     "minimax": _MINIMAX,
     "minimax-anthropic": _MINIMAX,
     "qwen": {
         **dict.fromkeys(
-            ("unanswered", "parted"),
+            ("unanswered", "separated"),
             '<400> InternalError.Algo.InvalidParameter: An assistant message with "tool_calls" must'
             ' be followed by tool messages responding to each "tool_call_id". The following'
             " tool_call_ids did not have response messages: message[{index}].role",
         ),
-        "bare": "<400> InternalError.Algo.InvalidParameter: " + _CHAT["bare"],
+        "empty-tool-calls": "<400> InternalError.Algo.InvalidParameter: "
+        + _CHAT["empty-tool-calls"],
     },
     "groq": {
         "no-id:result": (
@@ -398,12 +399,12 @@ be that of results or tool definitions only: `no-id:result`."""
 
 SIMILAR_SYMPTOM = {
     "role": "no-call",
-    "parted": "unanswered",
+    "separated": "unanswered",
     "unknown-call": "no-call",
     "bad-id": "long-id",
-    "extra": "parted",
+    "extra": "separated",
     "long-name": "bad-name",
-    "odd-item": "item",
+    "item-characters": "item",
     "count": "unanswered",
     "name": "count",
     "empty-content": "content",

@@ -31,7 +31,7 @@ _FIELD_SYMPTOMS = frozenset(
         "arguments",
         "empty-name",
         "no-name",
-        "bare",
+        "empty-tool-calls",
         "output",
         "vocabulary",
         "no-role",
@@ -171,7 +171,7 @@ def _symptom(finding: Finding, position: _ErrorPosition, view: Facts) -> str:
             return "no-call" if is_result else "no-id"
         item_id = position.value
         is_valid = isinstance(item_id, str) and re.fullmatch(r"[A-Za-z0-9_]+", item_id)
-        return "item" if is_valid else "odd-item"
+        return "item" if is_valid else "item-characters"
     if symptom == "content" and finding.path[-2:-1] == ("messages",):
         return "empty-content"
     return symptom

@@ -79,7 +79,7 @@ class Choice(Struct, frozen=True):
 def check_limits(body: Object, profile: Profile) -> ErrorResponse | None:
     """The refusal of a request with a value out of its range."""
     for path, refusal in _refusals(body, profile):
-        return replace(refusal, place=path)
+        return replace(refusal, violation_path=path)
     return None
 
 

@@ -27,7 +27,7 @@ def check_schema(
     write = TEXTS[profile.wire]
     for violation in find(headers).violations(body):
         if not is_accepted(violation, profile):
-            return replace(write(violation), place=violation.path)
+            return replace(write(violation), violation_path=violation.path)
     return None
 
 

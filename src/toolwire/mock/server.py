@@ -1,6 +1,6 @@
 """A strict mock of a provider's server, as an ASGI application.
 
-    uvicorn.run(toolwire.mock.server.app("anthropic"), port=8080)
+    uvicorn.run(toolwire.mock.app("anthropic"), port=8080)
 
 `demo_model` generates the responses. With `strict`, the mock first checks a history by the rules of
 the profile, and refuses it with the provider's error text. Any key is accepted. Violations that a

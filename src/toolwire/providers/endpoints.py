@@ -96,9 +96,10 @@ def find_endpoint(
     if not name:
         raise UsageError(f"{model}: name a model, as in {provider.name}:some-model")
     region = env.get("AWS_REGION") or env.get("AWS_DEFAULT_REGION") or "us-east-1"
-    key = api_key or next(
-        (env[variable] for variable in provider.key_envs if env.get(variable)), None
-    )
+    # The file of a secret often ends in a line break
+    key = (api_key or _read_key(provider, env)).strip() or None
+    if key is not None and not key.isprintable():
+        raise UsageError(f"{model}: the API key has a line break in it; set it to one line")
     address = _find_address(model, provider, env, base_url=base_url, region=region)
     signing = {
         variable: env[variable]
@@ -122,6 +123,11 @@ def find_endpoint(
     return ModelEndpoint(
         provider=provider, model=name, base_url=address, api_key=key, signing=signing
     )
+
+
+def _read_key(provider: Provider, env: Mapping[str, str]) -> str:
+    """The key of a provider in the environment; empty if there is none."""
+    return next((env[name] for name in provider.key_envs if env.get(name)), "")
 
 
 def complete_base_url(provider: Provider, base_url: str) -> str:

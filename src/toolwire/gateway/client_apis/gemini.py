@@ -66,8 +66,8 @@ def _call_paths(body: Object) -> list[JsonPath]:
         parts = get(candidate, ("content", "parts"))
         for j, part in enumerate(parts if isinstance(parts, list) else ()):
             if isinstance(part, dict):
-                place: JsonPath = ("candidates", i, "content", "parts", j)
-                paths += [(*place, field) for field in _CALL_FIELDS if field in part]
+                part_path: JsonPath = ("candidates", i, "content", "parts", j)
+                paths += [(*part_path, field) for field in _CALL_FIELDS if field in part]
     return paths
 
 

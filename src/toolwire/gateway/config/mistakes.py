@@ -26,8 +26,8 @@ class Mistake(Struct, frozen=True):
 
     def __str__(self) -> str:
         table = f"[{self.table}]" if self.table else ""
-        place = " ".join(word for word in (table, self.key) if word)
-        return f"{place}: {self.message}" if place else self.message
+        location = " ".join(word for word in (table, self.key) if word)
+        return f"{location}: {self.message}" if location else self.message
 
 
 class SourceLines:
@@ -58,11 +58,11 @@ class SourceLines:
 
     def describe(self, mistakes: Iterable[Mistake]) -> list[str]:
         """Each mistake with its file and line, in the order of the file."""
-        places = [(self.line(mistake.table, mistake.key), mistake) for mistake in mistakes]
-        places.sort(key=lambda place: place[0] or 0)
+        located = [(self.line(mistake.table, mistake.key), mistake) for mistake in mistakes]
+        located.sort(key=lambda entry: entry[0] or 0)
         return [
             f"{self._file}:{line}: {mistake}" if line else f"{self._file}: {mistake}"
-            for line, mistake in places
+            for line, mistake in located
         ]
 
 

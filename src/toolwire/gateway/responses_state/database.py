@@ -110,8 +110,8 @@ class DatabaseStore:
         except self._database.errors as error:
             self._database.close()
             # The text of an error may hold the address of the database with its password.
-            place = self._database.file or "PostgreSQL"
-            raise StoreUnavailable(f"{place}: {type(error).__name__}") from None
+            database = self._database.file or "PostgreSQL"
+            raise StoreUnavailable(f"{database}: {type(error).__name__}") from None
         return result
 
     def _connect(self) -> None:

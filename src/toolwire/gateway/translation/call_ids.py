@@ -123,18 +123,18 @@ def remove_minted_ids(raw: bytes, wire: str) -> StrippedRequest:
         return StrippedRequest(raw)
     conversation = decode(raw, wire)
     parts = [part for part in conversation.parts() if isinstance(part, Call | Result)]
-    places = [part.path for part in parts if is_minted(_id_of(part))]
-    if not places or needs_minted_ids(conversation.messages, ordered=conversation.ordered):
+    paths = [part.path for part in parts if is_minted(_id_of(part))]
+    if not paths or needs_minted_ids(conversation.messages, ordered=conversation.ordered):
         return StrippedRequest(raw)
     original = conversation.source.body
     moves = _in_order_of_calls(conversation)
     body = copy_json(original)
-    for place in places:
-        block = _without_id(get(original, moves.get(place, place)))
-        parent = get(body, place[:-1])
+    for path in paths:
+        block = _without_id(get(original, moves.get(path, path)))
+        parent = get(body, path[:-1])
         if isinstance(parent, list):
-            parent[int(place[-1])] = block
-    return StrippedRequest(dump(body), frozenset(places))
+            parent[int(path[-1])] = block
+    return StrippedRequest(dump(body), frozenset(paths))
 
 
 def _id_of(part: Call | Result) -> str:

@@ -164,11 +164,11 @@ def _foreign_halves(facts: Facts) -> Iterable[Problem]:
 def _foreign_fields(facts: Facts) -> Iterable[Problem]:
     """Roles and ids of another wire."""
     for path, role in foreign_roles(facts):
-        place = (*path, "role")
-        if get(facts.body, place) is UNSET:
+        role_path = (*path, "role")
+        if get(facts.body, role_path) is UNSET:
             yield path, f"the message has no role and is read as one of `{role}`", "safe"
         else:
-            yield place, f"{facts.profile.name} expects the role `{role}` here", "safe"
+            yield role_path, f"{facts.profile.name} expects the role `{role}` here", "safe"
     for path, name, call_id in foreign_id_fields(facts):
         yield (*path, name), f"the id of the call {call_id} is written as on another wire", "safe"
 

@@ -23,6 +23,7 @@ class ConnectError(ProtocolError):
         reason: Why, without the address of the server.
         refused: True if the host answered that nothing listens on this port.
         permanent: True if another try will fail in the same way.
+        is_proxy: True if the server is a proxy that the environment names.
     """
 
     def __init__(
@@ -32,11 +33,13 @@ class ConnectError(ProtocolError):
         reason: str = "there is no connection",
         refused: bool = False,
         permanent: bool = False,
+        is_proxy: bool = False,
     ) -> None:
         super().__init__(message)
         self.reason = reason
         self.refused = refused
         self.permanent = permanent
+        self.is_proxy = is_proxy
 
 
 class ConnectTimeout(ConnectError, TimeoutError):
@@ -54,7 +57,8 @@ def connect_error(error: BaseException, origin: str, *, is_proxy: bool = False) 
     if not is_proxy:
         return found
     text = f"{found}; the environment names this proxy (http_proxy, https_proxy, all_proxy)"
-    return type(found)(text, reason=found.reason, permanent=found.permanent)
+    reason = f"the proxy of the environment failed: {found.reason}"
+    return type(found)(text, reason=reason, permanent=found.permanent, is_proxy=True)
 
 
 def _connect_error(error: BaseException, origin: str) -> ConnectError:

@@ -122,7 +122,7 @@ def _read_run(
             continue
         settings = read_event_settings(_raw(event))
         unknown += [event.path + path for path in settings.unknown]
-        paths = {**{name: event.path + path for name, path in settings.places.items()}, **paths}
+        paths = {**{name: event.path + path for name, path in settings.paths.items()}, **paths}
         usage, more = values.get("usage"), settings.values.get("usage")
         values = {**settings.values, **values}
         if isinstance(usage, Usage) and isinstance(more, Usage):

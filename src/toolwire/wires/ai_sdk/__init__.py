@@ -65,7 +65,7 @@ _FILES = MediaSupport(image=_FORMS, audio=_FORMS, video=_FORMS, file=_FORMS)
 WIRE = Wire(
     name=NAME,
     title="AI SDK messages",
-    blocks=all_blocks(BLOCKS, TOOL_PARTS, model.BLOCKS, (model.HOSTED_CALL, model.HOSTED_RESULT)),
+    blocks=all_blocks(BLOCKS, TOOL_PARTS, model.BLOCKS, (model.SERVER_CALL, model.SERVER_RESULT)),
     read=read,
     write=write,
     match_score=match_score,

@@ -186,7 +186,7 @@ def _write_output(result: Result, context: EncodeContext) -> JSON:
 @cache
 def _result_spec(form: str, executor: Executor) -> Block:
     """The spec of a result, by the form of its output and by its executor."""
-    hosted = executor == "provider"
+    by_provider = executor == "provider"
 
     def write(result: Result, context: EncodeContext) -> Object:
         block: Object = {"type": "tool-result", "toolCallId": context.result_id(result)}
@@ -206,8 +206,8 @@ def _result_spec(form: str, executor: Executor) -> Block:
         write=write,
         keys=keys("type", "toolCallId", "toolName", "output"),
         inner=() if form == "untyped" else (("output", keys("type", "value", "reason")),),
-        discriminator={"type": "tool-result"} | ({"role": "assistant"} if hosted else {}),
-        family="server-tool" if hosted else "function",
+        discriminator={"type": "tool-result"} | ({"role": "assistant"} if by_provider else {}),
+        family="server-tool" if by_provider else "function",
         executor=executor,
         ids=(Id("toolCallId"),),
     )
@@ -224,7 +224,7 @@ CALL = Block(
     executor="client",
     ids=(Id("toolCallId"),),
 )
-HOSTED_CALL = replace(
+SERVER_CALL = replace(
     CALL,
     discriminator={"type": "tool-call", "providerExecuted": "true"},
     family="server-tool",
@@ -259,8 +259,8 @@ BLOCKS = blocks(
     CALL,
     _result_spec("typed", "client"),
 )
-HOSTED_RESULT = _result_spec("typed", "provider")
-ASSISTANT_BLOCKS = BLOCKS | blocks(HOSTED_RESULT)
+SERVER_RESULT = _result_spec("typed", "provider")
+ASSISTANT_BLOCKS = BLOCKS | blocks(SERVER_RESULT)
 """In an assistant message, a result belongs to a tool that the provider ran."""
 CONTENT = Block("content", part=Text, write=lambda part, context: part.text)
 """A message whose content is a string."""
@@ -288,7 +288,7 @@ def read_message(message: JSON, path: JsonPath) -> Message:
         parts = tuple(
             _read_part(block, (*content_path, i), specs) for i, block in enumerate(content)
         )
-        if role == "assistant" and any(part.spec is HOSTED_RESULT for part in parts):
+        if role == "assistant" and any(part.spec is SERVER_RESULT for part in parts):
             parts = _with_client_results(parts)
     else:
         raise_unexpected(NAME, content_path, ("a string", "a list"), content)
@@ -314,7 +314,7 @@ def _read_part(block: JSON, path: JsonPath, specs: Mapping[str, Block]) -> Part:
         and block.get("type") == "tool-call"
         and block.get("providerExecuted") is True
     ):
-        return _read_call(block, path, HOSTED_CALL)
+        return _read_call(block, path, SERVER_CALL)
     return read_block(NAME, specs, block, path)
 
 
@@ -370,7 +370,7 @@ def _was_read_here(part: Part) -> bool:
         return False
     if spec.read is _read_result:
         return True
-    return any(spec is known for known in (*BLOCKS.values(), HOSTED_CALL, OPAQUE))
+    return any(spec is known for known in (*BLOCKS.values(), SERVER_CALL, OPAQUE))
 
 
 def _write_part(

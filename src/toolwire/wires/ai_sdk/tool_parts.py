@@ -110,7 +110,7 @@ def read_tool_part(block: Object, path: JsonPath) -> tuple[Part, ...]:
     outcome = tool_outcome(block)
     spec = _tool_spec(
         dynamic=block["type"] == "dynamic-tool",
-        hosted=block.get("providerExecuted") is True,
+        by_provider=block.get("providerExecuted") is True,
         raw=block.get("input") is None and block.get("rawInput") is not None,
         portable=isinstance(state, str) and state in OUTCOMES and state != "input-streaming",
         denied=outcome == "denied",
@@ -274,19 +274,21 @@ def write_edited_result(result: Part, context: EncodeContext) -> Object:
 
 
 @cache
-def _tool_spec(*, dynamic: bool, hosted: bool, raw: bool, portable: bool, denied: bool) -> Block:
+def _tool_spec(
+    *, dynamic: bool, by_provider: bool, raw: bool, portable: bool, denied: bool
+) -> Block:
     """The spec of a tool part, with the spec of its result as `answer`.
 
     Args:
         dynamic: The tool's name is in `toolName`, not in the type.
-        hosted: The provider ran the tool.
+        by_provider: The provider ran the tool.
         raw: The input is available only as text, in `rawInput`.
         portable: The state has a neutral form; otherwise other wires lose it.
         denied: The state is `output-denied`.
     """
     kind = "dynamic-tool" if dynamic else "tool-*"
-    family = "server-tool" if hosted else "function"
-    executor: Executor = "provider" if hosted else "client"
+    family = "server-tool" if by_provider else "function"
+    executor: Executor = "provider" if by_provider else "client"
 
     def write_call(call: Call, context: EncodeContext) -> Object:
         name = context.name(call.name)
@@ -311,7 +313,7 @@ def _tool_spec(*, dynamic: bool, hosted: bool, raw: bool, portable: bool, denied
         read=_read_call,
         write=write_call,
         keys=known if portable else known - {"state"},
-        discriminator={"type": kind, "providerExecuted": "true"} if hosted else {"type": kind},
+        discriminator={"type": kind, "providerExecuted": "true"} if by_provider else {"type": kind},
         family=family,
         executor=executor,
         ids=(Id("toolCallId"),),
@@ -328,8 +330,8 @@ def _tool_spec(*, dynamic: bool, hosted: bool, raw: bool, portable: bool, denied
 
 
 TOOL_PARTS = tuple(
-    _tool_spec(dynamic=dynamic, hosted=hosted, raw=False, portable=True, denied=False)
+    _tool_spec(dynamic=dynamic, by_provider=by_provider, raw=False, portable=True, denied=False)
     for dynamic in (False, True)
-    for hosted in (False, True)
+    for by_provider in (False, True)
 )
 """The specs that the catalogue shows."""

@@ -43,7 +43,7 @@ def build_conversation(
     source = BodySource(
         body,
         unknown_fields=(*settings.unknown, *unknown),
-        setting_paths=settings.places,
+        setting_paths=settings.paths,
         ordered=ordered,
     )
     return Conversation(read, tuple(tools), settings.values, wire, kind, source)

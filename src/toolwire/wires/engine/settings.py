@@ -53,7 +53,7 @@ class SettingsRead(Struct, frozen=True, gc=False):
     """The settings of a body, the path of each, and the paths of the unknown fields."""
 
     values: dict[str, Setting]
-    places: dict[str, JsonPath]
+    paths: dict[str, JsonPath]
     unknown: tuple[JsonPath, ...]
 
 
@@ -120,7 +120,7 @@ def setting_table(*specs: SettingSpec) -> SettingTable:
 def read_settings(table: SettingTable, body: Object, known: frozenset[str]) -> SettingsRead:
     """Read the settings of a body. `known` are top-level fields that other code reads."""
     values: dict[str, Setting] = {}
-    places: dict[str, JsonPath] = {}
+    paths: dict[str, JsonPath] = {}
     unknown: list[JsonPath] = []
     single = table.single
     for key, item in body.items():
@@ -129,7 +129,7 @@ def read_settings(table: SettingTable, body: Object, known: frozenset[str]) -> S
         spec = single.get(key)
         if spec is None:
             if not _says_nothing(key, item) and not _read_field(
-                table.readers.get(key), key, item, values=values, places=places, unknown=unknown
+                table.readers.get(key), key, item, values=values, paths=paths, unknown=unknown
             ):
                 unknown.append((key,))
             continue
@@ -147,10 +147,10 @@ def read_settings(table: SettingTable, body: Object, known: frozenset[str]) -> S
         elif value is not None:
             name = spec.name
             values[name] = value
-            places[name] = spec.path
+            paths[name] = spec.path
             if spec.knows:
                 _collect_unknown(item, spec.path, "", spec.knows, unknown)
-    return SettingsRead(values, places, tuple(unknown))
+    return SettingsRead(values, paths, tuple(unknown))
 
 
 def _says_nothing(key: str, item: JSON) -> bool:
@@ -184,7 +184,7 @@ def _read_field(
     item: JSON,
     *,
     values: dict[str, Setting],
-    places: dict[str, JsonPath],
+    paths: dict[str, JsonPath],
     unknown: list[JsonPath],
 ) -> bool:
     """Read the settings of one top-level field; return False if none of it is known."""
@@ -201,7 +201,7 @@ def _read_field(
             if value is None:
                 continue
             values[spec.name] = value
-            places[spec.name] = spec.path
+            paths[spec.name] = spec.path
             if spec.knows:
                 _collect_unknown(raw, spec.path, "", spec.knows, unknown)
     if (key,) not in read and read and isinstance(item, dict):

@@ -202,8 +202,8 @@ def _with_unknown_fields(
     inside = (
         (container, key) for key, value in fields.items() if key not in known and value is not None
     )
-    places = settings.places.values()
-    return replace(settings, unknown=(*outside, *(path for path in inside if path not in places)))
+    paths = settings.paths.values()
+    return replace(settings, unknown=(*outside, *(path for path in inside if path not in paths)))
 
 
 def read_request(body: Object) -> Conversation:

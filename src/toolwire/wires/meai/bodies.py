@@ -128,7 +128,7 @@ def _read_response(body: JSON, messages: tuple[Message, ...]) -> Conversation:
     reason = fields.get("finishReason")
     stop = FINISH_REASON_FROM_WIRE.get(reason, reason) if isinstance(reason, str) else None
     answer = replace(merge_turns(turns, NAME, ordered=False), stop=stop)
-    source = BodySource(body, unknown_fields=tuple(unknown), setting_paths=settings.places)
+    source = BodySource(body, unknown_fields=tuple(unknown), setting_paths=settings.paths)
     return Conversation((answer,), (), settings.values, NAME, "response", source=source)
 
 

@@ -32,7 +32,7 @@ class OllamaBodies(SingleMessageBodies, frozen=True, eq=False, kw_only=True):
         output_tokens = usage.output if isinstance(usage, Usage) else None
         return SettingsRead(
             {**settings.values, "usage": Usage(input_tokens, output_tokens)},
-            {"usage": ("prompt_eval_count",), **settings.places},
+            {"usage": ("prompt_eval_count",), **settings.paths},
             tuple(path for path in settings.unknown if path != ("prompt_eval_count",)),
         )
 

@@ -357,7 +357,7 @@ def _count_same(before: Sequence[object], after: Sequence[object]) -> int:
 
 def _body_source(body: Object, settings: SettingsRead, index: CallIndex) -> BodySource:
     unknown = (*settings.unknown, *index.unknown_fields)
-    return BodySource(body, unknown_fields=unknown, setting_paths=settings.places)
+    return BodySource(body, unknown_fields=unknown, setting_paths=settings.paths)
 
 
 def _has_client_calls(message: Message) -> bool:
