@@ -1,4 +1,4 @@
-"""PLACE"""
+"""Strict mocks of providers' servers, and the offline model that answers in them."""
 
 from __future__ import annotations
 
