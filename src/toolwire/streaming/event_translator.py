@@ -195,9 +195,9 @@ class EventTranslator(Generic[Out]):
     def _write(self, events: list[Event]) -> list[Chunk]:
         out: list[Chunk] = []
         for event in events:
-            if event.__class__ is PartDelta:
+            if type(event) is PartDelta:
                 part = self._parts.get(event.slot)
-                if part is None or part.mode is Mode.PASS:
+                if part is None or part.mode == "pass":
                     out += self._writer.delta(event)
                 else:
                     out += self._write_delta(part, event)
@@ -206,19 +206,19 @@ class EventTranslator(Generic[Out]):
         return out
 
     def _write_delta(self, part: OpenPart, event: PartDelta) -> list[Chunk]:
-        """Write a delta of a part whose mode is not `PASS`."""
+        """Write a delta of a part whose mode is not `pass`."""
         match part.mode:
-            case Mode.CHECK:
+            case "check":
                 return write_first_arguments(part, event.text, self._writer)
-            case Mode.DROP:
+            case "drop":
                 return []
-            case Mode.BUFFER:
+            case "buffer":
                 part.texts.append(event.text)
                 return []
-            case Mode.DELAY:
-                part.mode = Mode.PASS
+            case "delay":
+                part.mode = "pass"
                 return [*self._writer.start(part.start), *self._writer.delta(event)]
-            case Mode.WRAP:
+            case "wrap":
                 return self._writer.delta(wrap_delta(event))
         return self._writer.delta(event)
 
@@ -239,7 +239,7 @@ class EventTranslator(Generic[Out]):
     def _on_part_start(self, event: PartStart) -> list[Chunk]:
         part, writer = event.part, self._writer
         if event.choice and not writer.supports_candidates:
-            self._parts[event.slot] = OpenPart(event, Mode.DROP)
+            self._parts[event.slot] = OpenPart(event, "drop")
             self._context.report_loss(("choices", event.choice), ONE_CANDIDATE)
             return []
         out = self._begin()
@@ -248,12 +248,12 @@ class EventTranslator(Generic[Out]):
         self._target.report_unknown_fields(part)
         lowered = self._target.lower_opening(part)
         if lowered is None:
-            self._parts[event.slot] = OpenPart(event, Mode.DROP)
+            self._parts[event.slot] = OpenPart(event, "drop")
             return out
         if lowered is not part:
             event = replace(event, part=lowered)
         if isinstance(part, Reasoning):
-            self._parts[event.slot] = OpenPart(event, Mode.DELAY)
+            self._parts[event.slot] = OpenPart(event, "delay")
             return out
         self._parts[event.slot] = OpenPart(event)
         return out + writer.start(event)
@@ -261,29 +261,29 @@ class EventTranslator(Generic[Out]):
     def _start_call(self, event: PartStart, call: Call) -> list[Chunk]:
         slot, choice, writer = event.slot, event.choice, self._writer
         if self._executed.must_buffer(call):
-            self._parts[slot] = OpenPart(event, Mode.BUFFER)
+            self._parts[slot] = OpenPart(event, "buffer")
             return []
         if writer.writes_one_call and self._finish_reasons.has_call(choice):
-            self._parts[slot] = OpenPart(event, Mode.DROP)
+            self._parts[slot] = OpenPart(event, "drop")
             self._context.report_loss(call, ONE_CALL)
             return []
         self._target.report_unknown_fields(call)
         call = self._target.fit_call(call)
         if call.runs_on_client:
             self._finish_reasons.add_call(choice)
-        mode = Mode.CHECK if writer.requires_object_arguments else Mode.PASS
+        mode: Mode = "check" if writer.requires_object_arguments else "pass"
         if call.family == "custom" and not writer.supports_custom_calls:
             self._context.report_loss(
                 call, "a custom call is sent as a function call with one field, `input`"
             )
             self._context.call_forms[call.id] = CUSTOM_CALL
-            mode = Mode.WRAP
+            mode = "wrap"
             call = replace(call, family="function")
         start = PartStart(slot, call, choice)
         minted_id = call.id if call.origin == "minted" else None
         self._parts[slot] = OpenPart(start, mode, minted_id)
         out = writer.start(start)
-        if mode is Mode.WRAP:
+        if mode == "wrap":
             out = [*out, *writer.delta(PartDelta(slot, open_wrapper("input")))]
         return out
 
@@ -292,29 +292,29 @@ class EventTranslator(Generic[Out]):
         if event.signature is not None and not self._keeps_signature(part, event.signature):
             self._context.report_loss((self._position(),), SIGNATURE_LOST)
             event = replace(event, signature=None)
-        if part is not None and part.mode is Mode.DROP:
+        if part is not None and part.mode == "drop":
             return []
         if part is None:
             return self._writer.end(event)
         if event.alias is not None and part.minted_id is not None:
             self._target.fitter.sent[part.minted_id] = event.alias
         match part.mode:
-            case Mode.PASS:
+            case "pass":
                 return self._writer.end(event)
-            case Mode.DELAY if event.signature is not None:
+            case "delay" if event.signature is not None:
                 return [*self._writer.start(part.start), *self._writer.end(event)]
-            case Mode.DELAY:
+            case "delay":
                 lowered = self._target.lower(part.start.part)
                 if lowered is None:
                     return []
                 return self._writer.complete(PartComplete(lowered, part.start.choice))
-            case Mode.BUFFER:
+            case "buffer":
                 return self._end_buffered_call(part, event)
-            case Mode.CHECK:
+            case "check":
                 out = write_kept_arguments(part, self._writer)
-                is_wrapped = part.mode is not Mode.CHECK
+                is_wrapped = part.mode != "check"
                 return out + (self._end_wrapped(event) if is_wrapped else self._writer.end(event))
-            case Mode.WRAP:
+            case "wrap":
                 return self._end_wrapped(event)
         return self._writer.end(event)
 
@@ -329,7 +329,7 @@ class EventTranslator(Generic[Out]):
 
     def _keeps_signature(self, part: OpenPart | None, signature: str) -> bool:
         """True if the target can hold the signature of a part that ends."""
-        if part is None or part.mode is Mode.DROP:
+        if part is None or part.mode == "drop":
             return False
         return self._target.takes_signature(replace(part.start.part, signature=signature))
 

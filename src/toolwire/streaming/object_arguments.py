@@ -9,26 +9,26 @@ from __future__ import annotations
 from toolwire.conversation.id_map import RAW_ARGUMENTS
 from toolwire.conversation.parts import Call
 from toolwire.streaming.events import Chunk, PartDelta
-from toolwire.streaming.open_part import Mode, OpenPart, open_wrapper, wrap_delta
+from toolwire.streaming.open_part import OpenPart, open_wrapper, wrap_delta
 from toolwire.wires.engine.stream import StreamWriter
 
 _NONE = "null"
 
 
 def write_first_arguments(part: OpenPart, text: str, writer: StreamWriter) -> list[Chunk]:
-    """Write the first arguments of a call in mode `CHECK`, or keep them if they may become
+    """Write the first arguments of a call in mode `check`, or keep them if they may become
     `null`."""
     part.texts.append(text)
     if not text or text.isspace():  # any number of blanks may come first
         return []
     text = "".join(part.texts)
     start = text.strip()
+    if start[0] == "{":
+        part.mode, part.texts = "pass", []
+        return writer.delta(PartDelta(part.start.slot, text))
     if _NONE.startswith(start):
         return []
     part.texts = []
-    if start[0] == "{":
-        part.mode = Mode.PASS
-        return writer.delta(PartDelta(part.start.slot, text))
     return _wrap(part, text, writer)
 
 
@@ -49,7 +49,7 @@ def _wrap(part: OpenPart, text: str, writer: StreamWriter) -> list[Chunk]:
         call, "the arguments are not a JSON object; they are sent under `_raw`"
     )
     writer.context.call_forms[call.id] = RAW_ARGUMENTS
-    part.mode = Mode.WRAP
+    part.mode = "wrap"
     return [
         *writer.delta(PartDelta(slot, open_wrapper("_raw"))),
         *writer.delta(wrap_delta(PartDelta(slot, text))),

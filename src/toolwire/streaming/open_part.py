@@ -5,40 +5,34 @@ The mode of a part decides what happens to its deltas. Knows no wire.
 
 from __future__ import annotations
 
-from enum import Enum
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from toolwire.conversation.json import text_of
 from toolwire.streaming.events import PartDelta, PartStart
 
+Mode: TypeAlias = Literal["pass", "drop", "delay", "buffer", "check", "wrap"]
+"""How the deltas of an open part are handled:
 
-class Mode(Enum):
-    """How the deltas of an open part are handled."""
-
-    PASS = "pass"
-    """The writer gets each delta unchanged."""
-    DROP = "drop"
-    """Nothing of the part is written."""
-    DELAY = "delay"
-    """The start is written with the first delta, because reasoning may have no text."""
-    BUFFER = "buffer"
-    """The deltas are collected; the part is written when it is complete."""
-    CHECK = "check"
-    """The first delta with content shows whether the arguments are a JSON object."""
-    WRAP = "wrap"
-    """The text is written as a JSON string inside an object."""
+- `pass`: The writer gets each delta unchanged.
+- `drop`: Nothing of the part is written.
+- `delay`: The start is written with the first delta, because reasoning may have no text.
+- `buffer`: The deltas are collected; the part is written when it is complete.
+- `check`: The first delta with content shows whether the arguments are a JSON object.
+- `wrap`: The text is written as a JSON string inside an object.
+"""
 
 
 class OpenPart(Struct):
     """A part that has started and has not ended."""
 
     start: PartStart
-    mode: Mode = Mode.PASS
+    mode: Mode = "pass"
     minted_id: str | None = None
     """The id that was minted for a call, which the source may still replace (`PartEnd.alias`)."""
     texts: list[str] = []
-    """The deltas so far, in mode `BUFFER`, and in mode `CHECK` while they may become `null`."""
+    """The deltas so far, in mode `buffer`, and in mode `check` while they may become `null`."""
 
 
 CLOSE_WRAPPER = '"}'

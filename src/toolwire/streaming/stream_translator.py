@@ -16,7 +16,6 @@ from toolwire.errors import DecodeError
 from toolwire.streaming.delta_cache import DeltaCache
 from toolwire.streaming.event_translator import EventTranslator, Out
 from toolwire.streaming.events import Chunk, Event, MessageStart, PartDelta, PartEnd, StreamError
-from toolwire.streaming.open_part import Mode
 from toolwire.streaming.stream_edits import StreamEdits
 from toolwire.streaming.stream_input import BYTES, EventInput, Item, resolve_stream
 from toolwire.wires.engine.encode_context import NO_REQUEST, RequestInfo
@@ -187,7 +186,7 @@ class StreamTranslator(EventTranslator[Out]):
             cache.clear()
             return
         part = self._parts.get(slot)
-        if cache.full or (part is not None and part.mode is not Mode.PASS):
+        if cache.full or (part is not None and part.mode != "pass"):
             return
         if on_read is not None and on_write is not None and isinstance(output, bytes | None):
             source = piece + _EVENT_END
