@@ -121,6 +121,12 @@ CHANGES = {
 """The effect of each type of event."""
 _LISTS = ("content", "summary")
 """The fields of items whose entries grow."""
+_NEW_ENTRIES: dict[tuple[str, str], JSON] = {
+    ("message", "content"): _TEXT,
+    ("reasoning", "content"): _REASONING,
+    ("reasoning", "summary"): _SUMMARY,
+}
+"""What an entry of an opening event lacks, by the type of the item and the list."""
 _FIELDS = tuple(
     dict.fromkeys(
         tuple(takewhile(lambda step: step[0] != "#", change.path))
@@ -190,14 +196,19 @@ class ItemAccumulator:
     emitted while it grows follows the same rule: for it, the texts that were emitted are known.
     """
 
-    __slots__ = ("_delta", "_entry", "_lists", "_pieces", "block", "finished")
+    __slots__ = ("_complete", "_delta", "_entry", "_lists", "_pieces", "block", "finished")
 
     def __init__(self, block: Object) -> None:
         self.block = block
         self.finished: Object | None = None
         """The finished item as it was sent."""
-        self._lists = {name: _new_entries(block.get(name)) for name in _LISTS}
+        self._lists = {
+            name: _new_entries(block.get(name), _NEW_ENTRIES.get((str(block.get("type")), name)))
+            for name in _LISTS
+        }
         """The entries of each list, by the index in their events."""
+        self._complete: set[JsonPath] = set()
+        """The paths of the other fields whose complete text was received."""
         self._delta: tuple[Change, JSON, JSON] | None = None
         """The change and the indexes of the newest event, if that was a delta."""
         self._entry: Entry | None = None
@@ -234,7 +245,7 @@ class ItemAccumulator:
 
     def accepts(self, event: Chunk, change: Change) -> bool:
         """False for an event about a list entry that has ended, grows in another field, or was
-        added before; and for a part without a value."""
+        added before; for a part without a value; and for a delta after the complete text."""
         self._delta = self._entry = None
         if change.path[0] in _LISTS:
             entry = self._find_entry(event, change)
@@ -242,6 +253,12 @@ class ItemAccumulator:
                 return False
             entry.ended = event["type"] in PART_ENDS
             self._entry = entry
+        else:
+            path = change.path_of(event)
+            if change.action == "complete" and change.read_text(event):
+                self._complete.add(path)
+            elif change.action == "append" and path in self._complete:
+                return False
         if change.action == "append":
             self._delta = (change, event.get("content_index"), event.get("summary_index"))
         return True
@@ -306,9 +323,12 @@ class ItemAccumulator:
         return block
 
 
-def _new_entries(value: JSON) -> dict[int, Entry]:
+def _new_entries(value: JSON, new: JSON = None) -> dict[int, Entry]:
     """The entries of a list by index; none if the value is no list."""
-    return dict(enumerate(map(Entry, value))) if isinstance(value, list) else {}
+    entries = value if isinstance(value, list) else []
+    return {
+        n: Entry(entry if new is None else _fill(entry, new)) for n, entry in enumerate(entries)
+    }
 
 
 def _finish_entries(entries: dict[int, Entry], value: JSON) -> None:

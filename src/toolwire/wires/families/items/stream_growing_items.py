@@ -32,8 +32,7 @@ class _MessageItem(StreamItem):
         super().__init__(reader, output_index, block)
         self._parts: dict[int, GrowingPart | None] = {}
         """Parts that have started, by index; None for a part that was emitted whole."""
-        content = block.get("content")
-        self._initial: list[JSON] = list(content) if isinstance(content, list) else []
+        self._initial = [entry.assemble() for _, entry in self.entries("content")]
         """The content of the opening event, until another event follows."""
 
     def emit(self, event: Chunk, change: Change) -> list[Event]:
