@@ -57,11 +57,9 @@ class Change(Struct, frozen=True, eq=False):
         return value if isinstance(value, str) else ""
 
     def read_value(self, event: Chunk) -> JSON:
-        """The value in an event that sets one. A part with a text and without a type is a text."""
+        """The value in an event that sets one. A part without a type is a text."""
         value = event.get(self.field)
-        if self.field == "part" and isinstance(value, dict) and "text" in value:
-            return {"type": get(self.new, ("type",)) or None, **value}
-        return value
+        return _fill(value, self.new) if self.field == "part" else value
 
     def path_of(self, event: Chunk) -> JsonPath:
         """The path in the item for one event."""
@@ -123,14 +121,20 @@ CHANGES = {
 """The effect of each type of event."""
 _LISTS = ("content", "summary")
 """The fields of items whose entries grow."""
+_NEW_ENTRIES: dict[tuple[str, str], JSON] = {
+    ("message", "content"): _TEXT,
+    ("reasoning", "content"): _REASONING,
+    ("reasoning", "summary"): _SUMMARY,
+}
+"""What an entry of an opening event lacks, by the type of the item and the list."""
 _FIELDS = tuple(
     dict.fromkeys(
         tuple(takewhile(lambda step: step[0] != "#", change.path))
         for change in CHANGES.values()
-        if change.path[0] not in _LISTS and change.action != "set"
+        if change.action != "set"
     )
 )
-"""The paths of the other fields that grow."""
+"""The paths of the fields that grow."""
 PART_ENDS = frozenset({"response.content_part.done", "response.reasoning_summary_part.done"})
 """Events with the finished entry of a list: no event that follows belongs to it."""
 
@@ -179,8 +183,8 @@ class Entry:
         known = self._block
         if isinstance(known, dict):
             known = {**known, **self._lists}
-            if self._pieces:
-                known[self.field] = "".join(self._pieces)
+            if text := "".join(self._pieces):
+                known[self.field] = text
         return known if self.finished is None else _fill(self.finished, known)
 
 
@@ -192,14 +196,19 @@ class ItemAccumulator:
     emitted while it grows follows the same rule: for it, the texts that were emitted are known.
     """
 
-    __slots__ = ("_delta", "_entry", "_lists", "_pieces", "block", "finished")
+    __slots__ = ("_complete", "_delta", "_entry", "_lists", "_pieces", "block", "finished")
 
     def __init__(self, block: Object) -> None:
         self.block = block
         self.finished: Object | None = None
         """The finished item as it was sent."""
-        self._lists = {name: _new_entries(block.get(name)) for name in _LISTS}
+        self._lists = {
+            name: _new_entries(block.get(name), _NEW_ENTRIES.get((str(block.get("type")), name)))
+            for name in _LISTS
+        }
         """The entries of each list, by the index in their events."""
+        self._complete: set[JsonPath] = set()
+        """The paths of the other fields whose complete text was received."""
         self._delta: tuple[Change, JSON, JSON] | None = None
         """The change and the indexes of the newest event, if that was a delta."""
         self._entry: Entry | None = None
@@ -236,7 +245,7 @@ class ItemAccumulator:
 
     def accepts(self, event: Chunk, change: Change) -> bool:
         """False for an event about a list entry that has ended, grows in another field, or was
-        added before; and for a part without a value."""
+        added before; for a part without a value; and for a delta after the complete text."""
         self._delta = self._entry = None
         if change.path[0] in _LISTS:
             entry = self._find_entry(event, change)
@@ -244,6 +253,12 @@ class ItemAccumulator:
                 return False
             entry.ended = event["type"] in PART_ENDS
             self._entry = entry
+        else:
+            path = change.path_of(event)
+            if change.action == "complete" and change.read_text(event):
+                self._complete.add(path)
+            elif change.action == "append" and path in self._complete:
+                return False
         if change.action == "append":
             self._delta = (change, event.get("content_index"), event.get("summary_index"))
         return True
@@ -272,7 +287,8 @@ class ItemAccumulator:
         if change.is_text and change.action != "set":
             value = change.read_text(event)
         if change.action == "append":
-            self._pieces.setdefault(path, (change, []))[1].append(value)
+            if value:
+                self._pieces.setdefault(path, (change, []))[1].append(value)
         elif value or (change.action == "set" and value is not None):
             self._pieces[path] = (change, [copy_json(value)])
 
@@ -307,9 +323,12 @@ class ItemAccumulator:
         return block
 
 
-def _new_entries(value: JSON) -> dict[int, Entry]:
+def _new_entries(value: JSON, new: JSON = None) -> dict[int, Entry]:
     """The entries of a list by index; none if the value is no list."""
-    return dict(enumerate(map(Entry, value))) if isinstance(value, list) else {}
+    entries = value if isinstance(value, list) else []
+    return {
+        n: Entry(entry if new is None else _fill(entry, new)) for n, entry in enumerate(entries)
+    }
 
 
 def _finish_entries(entries: dict[int, Entry], value: JSON) -> None:
@@ -341,39 +360,37 @@ def content_digests(block: Object) -> dict[JsonPath, int]:
     """A number for the identity of a call, and one for each value of its content that is not empty.
     The numbers of different values differ."""
     values: dict[JsonPath, JSON] = {(name,): block.get(name) or "" for name in _IDENTITY}
-    values |= {(name,): value for name in _CONTENT_FIELDS if (value := block.get(name))}
+    values |= {(name,): block.get(name) for name in _CONTENT_FIELDS}
     for name in _LISTS:
-        entries = map(_content_of, _entries_of(block.get(name)))
-        values |= {(name, n): content for n, content in enumerate(entries) if content is not None}
+        for n, entry in enumerate(_entries_of(block.get(name))):
+            field = growing_field(entry)
+            if isinstance(entry, dict) and field:
+                values |= {(name, n, key): entry.get(key) for key in ("type", field)}
+            else:
+                values[name, n] = entry  # an image or a file
     return {
         path: hash(value if isinstance(value, str) else text_of(value))
         for path, value in values.items()
+        if value or path[0] in _IDENTITY
     }
-
-
-def _content_of(entry: JSON) -> JSON:
-    """The type and the text of an entry, or all of an image or a file; None for an empty text."""
-    field = growing_field(entry)
-    if not isinstance(entry, dict) or not field:
-        return entry
-    text = entry.get(field)
-    return [entry.get("type"), text] if text else None
 
 
 def _entries_of(value: JSON) -> list[JSON]:
     """The entries of a list of an item, which may be sent as one text or one entry."""
     entries = correct_content(value or None)
     if isinstance(entries, str):
-        return [{"type": "text", "text": entries}]
+        return [{"text": entries}]
     return entries if isinstance(entries, list) else []
 
 
 def _fill(block: JSON, known: JSON) -> JSON:
     """A finished entry of a list; what is empty in it is what was known before."""
     field = growing_field(known)
-    if not isinstance(block, dict) or not isinstance(known, dict) or not field:
+    if not isinstance(block, dict):
         return block
-    if "type" not in block or growing_field(block) != field:
+    if not any(block.values()):
+        return known
+    if not isinstance(known, dict) or not field or growing_field(block) != field:
         return block
     filled = {key: value for key, value in known.items() if value and not block.get(key)}
     return {**block, **filled, field: text_or_none(block.get(field)) or known.get(field, "")}
@@ -383,10 +400,10 @@ def growing_field(entry: JSON) -> str:
     """The field of a list entry that grows; empty for an image or a file."""
     if not isinstance(entry, dict):
         return ""
-    kind = entry.get("type")
+    kind = entry.get("type") or ("refusal" if "refusal" in entry else "text")
     if kind == "refusal":
         return "refusal"
-    return "text" if kind is None or str(kind).endswith("text") else ""
+    return "text" if str(kind).endswith("text") else ""
 
 
 def _put(block: Object, path: JsonPath, value: JSON, new: JSON) -> None:

@@ -32,8 +32,7 @@ class _MessageItem(StreamItem):
         super().__init__(reader, output_index, block)
         self._parts: dict[int, GrowingPart | None] = {}
         """Parts that have started, by index; None for a part that was emitted whole."""
-        content = block.get("content")
-        self._initial: list[JSON] = list(content) if isinstance(content, list) else []
+        self._initial = [entry.assemble() for _, entry in self.entries("content")]
         """The content of the opening event, until another event follows."""
 
     def emit(self, event: Chunk, change: Change) -> list[Event]:
@@ -110,6 +109,8 @@ class _MessageItem(StreamItem):
                 out.append(PartComplete(read_block(entry.assemble(), part_path)))
             elif part is not None and entry.finished is not None:
                 out += self._compare_part(part, entry.finished, part_path)
+            elif entry.finished is not None and growing_field(entry.finished) != entry.field:
+                out.append(Unsupported(part_path, VALUE_CHANGED))
         for part in self._parts.values():
             if part is not None and not part.closed:
                 out += part.close(None, (self.reader.count,), cut=self.cut)
@@ -131,14 +132,15 @@ def _has_other_type(block: JSON, growing: GrowingPart) -> bool:
     spec = growing.part.spec
     if not isinstance(block, dict) or not isinstance(spec, Block):
         return False
-    return _TEXT_FIELDS.get(str(block.get("type"))) != _TEXT_FIELDS.get(spec.name)
+    kind = block.get("type") or growing_field(block)
+    return _TEXT_FIELDS.get(str(kind)) != _TEXT_FIELDS.get(spec.name)
 
 
 def _text_of(entry: JSON) -> str | None:
     """The text or refusal of an entry; None if it has none or an empty one."""
     if not isinstance(entry, dict):
         return None
-    return text_or_none(entry.get(growing_field(entry))) or None
+    return text_or_none(entry.get("text")) or text_or_none(entry.get("refusal")) or None
 
 
 class _ReasoningItem(StreamItem):

@@ -153,8 +153,8 @@ class StreamItem(ItemAccumulator):
         """Its parts, read as in a body, with paths into the stream."""
         reader, unknown = self.reader, self.reader.index.unknown_fields
         root: JsonPath = (reader.count, "item")
-        if "content" in block:
-            block = {**block, "content": correct_content(block["content"])}
+        if reader.items.is_message(block):
+            block = {**block, "content": correct_content(block.get("content"))}
         ((_, parts),) = reader.items.read_items([block], "", reader.index)
         reader.trailing += [Unsupported((*root, *path[2:]), UNKNOWN_FIELD) for path in unknown]
         unknown.clear()

@@ -164,8 +164,8 @@ class ItemStreamReader(ItemStreamBase):
     ) -> list[Event]:
         if block is not None:
             item.finish(_copy(block))
-        if block is not None or not item.live:
-            item.digests = content_digests(item.assemble())
+        known = item.finished if item.live else item.assemble()
+        item.digests = None if known is None else content_digests(known)
         item.cut, item.ended = cut, True
         self.open.close(item)
         if item.deferred is not None:

@@ -139,12 +139,17 @@ class ItemStreamWriter(SequentialWriter):
 
     def error(self, event: StreamError) -> list[Chunk]:
         out: list[Chunk] = []
+        cut = {self._by_slot[end.slot]: end for end in self._cut}
         for queued in self.parts_in_queue():
             texts = self._open.texts if queued.opened and self._open is not None else queued.texts
-            item = self._item(with_text(queued.part, "".join(texts)))
+            end = cut.get(queued, queued.end)
+            whole = None if end is None else end.whole
+            item = self._item(with_text(queued.part, "".join(texts) if whole is None else whole))
             if item is None:
                 continue
             item["status"] = "incomplete"
+            if queued.opened and self._open is not None and whole is not None:
+                out.append(self._text_done(self._open, item))
             if not queued.opened:  # a client reads no items after the error; it runs finished ones
                 out.append(self._item_event("added", item))
             self._output.append(item)
@@ -218,17 +223,22 @@ class ItemStreamWriter(SequentialWriter):
         out: list[Chunk] = []
         if not opened.texts and isinstance(final, str):  # a call without arguments
             out = self.grow_part(queued, final)
-        fields = opened.location()
-        if growth is _GROWTH["function_call"]:
-            fields["name"] = item["name"]
-        fields = {**fields, growth.field: final, **growth.required}
-        out.append(self._event(f"{growth.events}.done", fields))
+        out.append(self._text_done(opened, item))
         if growth.parts:
             fields = {**opened.location(), "part": inner}
             out.append(self._event(f"{_PART_EVENTS[growth.parts]}.done", fields))
         out.append(self._item_event("done", item))
         self._output.append(item)
         return out
+
+    def _text_done(self, opened: _OpenItem, item: Object) -> Chunk:
+        """The event with the complete text of the open item."""
+        growth, fields = opened.growth, opened.location()
+        if growth is _GROWTH["function_call"]:
+            fields["name"] = item["name"]
+        inner = _only_part(item, growth) if growth.parts else item
+        fields = {**fields, growth.field: inner.get(growth.field), **growth.required}
+        return self._event(f"{growth.events}.done", fields)
 
     def write_part(self, part: Part, choice: int) -> list[Chunk]:
         item = self._item(part)
