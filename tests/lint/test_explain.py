@@ -1050,3 +1050,19 @@ def test_explain_takes_four_times_as_long_for_four_times_the_text(words: str) ->
     assert explain(texts[1])[0].name == "missing-result"
     # A pattern that backtracks takes at least sixteen times as long.
     assert growth(*(lambda text=text: explain(text) for text in texts)) < GROWTH_LIMIT
+
+
+def test_the_position_in_a_text_counts_for_a_bare_list_of_messages() -> None:
+    history: list[JSON] = [USER]
+    for n in range(3):
+        history += [assistant(tool_call(f"c{n}")), answer(f"c{n}", {"n": n})]
+    text = "Invalid type for 'messages[4].content': expected a string, but got an object instead."
+    assert explain(text, history, "openai-chat")[0].pointer == "/4/content"
+    assert explain(text, {"messages": history})[0].pointer == "/messages/4/content"
+
+
+def test_an_error_at_the_named_position_comes_before_a_suspected_one_elsewhere() -> None:
+    history: list[JSON] = [USER, assistant(tool_call("c1")), answer("c1", ["one", "two"])]
+    text = "Invalid type for 'messages[2].content[0]': expected an object, but got a string."
+    first = explain(text, history, "openai-chat")[0]
+    assert (first.name, first.pointer) == ("output-not-string", "/2/content")

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
-from toolwire.codec import decode, resolve
+from toolwire.codec import decode_in_full, resolve
 from toolwire.codec.body_shape import locate
 from toolwire.codec.known_wires import detect
 from toolwire.conversation.id_rules import IdRule
@@ -183,14 +183,17 @@ def _explain_by_body(
     """All findings in a body: first those of the suspected rules, then other errors, then
     information."""
     body_wire, checked_profile, profile = _resolve_profiles(references.text, body, wire)
-    conversation = decode(body, body_wire)
+    conversation = decode_in_full(body, body_wire)
     facts = Facts(conversation, _with_implied_fields(profile, match.patterns, references))
     findings = _merge(find_all(facts), find_all(Facts(conversation, checked_profile)))
     ranks, meanings = _ranks(match.patterns), _meanings(match.patterns)
     names = _names_in_text(references, facts)
+    at_reference = [finding for finding in findings if _is_at_reference(finding, references)]
+    if any(finding.name in ranks for finding in at_reference):
+        at_reference = []  # these are the suspected ones
     findings.sort(
         key=lambda finding: (
-            finding.name not in ranks,
+            finding.name not in ranks and finding not in at_reference,
             finding.severity != "error" and finding.name not in ranks,
             not _mentions(finding, names, facts),
             min(
@@ -339,6 +342,12 @@ def _mentions(finding: Finding, names: tuple[str, ...], facts: Facts) -> bool:
     if not isinstance(value, UnsetType):
         text = f"{text} {text_of(value)[:2000]}"
     return any(_has_word(text, name) for name in names)
+
+
+def _is_at_reference(finding: Finding, references: References) -> bool:
+    """True for an error at a position that the text names."""
+    paths = references.paths[:_MAX_NAMES] if finding.severity == "error" else ()
+    return any(finding.path[: len(path)] == path for path in paths)
 
 
 def _distance(path: JsonPath, other: JsonPath) -> int:

@@ -103,6 +103,9 @@ def read_foreign_block(
     part = _read_usual_form(block, path)
     if part is not None:
         return (part,)
+    invocation = block.get("toolInvocation")
+    if isinstance(invocation, dict):
+        return _read_invocation(invocation, path)
     kind = block.get("type")
     types = [kind] if isinstance(kind, str) else list(block)
     specs = [spec for name in types for spec in _specs().get(name, ())]
@@ -165,6 +168,15 @@ def _read_usual_form(block: Object, path: JsonPath) -> Part | None:
         if isinstance(fields, dict):
             return _read_half(form, fields, path)
     return None
+
+
+def _read_invocation(fields: Object, path: JsonPath) -> tuple[Part, ...] | None:
+    """The call and the result that older clients keep in one object; None if it has no id."""
+    call = _read_half(_BY_TYPE["tool-call"], fields, path)
+    if call is None:
+        return None
+    result = _read_half(_BY_TYPE["tool-result"], fields, path) if "result" in fields else None
+    return (call,) if result is None else (call, result)
 
 
 def _lost_type(block: Object) -> str | None:

@@ -47,8 +47,9 @@ from toolwire.wires import wire
 from toolwire.wires.engine.capabilities import NO_MEDIA, Place
 from toolwire.wires.engine.specs import Block, Wire, read_id
 
-_CALL_FIELDS = frozenset({"tool_calls", "toolCalls"})
-"""Fields with the calls of a message, in snake case and camel case."""
+_CALL_FIELDS = frozenset({"tool_calls", "toolCalls", "toolInvocations"})
+"""Fields with the calls of a message, in snake case and camel case, and with calls that contain
+their results."""
 _WITHOUT_TYPE = ("", "untyped")
 """The type names of blocks without a type."""
 
@@ -165,7 +166,7 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
             continue
         if unread_messages(message):
             continue  # their role is changed first
-        calls = foreign_calls(message)
+        calls = foreign_calls(message) or _foreign_invocations(message)
         place = vocabulary.place_of(message)
         parts: list[Part] = []
         for part in message.parts:
@@ -276,6 +277,17 @@ def foreign_calls(message: Message) -> list[Call]:
     path = (*message.path, "tool_calls")
     calls = [_read_call(entry, (*path, n)) for n, entry in enumerate(entries)]
     return [call for call in calls if call is not None]
+
+
+def _foreign_invocations(message: Message) -> list[Part]:
+    """The calls and results in the field `toolInvocations` of a message without parts."""
+    raw = message.source.raw
+    entries = raw.get("toolInvocations") if isinstance(raw, dict) and "parts" not in raw else None
+    path = (*message.path, "toolInvocations")
+    found: list[Part] = []
+    for n, entry in enumerate(entries if isinstance(entries, list) else ()):
+        found += read_foreign_block({"toolInvocation": entry}, (*path, n)) or ()
+    return found
 
 
 def _read_call(entry: JSON, path: JsonPath) -> Call | None:

@@ -108,7 +108,7 @@ _write_file = _media_writer("file", "data")
 
 def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
     call_id, origin = read_id(block.get("toolCallId"))
-    value = block.get("input")
+    value = block.get("input", block.get("args"))  # `args` in version 4
     return Call(
         call_id,
         read_name(block.get("toolName")),
@@ -134,7 +134,7 @@ def _write_call(call: Call, context: EncodeContext) -> Object:
 
 def _read_result(block: Object, path: JsonPath, spec: Block) -> Part:
     call_id, origin = read_result_id(block.get("toolCallId"))
-    raw, executor = block.get("output"), executor_of(spec)
+    raw, executor = block.get("output", block.get("result")), executor_of(spec)  # as in version 4
     output: Output
     try:
         output, error = _read_output(require_object(raw), path)
@@ -204,7 +204,7 @@ def _result_spec(form: str, executor: Executor) -> Block:
         part=Result,
         read=_read_result,
         write=write,
-        keys=keys("type", "toolCallId", "toolName", "output"),
+        keys=keys("type", "toolCallId", "toolName", "output", "result"),
         inner=() if form == "untyped" else (("output", keys("type", "value", "reason")),),
         discriminator={"type": "tool-result"} | ({"role": "assistant"} if by_provider else {}),
         family="server-tool" if by_provider else "function",
@@ -218,7 +218,7 @@ CALL = Block(
     part=Call,
     read=_read_call,
     write=_write_call,
-    keys=keys("type", "toolCallId", "toolName", "input", "providerExecuted"),
+    keys=keys("type", "toolCallId", "toolName", "input", "args", "providerExecuted"),
     discriminator={"type": "tool-call"},
     family="function",
     executor="client",
