@@ -19,7 +19,10 @@ _REFUSED = (
 
 PATH_PHRASES = (
     ErrorPattern(
-        words=rf"{_MESSAGE}\.{_FIELDS}\W{{1,4}}{_REFUSED}",
+        words=(
+            rf"{_MESSAGE}\.{_FIELDS}\W{{1,4}}{_REFUSED}"
+            rf"|{_MESSAGE}\W{{1,4}}property (?!reasoning|tool|function|content).{{1,80}} is unsupported"
+        ),
         rules=("field-refused", "wrong-vocabulary", "content-shape"),
         meaning="a message contains a field that this provider does not know",
         examples=("messages.65.content.1.tool_use.text: Extra inputs are not permitted",),

@@ -100,8 +100,8 @@ _LAST_WORD = re.compile(
 )
 _CLIPPED_WORDS = (
     "tool_calls tool_call_id tool_result tool_use_id function_call function_response signature"
-    " thought_signature reasoning_content thinking duplicated without required following preceding"
-    " followed immediately corresponding pattern characters alternate beginning unsupported"
+    " thought_signature reasoning_content thinking duplicated without required followed following"
+    " preceding immediately corresponding pattern characters alternate beginning unsupported"
     " supported unexpected invalid missing arguments parameters properties assistant maximum"
     " expected alphanumeric letters input_schema"
 ).split()

@@ -179,7 +179,7 @@ UNRELATED_KINDS = (
             r"|invalid messages: empty array|(?:messages"
             r"|conversation|history)"
             r"(?: list| array)? (?:must |cannot |can not "
-            r"|should )(?:not )?be (?:an? )?(?:non-?)?empty|invalid message role: system"
+            r"|should )(?:not )?be (?:an? |null or )?(?:non-?)?empty|invalid message role: system"
             r"|extra (?:inputs|fields) (?:are )?not permitted|cannot find field"
             r"|is not a valid field"
             r"|unknown field|missing (?:\w+ ){0,3}required parameters|missing x-|messages must be"
