@@ -80,7 +80,7 @@ _COMPOUND = re.compile(
 )
 """The border between words inside a name in code, or where marks around a name were lost."""
 _ERROR_CODE = re.compile(
-    r"\b[A-Z]{2,30}(?:_[A-Z]{2,30}){1,6}\b"
+    r"\b(?!TOOL_CALL_(?:START|ARGS|END)S?\b)[A-Z]{2,30}(?:_[A-Z]{2,30}){1,6}\b"
     r"|_(?:required|missing|mismatch|invalid|not_found|duplicated?|unknown|empty)\b"
     r"|\b(?:duplicated?|missing|orphaned?|unexpected|unmatched)_(?=(?:tool|function|call)_)"
 )

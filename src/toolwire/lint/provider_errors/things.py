@@ -58,7 +58,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"unknown errors?|at least one (?:non-?system )?message|(?:conversation|history) must have"
         r"|(?:messages|conversation|history|prompt)(?: list| array)?:? (?:must |cannot |can not "
         r"|should )?"
-        r"(?:not )?(?:be )?(?:an? )?(?:non-?)?empty(?: list| array)?",
+        r"(?:not )?(?:be )?(?:null or |an? )?(?:non-?)?empty(?: list| array)?",
     ),
     # --- things that are not a call of a model ----------------------------------------------------
     (
