@@ -166,7 +166,12 @@ ARGUMENT_READINGS = (
 
 STREAM_READINGS = (
     ErrorPattern(
-        concepts=("STREAMED HAVE ~ CALL", "STREAMED MISSING CALL", "STREAMED ~ MISSING CALL"),
+        concepts=(
+            "STREAMED HAVE ~ CALL",
+            "STREAMED MISSING CALL",
+            "STREAMED ~ MISSING CALL",
+            "STREAMED AFTER",
+        ),
         rules=("stream-multi-call-chunk", "stream-aborted-call", "stream-id-late"),
         meaning="a fragment of a streamed call seems to belong to no call",
         examples=("received a tool call delta without an open tool call",),

@@ -228,7 +228,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     ),
     (
         "INVALID",
-        r"invalid|illegal|improper\w*|not valid|bad|wrong|rejected|refused"
+        r"invalid|illegal(?! (?:state|argument) ?exception)"
+        r"|improper\w*|not valid|bad|wrong|rejected|refused"
         r"|failed (?:to (?:validate|format|convert|render)|validation)|validation failed|非法|无效",
     ),
     (

@@ -60,7 +60,8 @@ DEFINITION_PHRASES = (
     ErrorPattern(
         words=(
             "tool_choice is only allowed when tools"
-            r"|tool_?choice\W{1,3}(?:\w+ )?(?:requires|needs|without|but no) (?:\w+ )?tools\b"
+            r"|tool_?choice\W{1,3}(?:\w+ )?(?:requires|needs|without) (?:\w+ )?tools\b"
+            r"|tool_?choice .{0,40}\b(?:but|and) no (?:\w+ )?tools\b"
             r"|tool_?choice, tools (?:must|should|has to|have to|needs? to) be"
         ),
         rules=("name-unknown", "tools-undefined"),

@@ -243,6 +243,7 @@ ORDER_READINGS = (
             "PREFIX USER",
             "PREFIX ROLE USER",
             "(NO|MISSING) USER",
+            "MESSAGE HAVE ROLE USER",
             "USER (REQUIRED|MISSING)",
             "EMPTY USER",
         ),

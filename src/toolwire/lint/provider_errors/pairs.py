@@ -77,7 +77,7 @@ PAIR_PHRASES = (
             "ids were found without tool_result|without tool_result blocks? immediately after|"
             r"expected toolresult blocks|did not find \d+ tool_result block|"
             "do not have a corresponding toolmessage|must have a corresponding tool[ _]?result|"
-            "must be followed by tool messages"
+            "must be followed by tool messages|with tool_calls must be followed"
         ),
         rules=MISSING_RESULT_RULES,
         meaning="a call has no result directly after it",

@@ -19,7 +19,11 @@ _REFUSED = (
 
 PATH_PHRASES = (
     ErrorPattern(
-        words=rf"{_MESSAGE}\.{_FIELDS}\W{{1,4}}{_REFUSED}",
+        words=(
+            rf"{_MESSAGE}\.{_FIELDS}\W{{1,4}}{_REFUSED}"
+            rf"|{_MESSAGE}\W{{1,4}}property (?!reasoning|tool|function|content).{{1,80}}"
+            " is unsupported"
+        ),
         rules=("field-refused", "wrong-vocabulary", "content-shape"),
         meaning="a message contains a field that this provider does not know",
         examples=("messages.65.content.1.tool_use.text: Extra inputs are not permitted",),
@@ -70,6 +74,7 @@ PATH_PHRASES = (
             rf"{_MESSAGE}{_FIELDS}\W{{1,3}}unknown variant (?!function\b|image_url\b)[\w-]{{1,40}},"
             r" expected|invalid value: (?:(?:in|out)put_text|input_(?:image|file)|tool_use"
             r"|tool_result|thinking|text)\b"
+            r"|\b(?:in|out)put_text\b.{0,80}\b(?:should|must) be (?:in|out)put_text\b"
         ),
         rules=("wrong-vocabulary", "content-shape", "item-shape"),
         meaning="a message or a block has a role or a type of another API",

@@ -80,7 +80,7 @@ _COMPOUND = re.compile(
 )
 """The border between words inside a name in code, or where marks around a name were lost."""
 _ERROR_CODE = re.compile(
-    r"\b[A-Z]{2,30}(?:_[A-Z]{2,30}){1,6}\b"
+    r"\b(?!TOOL_CALL_(?:START|ARGS|END)S?\b)[A-Z]{2,30}(?:_[A-Z]{2,30}){1,6}\b"
     r"|_(?:required|missing|mismatch|invalid|not_found|duplicated?|unknown|empty)\b"
     r"|\b(?:duplicated?|missing|orphaned?|unexpected|unmatched)_(?=(?:tool|function|call)_)"
 )
@@ -100,8 +100,8 @@ _LAST_WORD = re.compile(
 )
 _CLIPPED_WORDS = (
     "tool_calls tool_call_id tool_result tool_use_id function_call function_response signature"
-    " thought_signature reasoning_content thinking duplicated without required following preceding"
-    " followed immediately corresponding pattern characters alternate beginning unsupported"
+    " thought_signature reasoning_content thinking duplicated without required followed following"
+    " preceding immediately corresponding pattern characters alternate beginning unsupported"
     " supported unexpected invalid missing arguments parameters properties assistant maximum"
     " expected alphanumeric letters input_schema"
 ).split()

@@ -58,7 +58,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"unknown errors?|at least one (?:non-?system )?message|(?:conversation|history) must have"
         r"|(?:messages|conversation|history|prompt)(?: list| array)?:? (?:must |cannot |can not "
         r"|should )?"
-        r"(?:not )?(?:be )?(?:an? )?(?:non-?)?empty(?: list| array)?",
+        r"(?:not )?(?:be )?(?:null or |an? )?(?:non-?)?empty(?: list| array)?",
     ),
     # --- things that are not a call of a model ----------------------------------------------------
     (
@@ -219,7 +219,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         "SCHEMA",
         r"function declarations?"
         r"|tool ?spec(?:ification)?s?"
-        r"|strict (?:function )?tools?"
+        r"|strict (?:function )?tools?|(?:array|object) schemas?"
         r"|(?:tool |function |\.)parameters?"
         r"|(?:tool|function) (?:definitions?|types?|fields?|payload|format|structure|params?)",
     ),
@@ -227,7 +227,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         "schema",
         r"(?:input |output |json |parameter |request )?schemas?|(?:any|one|all)of|\$(?:ref|defs)"
         r"|(?:additional )?properties(?! are not allowed)|parameter type|strict mode"
-        r"|array (?:type|parameter|schema)|grammar",
+        r"|array (?:type|parameter)|grammar",
     ),
     (
         "SETTING",

@@ -55,12 +55,14 @@ TOOL_KINDS = (
         "the MCP server does not know the session of the client: it was restarted, the session"
         " expired, or another replica answered",
         first_pattern=(
-            rf"(?:\bmcp|json-?rpc|-32\d\d\d).{{0,200}}{_SESSION} (?:was |is |has )?(?:not found"
+            rf"(?:\bmcp|json-?rpc|-32\d\d\d).{{0,200}}{_SESSION}(?: \S{{1,60}})?"
+            r" (?:was |is |has )?(?:not found"
             r"|invalid|missing|required|unknown|terminated|expired)"
             rf"|{_SESSION} (?:not found|terminated|expired).{{0,60}}(?:jsonrpc|\bmcp)"
             rf"|no valid {_SESSION}"
             r"|(?:invalid|missing|expired) (?:or \w+ )?(?:mcp[ -])?session[ -]?id"
             r"|mcp-session-id|before initialization was complete"
+            r"|invalid during (?:\w+ )?initialization"
             r"|server not initialized"
         ),
         advice="connect again, so that the client sends `initialize` and gets a new session",
@@ -86,7 +88,9 @@ TOOL_KINDS = (
         first_pattern=r"\bparallel_tool_calls\b[^{}]{0,20} (?:is |are )?(?:not |un)supported",
         pattern=(
             r"tool[ _-]?choice|tools: array too long|too many tools|number of tools"
-            r"|(?:maximum|more than|limit of|at most|up to|only) (?:of )?\d+ (?:tools|functions)"
+            r"|(?:maximum|more than|limit of|at most|up to|only)"
+            r" (?:of )?(?:\d+|one|a single) (?:tool|function)s?\b"
+            r"(?! (?:call|use|result))"
             r"|tool_?type: one_?of|combin\w+ .{0,40}(?:tools|functions?)\b"
             r"|(?:not (?:be )?(?:supported|allowed|available|compatible|used|combined)"
             r"|incompatible)"

@@ -33,7 +33,9 @@ UNRELATED_KINDS = (
         pattern=(
             r"credit balance|insufficient[ _](?:quota|balance|credits?|funds)|exceeded your current"
             r" quota|quota (?:is )?(?:used|exceeded|exhausted)|billing"
-            r"|payment (?:required|method)|余额不足|欠费"
+            r"|payment (?:required|method)"
+            r"|(?:balance|funds|credits?) (?:is |are )(?:insufficient|too low)"
+            r"|余额不足|欠费"
             r"|(?:out of|no|more|add|not enough) credits?\b"
             r"|(?:spend\w*|credit|budget|key|monthly) limit (?:exceeded|reached|of)|spend\w* limit"
             r"|budget (?:has been |was )?exceeded"
@@ -65,7 +67,7 @@ UNRELATED_KINDS = (
             r"|credentials (?:not|have|are)|load (?:the )?(?:default )?credentials"
             r"|(?:security|access|bearer|session|refresh) token .{0,60}(?:invalid|expired|missing)"
             r"|(?:must|need to|please|have to) (?:be )?(?:logged|log|sign|signed) ?in\b|run /login"
-            r"|not logged in"
+            r"|not logged in|not allowed for your (?:account|organization|plan)"
         ),
         status="40[13]",
     ),
@@ -110,7 +112,7 @@ UNRELATED_KINDS = (
         "the provider has no capacity at the moment; send the request again later",
         pattern=(
             r"overloaded|service (?:is )?(?:temporarily )?unavailable|no capacity"
-            r"|server is busy|(?:high|heavy) (?:demand|load)|at capacity|无可用渠道"
+            r"|server is busy|(?:high|heavy) (?:demand|load)|at (?:\w+ )?capacity|无可用渠道"
             r"|no available (?:accounts?|providers?|channel)"
         ),
         status="529|503",
@@ -179,7 +181,7 @@ UNRELATED_KINDS = (
             r"|invalid messages: empty array|(?:messages"
             r"|conversation|history)"
             r"(?: list| array)? (?:must |cannot |can not "
-            r"|should )(?:not )?be (?:an? )?(?:non-?)?empty|invalid message role: system"
+            r"|should )(?:not )?be (?:an? |null or )?(?:non-?)?empty|invalid message role: system"
             r"|extra (?:inputs|fields) (?:are )?not permitted|cannot find field"
             r"|is not a valid field"
             r"|unknown field|missing (?:\w+ ){0,3}required parameters|missing x-|messages must be"
