@@ -16,7 +16,7 @@ from toolwire.conversation.ids import is_minted
 from toolwire.conversation.json import JSON, get, text_of
 from toolwire.conversation.model import real_losses
 from toolwire.streaming.events import Event, PartEnd
-from toolwire.streaming.restream import Source, TranslatedStream, fold, restream
+from toolwire.streaming.restream import StreamSource, TranslatedStream, fold, restream
 from toolwire.wires.engine.encode_context import VALUE_CHANGED
 from toolwire.wires.engine.stream import StreamSpec
 
@@ -46,7 +46,7 @@ def fold_or_none(given: Input) -> JSON:
         return None
 
 
-def translate_stream(given: Input, stream: Source | None = None) -> TranslatedStream[bytes]:
+def translate_stream(given: Input, stream: StreamSource | None = None) -> TranslatedStream[bytes]:
     """The stream of the target. On its own wire it is rewritten, as the gateway does to add
     calls: with an id map, events are not passed through."""
     ids = IdMap() if _stays_on_wire(given) else None

@@ -24,7 +24,7 @@ API = pathlib.Path(__file__).with_name("api.txt").read_text().splitlines()
 ELSEWHERE = (builtins, typing, collections.abc, contextlib, os, pathlib)
 """Modules of Python whose names need no home of ours."""
 FOREIGN = {"TracerProvider"}
-TYPE_VARIABLES = {"Item", "Out", "P", "R", "Report"}
+TYPE_VARIABLES = {"Out", "P", "R", "Report"}
 
 
 @rows("line", API, ids=lambda line: line.partition("(")[0])
@@ -36,6 +36,28 @@ def test_every_type_in_a_public_signature_is_exported(line: str) -> None:
         if not any(hasattr(module, name) for module in ELSEWHERE)
     }
     assert unknown == set()
+
+
+def _public_functions(name: str) -> list[object]:
+    """A public function, or the constructor and the methods of a public class."""
+    value = getattr(toolwire, name)
+    if not isinstance(value, type):
+        return [value]
+    members = vars(value).items()
+    return [method for key, method in members if key == "__init__" or not key.startswith("_")]
+
+
+@pytest.mark.parametrize("name", toolwire.__all__)
+def test_a_type_in_a_public_signature_is_the_one_that_is_exported(name: str) -> None:
+    for function in _public_functions(name):
+        module = sys.modules.get(str(getattr(function, "__module__", "")))
+        annotations = getattr(function, "__annotations__", {}).values()
+        for word in set(re.findall(r"\b[A-Z]\w*", " ".join(map(str, annotations)))):
+            used, exported = (
+                getattr(module, word, None),
+                getattr(toolwire, word, getattr(types, word, None)),
+            )
+            assert None in (used, exported) or used == exported, f"{function}: {word}"
 
 
 @pytest.mark.parametrize("module", (toolwire, types), ids=lambda module: module.__name__)

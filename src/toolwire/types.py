@@ -80,6 +80,8 @@ if typing.TYPE_CHECKING:
     from toolwire.server.asgi import App, BodyLimits
     from toolwire.server.auth import Auth
     from toolwire.streaming.events import Chunk, Event
+    from toolwire.streaming.restream import StreamSource
+    from toolwire.streaming.stream_input import Item
     from toolwire.streaming.stream_translator import StreamTranslator
     from toolwire.tool_server import ContextFactory
     from toolwire.tools.client import CallingClient, Elicitation, LogLevel
@@ -128,6 +130,7 @@ __all__ = [
     "GatewayTools",
     "IdMapInput",
     "Input",
+    "Item",
     "JsonPath",
     "KeyConfig",
     "Kind",
@@ -166,6 +169,7 @@ __all__ = [
     "Severity",
     "Source",
     "Store",
+    "StreamSource",
     "StreamTranslator",
     "Sweep",
     "Thread",
@@ -213,6 +217,8 @@ _MODULES = {
     "toolwire.server.asgi": "App BodyLimits",
     "toolwire.server.auth": "Auth",
     "toolwire.streaming.events": "Chunk Event",
+    "toolwire.streaming.restream": "StreamSource",
+    "toolwire.streaming.stream_input": "Item",
     "toolwire.streaming.stream_translator": "StreamTranslator",
     "toolwire.tool_server": "ContextFactory",
     "toolwire.tools.client": "CallingClient Elicitation LogLevel",

@@ -31,14 +31,14 @@ from toolwire.wires.engine.encode_context import NO_REQUEST, RequestInfo
 from toolwire.wires.engine.server_tools import ServerToolPolicy
 from toolwire.wires.engine.stream import StreamReader
 
-Source: TypeAlias = "Item | Iterable[Item] | AsyncIterable[Item]"
+StreamSource: TypeAlias = "Item | Iterable[Item] | AsyncIterable[Item]"
 Out = TypeVar("Out")
 
 
 # --- fold -----------------------------------------------------------------------------------------
 
 
-def fold(stream: Source, wire: str) -> JSON:
+def fold(stream: StreamSource, wire: str) -> JSON:
     """Join a recorded stream into the whole response body of its wire.
 
     Args:
@@ -77,7 +77,7 @@ def _read(events: Iterable[Chunk | StreamError], reader: StreamReader, wire: str
         reader.count += 1
 
 
-def _items(stream: Source, wire: str) -> Iterable[Item]:
+def _items(stream: StreamSource, wire: str) -> Iterable[Item]:
     """The items of a synchronous stream."""
     if isinstance(stream, (*BYTES, Mapping)):
         return (stream,)
@@ -96,7 +96,10 @@ class _StreamReport(Generic[Out]):
     """The reports of a translated stream, beside its items."""
 
     def __init__(
-        self, translator: StreamTranslator[Out], source: Source, trailer: Callable[[], list[Out]]
+        self,
+        translator: StreamTranslator[Out],
+        source: StreamSource,
+        trailer: Callable[[], list[Out]],
     ) -> None:
         self._translator = translator
         self._source = source
@@ -133,7 +136,10 @@ class TranslatedStream(_StreamReport[Out], Iterator[Out]):
     """
 
     def __init__(
-        self, translator: StreamTranslator[Out], source: Source, trailer: Callable[[], list[Out]]
+        self,
+        translator: StreamTranslator[Out],
+        source: StreamSource,
+        trailer: Callable[[], list[Out]],
     ) -> None:
         super().__init__(translator, source, trailer)
         self._output = self._run(_items(source, ""))
@@ -269,7 +275,7 @@ def restream(
     request: RequestInfo = NO_REQUEST,
 ) -> TranslatedStream[Chunk]: ...
 def restream(
-    stream: Source,
+    stream: StreamSource,
     source: str,
     target: str,
     *,
