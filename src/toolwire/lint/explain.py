@@ -188,12 +188,13 @@ def _explain_by_body(
     findings = _merge(find_all(facts), find_all(Facts(conversation, checked_profile)))
     ranks, meanings = _ranks(match.patterns), _meanings(match.patterns)
     names = _names_in_text(references, facts)
-    at_reference = [finding for finding in findings if _is_at_reference(finding, references)]
-    if any(finding.name in ranks for finding in at_reference):
-        at_reference = []  # these are the suspected ones
+    suspects_named = any(
+        finding.name in ranks and _is_at_reference(finding, references) for finding in findings
+    )
     findings.sort(
         key=lambda finding: (
-            finding.name not in ranks and finding not in at_reference,
+            finding.name not in ranks
+            and (suspects_named or not _is_at_reference(finding, references)),
             finding.severity != "error" and finding.name not in ranks,
             not _mentions(finding, names, facts),
             min(
