@@ -894,6 +894,24 @@ MUTANTS = [
         "lint/test_pairs.py",
     ),
     Mutant(
+        "execution/redaction.py",
+        "self(failure.message),",
+        "failure.message,",
+        "calls/test_redaction.py",
+    ),
+    Mutant(
+        "gateway/forward.py",
+        "text = redact(read_error_message(data)) or",
+        "text = read_error_message(data) or",
+        "gateway/test_errors.py",
+    ),
+    Mutant(
+        "agent/http_model.py",
+        "text = self._redact(read_error_message(data))",
+        "text = read_error_message(data)",
+        "agent/test_models.py",
+    ),
+    Mutant(
         "conversation/observations.py",
         "missing |= _BROKEN_BY_MISPLACED_CALLS",
         "pass",
