@@ -277,10 +277,8 @@ def _count_violations(facts: Facts) -> Counter[str]:
 
 def _can_start(facts: Facts, message: Message) -> bool:
     """True if the target is not known to refuse a message as the first."""
-    has_results = any(
-        part.__class__ is Result and part.executor == "client" for part in message.parts
-    )
-    has_calls = any(part.__class__ is Call and part.executor == "client" for part in message.parts)
+    has_results = any(type(part) is Result and part.executor == "client" for part in message.parts)
+    has_calls = any(type(part) is Call and part.executor == "client" for part in message.parts)
     if (
         message.role == "tool"
         or (has_results and not has_calls)

@@ -191,7 +191,7 @@ def _with_tool_stops(response: Conversation) -> Conversation:
 
 
 def _runs_on_client(part: Part) -> bool:
-    return part.__class__ is Call and part.runs_on_client
+    return type(part) is Call and part.runs_on_client
 
 
 def encode(

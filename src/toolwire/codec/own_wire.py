@@ -95,7 +95,7 @@ def _write_turns(
     end = min(end + 1, len(messages))
     for message in messages[:start]:
         for part in message.parts:
-            if part.__class__ is Call:
+            if type(part) is Call:
                 context.record_name(part)  # results need the names of earlier calls
     turns = replace(conversation, messages=messages[start:end])
     written = _elements(write(turns, target, context).body, field)

@@ -60,11 +60,11 @@ def assign_ids(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tu
     result_ids: list[str] = []
     for message in messages:
         for part in message.parts:
-            if part.__class__ is Text:
+            if type(part) is Text:
                 continue
-            if part.__class__ is Call:
+            if type(part) is Call:
                 call_ids.add(part.id)
-            elif part.__class__ is Result:
+            elif type(part) is Result:
                 result_ids.append(part.call_id)
     if "" in call_ids or "" in result_ids:
         return _assign_missing(messages, seed, ordered)

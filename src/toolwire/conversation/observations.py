@@ -151,7 +151,7 @@ class Observations(Struct, eq=False, gc=False):
 
     def holds(self, flags: int) -> bool:
         """True if all of these properties hold."""
-        return not flags & ~self.flags
+        return self.flags & flags == flags
 
     def require_all_results(self) -> None:
         """Treat calls at the end that wait for their results as calls without results."""
@@ -201,13 +201,13 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 missing |= Observation.STARTS_WITH_USER
         has_calls = has_results = False
         for part in parts:
-            if part.__class__ is Text:
+            if type(part) is Text:
                 texts.append(part.text)
                 if has_calls or part.refusal:
                     missing |= Observation.PLAIN
                 if pending:
                     missing |= Observation.RESULTS_IN_PLACE
-            elif part.__class__ is Result:
+            elif type(part) is Result:
                 results.append(part)
                 has_results = True
                 if role == "assistant" or role == "system":
@@ -223,7 +223,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
                     missing |= _NOT_PLAIN | Observation.BLOCK_FIELDS_READ
                     if is_foreign:
                         leftovers += output
-            elif part.__class__ is Call:
+            elif type(part) is Call:
                 calls.append(part)
                 if pending and not has_calls:
                     missing |= Observation.RESULTS_IN_PLACE
@@ -252,7 +252,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
         elif has_results:
             if pending:
                 missing |= Observation.RESULTS_TOGETHER
-            if len(parts) > 1 and not all(part.__class__ is Result for part in parts):
+            if len(parts) > 1 and not all(type(part) is Result for part in parts):
                 missing |= Observation.RESULTS_ALONE
         elif not parts:
             texts.append("")
@@ -315,10 +315,10 @@ def is_left_out(message: Message) -> bool:
     of an unknown type, hidden reasoning.
     """
     for part in message.parts:
-        if part.__class__ is Text or part.__class__ is Reasoning:
+        if type(part) is Text or type(part) is Reasoning:
             if part.text:
                 return False
-        elif part.__class__ is not Opaque:
+        elif type(part) is not Opaque:
             return False
     return True
 
@@ -400,7 +400,7 @@ def native_calls(messages: tuple[Message, ...], wire: str, *, executor: str) -> 
         for message in messages
         if message.wire == wire
         for part in message.parts
-        if part.__class__ is Call and part.executor == executor
+        if type(part) is Call and part.executor == executor
     ]
 
 

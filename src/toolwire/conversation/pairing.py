@@ -58,7 +58,7 @@ def pairs_by_order(messages: Sequence[Message], *, ordered: bool) -> list[Pair]:
     """
     for message in messages:
         for part in message.parts:
-            if part.__class__ is Result and part.origin == "minted":
+            if type(part) is Result and part.origin == "minted":
                 return [
                     pair
                     for pair in pairs(messages, ordered=ordered)

@@ -17,13 +17,13 @@ def move(message: Message, distance: int) -> Message | None:
     new_source = _move_source(source, distance)
     parts: list[Part] = []
     for part in message.parts:
-        if part.__class__ is Call and part.approval is not None:
+        if type(part) is Call and part.approval is not None:
             return None
         if part.source is source:
             moved = replace(part, source=new_source)
         else:
             moved = replace(part, source=_move_source(part.source, distance))
-        if part.__class__ is Result and part.output.__class__ is tuple:
+        if type(part) is Result and part.output.__class__ is tuple:
             moved = replace(moved, output=tuple([_move_part(p, distance) for p in part.output]))
         parts.append(moved)
     return replace(message, parts=tuple(parts), source=new_source)

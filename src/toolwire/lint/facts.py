@@ -288,7 +288,7 @@ class Facts(PairFacts):
             return index > 0 and self.messages[index - 1].role != "assistant"
         if self.profile.result_placement not in ("next", "alone"):
             return False
-        return not any(part.__class__ is Result for part in message.parts)
+        return not any(type(part) is Result for part in message.parts)
 
     def _is_written_apart(self, message: Message) -> bool:
         """True if another wire gets the content beside results as a separate message after them, so
@@ -297,7 +297,7 @@ class Facts(PairFacts):
             return False
         if self.profile.result_placement not in ("next", "alone"):
             return False
-        return any(part.__class__ is not Result for part in message.parts)
+        return any(type(part) is not Result for part in message.parts)
 
 
 def _is_ambiguous(group: AmbiguousGroup) -> bool:

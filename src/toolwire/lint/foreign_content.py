@@ -197,7 +197,7 @@ def foreign_result_ids(facts: Facts) -> set[str]:
 def _apart_from(message: Message, part: Part) -> Part:
     """The part without the JSON of its message, if the message was a result: its other fields
     become separate parts."""
-    is_message = part.__class__ is Result and part.path == message.path
+    is_message = type(part) is Result and part.path == message.path
     return replace(part, source=Source(path=part.path)) if is_message else part
 
 
@@ -249,7 +249,7 @@ def has_foreign_role(facts: Facts, message: Message) -> bool:
     role = raw.get("role") if accepted and isinstance(raw, dict) else None
     if not isinstance(role, str) or role in accepted:
         return False
-    return not any(part.__class__ is Result for part in message.parts)
+    return not any(type(part) is Result for part in message.parts)
 
 
 @once_per_history
@@ -271,7 +271,7 @@ def foreign_calls(message: Message) -> list[Call]:
     """The calls in the field `tool_calls` of a message, on a wire that does not read this field."""
     raw = message.source.raw
     entries = raw.get("tool_calls", raw.get("toolCalls")) if isinstance(raw, dict) else None
-    if not isinstance(entries, list) or any(part.__class__ is Call for part in message.parts):
+    if not isinstance(entries, list) or any(type(part) is Call for part in message.parts):
         return []
     path = (*message.path, "tool_calls")
     calls = [_read_call(entry, (*path, n)) for n, entry in enumerate(entries)]

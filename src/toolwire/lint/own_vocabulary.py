@@ -68,13 +68,11 @@ def _may_have_foreign_content(conversation: Conversation, observations: Observat
     """True if a message has a block or a field that its wire does not know."""
     if not observations.leftovers and observations.flags & Observation.ONLY_TEXT_AND_TOOLS:
         return False
-    if any(part.__class__ is Message for part in observations.leftovers):
+    if any(type(part) is Message for part in observations.leftovers):
         return True
     if any(isinstance(part, Result) and find_output(part) for part in observations.leftovers):
         return True
-    return any(
-        part.__class__ is Opaque for message in conversation.messages for part in message.parts
-    )
+    return any(type(part) is Opaque for message in conversation.messages for part in message.parts)
 
 
 def _write_in_own_vocabulary(conversation: Conversation) -> tuple[Conversation, list[Change]]:

@@ -129,7 +129,7 @@ class PairFacts:
             (part, n)
             for n, message in enumerate(self.messages)
             for part in message.parts
-            if part.__class__ is not Text
+            if type(part) is not Text
         ]
 
     @lazy_property
@@ -156,7 +156,7 @@ class PairFacts:
         """
         holds_results = False
         for part in self.messages[index].parts:
-            if part.__class__ is Result and (self.own_wire or part.executor == "client"):
+            if type(part) is Result and (self.own_wire or part.executor == "client"):
                 holds_results = True
             elif not is_cache_mark(part):
                 return False
@@ -195,9 +195,9 @@ class PairFacts:
         """Id → call without a result so far, and the index of its message."""
         pairs_by_id: list[tuple[Call, Result]] = []
         for part, n in self._located_parts:
-            if part.__class__ is Call:
+            if type(part) is Call:
                 calls[part.id] = (part, n)
-            elif part.__class__ is Result:
+            elif type(part) is Result:
                 call, index = calls.pop(part.call_id, (None, -1))
                 if index == n or part.origin == "minted":
                     return None
@@ -291,7 +291,7 @@ class PairFacts:
             part
             for n in callers
             for part in self.messages[n].parts
-            if part.__class__ is Call and part.executor == "client"
+            if type(part) is Call and part.executor == "client"
         )
         if not calls:
             return []
@@ -304,7 +304,7 @@ class PairFacts:
             return self._batches_in_order()
         calls_at: dict[int, list[Call]] = {}
         for part, n in self._located_parts:
-            if part.__class__ is Call and part.executor == "client":
+            if type(part) is Call and part.executor == "client":
                 calls_at.setdefault(n, []).append(part)
         batches: list[CallBatch] = []
         callers: list[int] = []
@@ -332,7 +332,7 @@ class PairFacts:
         for n, message in enumerate(self.messages):
             if message.role != "assistant":
                 continue
-            calls = tuple([part for part in message.parts if part.__class__ is Call])
+            calls = tuple([part for part in message.parts if type(part) is Call])
             if calls:
                 results = tuple(self.results[answered : answered + len(calls)])
                 batches.append(CallBatch((n,), calls, results))
@@ -368,7 +368,7 @@ class PairFacts:
         positions = (
             n
             for n, part in enumerate(message.parts)
-            if part.__class__ is Call and part.executor == "client"
+            if type(part) is Call and part.executor == "client"
         )
         first = next(positions, len(message.parts))
         return tuple(part for part in message.parts[first:] if isinstance(part, Text | Media))

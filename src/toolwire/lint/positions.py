@@ -102,7 +102,7 @@ def _follows_other_items(facts: PairFacts, indexes: set[int]) -> bool:
 
 def _has_late_result(parts: tuple[Part, ...]) -> bool:
     """True if a result comes after a part of another kind."""
-    is_result = [part.__class__ is Result for part in parts]
+    is_result = [type(part) is Result for part in parts]
     return is_result != sorted(is_result, reverse=True)
 
 

@@ -70,7 +70,7 @@ def current_turn_start(facts: Facts) -> int:
     for n in range(len(facts.messages) - 1, -1, -1):
         message = facts.messages[n]
         if message.role in ("user", "system") and any(
-            part.__class__ is not Result and not is_cache_mark(part) for part in message.parts
+            type(part) is not Result and not is_cache_mark(part) for part in message.parts
         ):
             return n + 1
     return 0

@@ -134,7 +134,7 @@ def _known_fields(facts: Facts) -> dict[JsonPath, frozenset[str]]:
                 spec = source.spec
                 if spec is not None and (spec.inner or not spec.keys.issuperset(raw)):
                     _note_unread(source, known)
-            if part.__class__ is Result and part.output.__class__ is tuple:
+            if type(part) is Result and part.output.__class__ is tuple:
                 for inner in part.output:
                     _note_unread(inner.source, known)
     return known

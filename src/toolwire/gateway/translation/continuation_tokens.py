@@ -55,13 +55,13 @@ def needs_token(
         return True
     for message in messages:
         for part in message.parts:
-            if part.signature is None and part.__class__ is not Reasoning:
+            if part.signature is None and type(part) is not Reasoning:
                 continue
             if client is not None and takes_signature(part, client):
                 continue
             if part.signature is not None:
                 return True
-            if part.__class__ is Reasoning and (unsigned_reasoning or part.hidden is not None):
+            if type(part) is Reasoning and (unsigned_reasoning or part.hidden is not None):
                 return True
     return False
 

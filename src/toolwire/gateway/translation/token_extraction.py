@@ -52,7 +52,7 @@ def _has_reasoning(messages: Sequence[Message]) -> bool:
     """True if a message holds reasoning."""
     for message in messages:
         for part in message.parts:
-            if part.__class__ is Reasoning:
+            if type(part) is Reasoning:
                 return True
     return False
 

@@ -246,8 +246,8 @@ def _merge(first: Message, second: Message, wire: str) -> Message:
     parts = (*first.parts, *second.parts)
     if second.role != "assistant":
         parts = (
-            *(part for part in parts if part.__class__ is Result),
-            *(part for part in parts if part.__class__ is not Result),
+            *(part for part in parts if type(part) is Result),
+            *(part for part in parts if type(part) is not Result),
         )
     return Message(second.role, parts, None, wire, source=Source(path=first.path))
 

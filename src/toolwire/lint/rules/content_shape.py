@@ -137,7 +137,7 @@ def _space_at_end(facts: Facts) -> Iterator[_Fault]:
     if last is None or last.role != "assistant" or refuses_assistant_at_end(facts):
         return
     text = last.parts[-1] if last.parts else None
-    if text.__class__ is Text and text.text.strip() and text.text[-1:].isspace():
+    if type(text) is Text and text.text.strip() and text.text[-1:].isspace():
         yield _Fault(
             text.path,
             "the text of the assistant at the end of the request ends with white space",
@@ -237,18 +237,18 @@ def _empty_content(facts: Facts, message: Message) -> Iterator[_Fault]:
 
 
 def _is_blank(part: Part) -> bool:
-    return part.__class__ is Text and not part.text.strip()
+    return type(part) is Text and not part.text.strip()
 
 
 def _is_empty(part: Part) -> bool:
     """True for an empty text without a signature, and for a block without any field."""
-    if part.__class__ is Text:
+    if type(part) is Text:
         return not part.text and not part.signature
     return _has_no_field(part)
 
 
 def _has_no_field(part: Part) -> bool:
-    return part.__class__ is Opaque and part.raw == {}
+    return type(part) is Opaque and part.raw == {}
 
 
 def _blank_text_in_result(result: Result) -> Iterator[_Fault]:

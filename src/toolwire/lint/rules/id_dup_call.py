@@ -42,7 +42,7 @@ def _opaque_copies(facts: Facts) -> list[tuple[Opaque, Call]]:
     """Return the opaque blocks that repeat a call of their message in another format."""
     copies: list[tuple[Opaque, Call]] = []
     for message in facts.messages:
-        if len(message.parts) > 1 and any(part.__class__ is Opaque for part in message.parts):
+        if len(message.parts) > 1 and any(type(part) is Opaque for part in message.parts):
             calls = [part for part in message.parts if isinstance(part, Call)]
             blocks = [part for part in message.parts if isinstance(part, Opaque)]
             copies += [

@@ -45,7 +45,7 @@ def _foreign_parts(facts: Facts) -> list[Part]:
         if message.role != "assistant":
             continue
         for part in message.parts:
-            if in_blocks and part.__class__ is not Reasoning:
+            if in_blocks and type(part) is not Reasoning:
                 continue
             if part.signature and _is_foreign(part.signature, in_blocks=in_blocks):
                 parts.append(part)

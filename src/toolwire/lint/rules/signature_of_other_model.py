@@ -38,7 +38,7 @@ def _blocks_of_other_models(facts: Facts) -> list[tuple[Part, str]]:
     found: list[tuple[Part, str]] = []
     for message in facts.messages:
         for part in message.parts:
-            if part.__class__ is Reasoning and (signature := part.signature or part.hidden):
+            if type(part) is Reasoning and (signature := part.signature or part.hidden):
                 signer = signed_model(signature, pattern)
                 if signer and signer != current:
                     found.append((part, signer))

@@ -46,7 +46,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
         if message.role != "assistant":
             continue
         for part in message.parts:
-            if part.__class__ is not Text or not ("<" in part.text or "[" in part.text):
+            if type(part) is not Text or not ("<" in part.text or "[" in part.text):
                 continue
             if not any(keyword in part.text for keyword in _KEYWORDS):
                 continue

@@ -109,7 +109,7 @@ def _foreign_messages(facts: Facts) -> list[tuple[Message, list[Call | Result]]]
             continue  # among items, whole messages are foreign
         foreign: list[Call | Result] = []
         for part in message.parts:
-            if part.__class__ is Call or part.__class__ is Result:
+            if type(part) is Call or type(part) is Result:
                 spec = part.source.spec
                 if isinstance(spec, Block) and _is_foreign(part, spec, message, facts):
                     foreign.append(part)

@@ -168,12 +168,10 @@ def _fits_every_target(
 
 def _follow_results(leftovers: list[Traceable], results: list[Result]) -> list[Traceable]:
     """Replace results by their lowered form: ids to send are stored for these."""
-    if not any(part.__class__ is Result for part in leftovers):
+    if not any(type(part) is Result for part in leftovers):
         return leftovers
     by_path = {result.path: result for result in results if result.path}
-    return [
-        by_path.get(part.path, part) if part.__class__ is Result else part for part in leftovers
-    ]
+    return [by_path.get(part.path, part) if type(part) is Result else part for part in leftovers]
 
 
 def lower_to_capabilities(
@@ -217,7 +215,7 @@ def _lower_errors(
 
 def _is_error(part: Part, native: bool) -> TypeGuard[Result]:
     """True for an error result of the client that was not read from the target's wire."""
-    if part.__class__ is not Result or not part.error or part.executor != "client":
+    if type(part) is not Result or not part.error or part.executor != "client":
         return False
     return not native or is_new(part)
 

@@ -182,15 +182,15 @@ def _has_pending_calls(messages: tuple[Message, ...]) -> bool:
 
 def _has_content(message: Message) -> bool:
     """True for a message with anything but empty texts."""
-    return any(part.__class__ is not Text or part.text for part in message.parts)
+    return any(type(part) is not Text or part.text for part in message.parts)
 
 
 def _is_plain(parts: tuple[Part, ...]) -> bool:
     """True for one text, or results of text: every target can hold these unchanged."""
     only = parts[0] if len(parts) == 1 else None
-    if only.__class__ is Text:
+    if type(only) is Text:
         return not only.refusal
-    return all(part.__class__ is Result and part.output.__class__ is str for part in parts)
+    return all(type(part) is Result and part.output.__class__ is str for part in parts)
 
 
 def _move_text_first(parts: list[Part], losses: list[Loss]) -> list[Part]:

@@ -133,7 +133,7 @@ def read_settings(table: SettingTable, body: Object, known: frozenset[str]) -> S
             ):
                 unknown.append((key,))
             continue
-        if not item and item.__class__ in _CONTAINERS and not spec.reads_empty:
+        if not item and type(item) in _CONTAINERS and not spec.reads_empty:
             continue
         value: Setting | UnsetType = item
         read = spec.read
@@ -155,7 +155,7 @@ def read_settings(table: SettingTable, body: Object, known: frozenset[str]) -> S
 
 def _says_nothing(key: str, item: JSON) -> bool:
     """True for an empty object or list, and for a cache breakpoint."""
-    return (not item and item.__class__ in _CONTAINERS) or key in BREAKPOINT_FIELDS
+    return (not item and type(item) in _CONTAINERS) or key in BREAKPOINT_FIELDS
 
 
 def _read_value(spec: SettingSpec, item: JSON) -> Setting | UnsetType:
@@ -236,7 +236,7 @@ def _collect_unread(
     these."""
     for key, item in value.items():
         item_path = (*path, key)
-        if item_path in read or item is None or (not item and item.__class__ in _CONTAINERS):
+        if item_path in read or item is None or (not item and type(item) in _CONTAINERS):
             continue
         if item_path in parents and isinstance(item, dict):
             _collect_unread(item, item_path, read, parents, unknown)
@@ -264,7 +264,7 @@ def write_settings(
         if unchanged and name in unchanged and unchanged[name] == value:
             continue
         field = table.fields.get(name)
-        if field is not None and value.__class__ is not tuple:
+        if field is not None and type(value) is not tuple:
             body[field] = value  # type: ignore[assignment]
             continue
         spec = table.writers.get(name)

@@ -166,7 +166,7 @@ def lower_settings(
     """The settings as the target can hold them; the same dict if nothing changes."""
     changed: dict[str, Setting] = {}
     for name, value in settings.items():
-        lower = _LOWER.get(value.__class__)
+        lower = _LOWER.get(type(value))
         if lower is not None:
             lowered = lower(value, capabilities, paths.get(name, (name,)), losses)
             if lowered is not value:

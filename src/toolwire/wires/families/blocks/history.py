@@ -88,7 +88,7 @@ class WrittenHistory(Struct, gc=False):
         """Add a message of this wire with its edits applied. If it is the system prompt,
         `position` is the number of system blocks before it."""
         for part in message.parts:
-            if part.__class__ is Call:
+            if type(part) is Call:
                 record_call(part, context)
         source = message.source
         if len(source.path) == 1:
@@ -156,12 +156,12 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
                     continue
             elif marks_nothing and len(parts) == 1 and role != "system":
                 only = parts[0]
-                if only.__class__ is Text and only.text and not only.refusal:
+                if type(only) is Text and only.text and not only.refusal:
                     if turn.results:
                         self._write_results(turn, out)
                     out.append(write_text(role, only.text))
                     continue
-                if only.__class__ is Result and role != "assistant":
+                if type(only) is Result and role != "assistant":
                     turn.results.append((only.call_id, write_result(only, context)))
                     continue
             blocks = self._write_in_turn(message, turn, context)
@@ -243,7 +243,7 @@ class _Turn(Struct, eq=False, gc=False):
 
     def call_ids(self) -> list[str]:
         """The ids of the calls, in order."""
-        return [part.id for parts in self.callers for part in parts if part.__class__ is Call]
+        return [part.id for parts in self.callers for part in parts if type(part) is Call]
 
 
 def _is_result(part: Part) -> TypeGuard[Result]:

@@ -130,11 +130,7 @@ class ItemWriter(ItemListWriter):
 
     def finish_item(self, item: Object, parts: tuple[Part, ...]) -> None:
         for part in parts:
-            if (
-                part.__class__ is Call
-                and part.origin != "wire"
-                and not read_id(item.get("call_id"))[0]
-            ):
+            if type(part) is Call and part.origin != "wire" and not read_id(item.get("call_id"))[0]:
                 self.without_call_id.add(part.id)
 
     # --- new parts, and parts of other wires ---
