@@ -415,10 +415,8 @@ def _observe_settings(conversation: Conversation, target: str, observations: Obs
     for tool in tools:
         if tool.kind != "function" or not tool.name or tool.strict is not None:
             missing |= Observation.PLAIN_TOOLS
-        if is_foreign:
-            raw, spec = tool.source.raw, tool.source.spec
-            if type(raw) is dict and spec is not None and not spec.clean(raw):
-                observations.leftovers.append(tool)
+        if is_foreign and not tool.source.is_complete and _has_unread_fields(tool.source):
+            observations.leftovers.append(tool)
     if not tools and (observations.calls or observations.results):
         missing |= Observation.CALLS_DEFINED
     settings = conversation.settings

@@ -27,6 +27,8 @@ from toolwire.wires.engine.specs import (
 # --- tool definitions -----------------------------------------------------------------------------
 
 WriteTool: TypeAlias = "Callable[[Tool, EncodeContext], JSON]"
+_USUAL_FIELDS = {"name", "description", "parameters"}
+"""The fields of most functions."""
 
 
 def read_tool(tool: Object, path: JsonPath, specs: Mapping[str, Block]) -> Tool:
@@ -37,7 +39,9 @@ def read_tool(tool: Object, path: JsonPath, specs: Mapping[str, Block]) -> Tool:
     for kind in specs:
         inner = tool.get(kind)
         if isinstance(inner, dict):
-            source = Source(tool, path, specs[kind])
+            is_usual = kind == "function" and inner.keys() == _USUAL_FIELDS
+            is_complete = is_usual and len(tool) == 2 and "type" in tool
+            source = Source(tool, path, specs[kind], None, is_complete)
             return read_definition(inner, inner.get("parameters"), source, kind)
     return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=path))
 
