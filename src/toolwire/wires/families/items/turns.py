@@ -267,6 +267,8 @@ def remember_item(part: Part, item: Object) -> Part:
 
 
 def _unknown_fields(item: Object, path: JsonPath, spec: Block) -> list[JsonPath]:
+    if spec.keys.issuperset(item):
+        return []
     return [
         (*path, name)
         for name, value in item.items()
