@@ -285,3 +285,40 @@ def test_a_plain_text_beside_a_call_of_the_user_is_converted_and_the_call_stays(
     }
     repaired = repair(body, "ai-sdk").body
     assert get(repaired, ("messages", 0, "content")) == [{"type": "text", "text": "hello"}, call]
+
+
+FLAT_CALLS: dict[str, JSON] = {
+    "a block of another wire": {"type": "tool_use", "id": "toolu_01", "name": "f", "input": {}},
+    "without function": {"id": "toolu_01", "type": "function", "name": "f", "arguments": "{}"},
+    "without function and type": {"id": "toolu_01", "name": "f", "args": {}},
+    "with another id field": {"call_id": "toolu_01", "name": "f", "arguments": "{}"},
+}
+
+
+@pytest.mark.parametrize("wire", ["openai-chat", "mistral", "groq", "deepseek"])
+@pytest.mark.parametrize("call", FLAT_CALLS.values(), ids=FLAT_CALLS)
+def test_a_call_in_another_form_keeps_its_name_and_its_result_if_the_id_has_to_change(
+    call: JSON, wire: str
+) -> None:
+    field = "content" if get(call, ("type",)) == "tool_use" else "tool_calls"
+    messages: list[JSON] = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": None, field: [call]},
+        {"role": "tool", "tool_call_id": "toolu_01", "content": "sunny"},
+        {"role": "user", "content": "so?"},
+    ]
+    repaired = repair({"model": "m", "messages": messages}, wire)
+    assert "wrong-vocabulary" in {change.name for change in repaired.changes}
+    assert check(repaired.body, wire) == []
+    [pair] = decode(repaired.body, wire).pairs()
+    assert pair.call is not None and pair.result is not None
+    assert (pair.call.name, pair.result.text) == ("f", "sunny")
+
+
+def test_a_call_of_an_answer_that_lacks_its_function_is_a_call() -> None:
+    message: JSON = {"role": "assistant", "tool_calls": [FLAT_CALLS["without function"]]}
+    answer: JSON = {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+    translated = translate(answer, "openai-chat", "anthropic", "response")
+    assert [
+        (call.id, call.name) for call in decode(translated.body, "anthropic", "response").calls()
+    ] == [("toolu_01", "f")]

@@ -5,7 +5,7 @@ Most ids and names fit unchanged, so one pass over all of them comes first.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from msgspec import Struct
@@ -175,9 +175,10 @@ def _fit_ids(
 ) -> PartMap[Call | Result, str] | None:
     """The id to send for each call and result; None if all are sent unchanged."""
     native_ids: dict[str, str] = {}
-    if not seen.flags & Observation.OTHER_WIRE:  # ids that the target has sent stay as they are
+    if not seen.flags & Observation.OTHER_WIRE:  # ids in the target's own messages stay as they are
         native = native_calls(conversation.messages, target.name, executor="client")
         native_ids = {call.id: call.id for call in native}
+        native_ids |= {call_id: call_id for call_id in _ids_of_native_results(conversation, target)}
     return fit_calls(
         conversation,
         seen.calls,
@@ -186,6 +187,15 @@ def _fit_ids(
         unique=profile.ids_unique_in_request and not native_ids,
         restore={**native_ids, **reverse_map.ids} if native_ids else reverse_map.ids,
     )
+
+
+def _ids_of_native_results(conversation: Conversation, target: Wire) -> Iterator[str]:
+    """The ids in results that were read from the target's wire, which are written verbatim."""
+    for message in conversation.messages:
+        if message.wire == target.name:
+            for part in message.parts:
+                if type(part) is Result and part.executor == "client" and part.origin == "wire":
+                    yield part.call_id
 
 
 def _fit_tool_names(

@@ -328,6 +328,9 @@ RULE = Rule(
         ),
         chat_example(USER, assistant(tool_call("c1")), function_call_output("c1")),
         chat_example(
+            USER, assistant({"id": "c1", "name": "f", "arguments": "{}"}), tool_message("c1")
+        ),
+        chat_example(
             USER, {"tool_calls": [tool_call("c1")]}, {"tool_call_id": "c1", "content": "1"}
         ),
         chat_example(

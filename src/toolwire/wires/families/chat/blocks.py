@@ -16,6 +16,7 @@ from toolwire.wires.engine.specs import (
     keys,
     read_arguments,
     read_id,
+    read_name,
     require_object,
     require_string,
 )
@@ -145,6 +146,8 @@ def read_call(block: Object, path: JsonPath, spec: Block) -> Part:
     call_id, origin = read_id(block.get("id"))
     inner = block.get(spec.name)
     if not isinstance(inner, dict):
+        if "name" in block:
+            return _read_flat_call(block, path)
         inner = {}
     name, text = inner.get("name"), inner.get(TEXT_FIELDS[spec.name])
     if name.__class__ is not str or text.__class__ is not str:
@@ -154,6 +157,15 @@ def read_call(block: Object, path: JsonPath, spec: Block) -> Part:
     is_complete = len(inner) == 2 and len(block) == 3 and origin == "wire" and "type" in block
     source = Source(block, path, spec, None, is_complete)
     return Call(call_id, name, LazyJson(text), origin, spec.family, source=source)
+
+
+def _read_flat_call(block: Object, path: JsonPath) -> Call:
+    """Read a call with its name and arguments beside its id, as programs of other APIs write it."""
+    call_id, origin = read_id(block.get("id") or block.get("call_id"))
+    text = next((block[field] for field in _ARGUMENT_FIELDS if field in block), None)
+    source = Source(block, path, _FLAT_CALL)
+    name = read_name(block.get("name"))
+    return Call(call_id, name, read_arguments(text), origin, source=source)
 
 
 def write_function_call(call: Call, context: EncodeContext) -> Object:
@@ -182,6 +194,15 @@ def write_tool_message(result: Result, context: EncodeContext) -> Object:
     return {"role": "tool", "tool_call_id": context.result_id(result), "content": content}
 
 
+_ARGUMENT_FIELDS = ("arguments", "args", "input", "parameters")
+"""The names of the arguments in a call without `function`."""
+_FLAT_CALL = Block(
+    "flat-call",
+    part=Call,
+    write=write_function_call,
+    keys=keys("id", "call_id", "type", "name", *_ARGUMENT_FIELDS),
+)
+"""A call that the wire reads and its server refuses."""
 FUNCTION_CALL = Block(
     "function",
     part=Call,
