@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from oxp_server.serving import RunningServer, executor_in, running
 from oxp_server.toolkit import SEED, add, tools
 
+from toolwire.errors import UsageError
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.server.asgi import Message, Receive, Scope, Send, answer
@@ -110,7 +111,7 @@ def test_a_prefix_is_a_path_without_a_slash_at_its_end(tmp_path: Path) -> None:
     async def nothing(scope: Scope, receive: Receive, send: Send) -> None: ...
 
     for prefix in ("mcp", "/mcp/", "/", ""):
-        with pytest.raises(ValueError, match="prefix"):
+        with pytest.raises(UsageError, match="prefix"):
             ToolServer(tools(), executor=executor_in(tmp_path)).mount(prefix, nothing)
 
 

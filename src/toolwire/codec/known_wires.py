@@ -38,8 +38,10 @@ def detect(body: Body) -> str:
         DecodeError: The body is not JSON.
     """
     value, _ = load(body, "")
-    value = unwrap_messages(value)
     scores = score_wires(value)
+    if not any(scores.values()):
+        value = unwrap_messages(value)
+        scores = score_wires(value)
     best = max(scores.values())
     candidates = [name for name, score in scores.items() if score == best]
     if best == 0:

@@ -78,14 +78,6 @@ class Facts(PairFacts):
         return profile.rejects_orphan_results or (profile.results_need_calls and not self.own_wire)
 
     @lazy_property
-    def rejects_duplicates(self) -> bool:
-        """True if a second result of a call is refused, or cannot be written for another wire."""
-        profile = self.profile
-        return profile.rejects_duplicate_results or (
-            profile.results_need_calls and not self.own_wire
-        )
-
-    @lazy_property
     def continues_elsewhere(self) -> bool:
         """True if a part of the history, which may hold calls and results, is stored on the
         server."""
@@ -260,7 +252,7 @@ class Facts(PairFacts):
             for result in self.results_without_call
             if result not in self.calls_after_results and result not in self._ambiguous_parts
         )
-        in_batch_only = not self.rejects_duplicates
+        in_batch_only = not self.profile.rejects_duplicate_results
         call_ids: set[str] = set()
         orphans: list[Result] = []
         for n, message in enumerate(self.messages):

@@ -68,7 +68,7 @@ class Profile(Struct, frozen=True):
     """True if a second result of a call is rejected."""
     results_need_calls: bool = False
     """True if a result is a field of its call, so that a translation cannot write a result without
-    a call, nor a second one."""
+    a call."""
     text_result_models: str = ""
     """The pattern of the models that reject media inside a result, on a wire whose results can hold
     them. The media follow in a user message."""

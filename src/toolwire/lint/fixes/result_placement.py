@@ -83,7 +83,7 @@ def _needs_call_order(facts: Facts, batch: CallBatch) -> bool:
 def _accepted_second_results(facts: Facts) -> PartMap[Call, list[Result]]:
     """The additional results of calls that already have one, for a target that accepts them."""
     by_call: PartMap[Call, list[Result]] = PartMap()
-    if facts.rejects_duplicates or not facts.results_without_call:
+    if facts.profile.rejects_duplicate_results or not facts.results_without_call:
         return by_call
     orphans = PartSet(facts.orphans)
     for result, call in surplus_results(facts).items():

@@ -77,7 +77,7 @@ def _is_abort_notice(result: Result) -> bool:
 
 
 def _duplicates(facts: Facts) -> list[_Duplicates]:
-    if not facts.rejects_duplicates or not facts.results_without_call:
+    if not facts.profile.rejects_duplicate_results or not facts.results_without_call:
         return []
     call_of = surplus_results(facts)
     if not call_of:
