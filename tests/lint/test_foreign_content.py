@@ -11,6 +11,7 @@ from validators import complaints
 
 from toolwire import Text, check, decode, repair, translate
 from toolwire.conversation.json import JSON, get
+from toolwire.lint.examples.chat import assistant, tool_call, tool_message
 
 HISTORIES: dict[str, str] = {
     "anthropic": '{"model": "m", "max_tokens": 9, "messages": [%s]}',
@@ -322,3 +323,62 @@ def test_a_call_of_an_answer_that_lacks_its_function_is_a_call() -> None:
     assert [
         (call.id, call.name) for call in decode(translated.body, "anthropic", "response").calls()
     ] == [("toolu_01", "f")]
+
+
+CALL_ID = "functions.weather:0"
+
+
+def _in_all_forms(blocks: dict[str, str], role: str) -> dict[str, JSON]:
+    """A message of each wire with a block under `CALL_ID`."""
+    return {
+        wire: json.loads(_message(wire, role, block.replace("aaaaaaaa1", CALL_ID)))
+        for wire, block in blocks.items()
+    }
+
+
+CALLS_IN_ALL_FORMS: dict[str, JSON] = {
+    "chat": assistant(tool_call(CALL_ID)),
+    "flat": assistant({"id": CALL_ID, "name": "f", "arguments": "{}"}),
+    **_in_all_forms(CALLS, "assistant"),
+}
+RESULTS_IN_ALL_FORMS: dict[str, JSON] = {
+    "chat": tool_message(CALL_ID, "sunny"),
+    **_in_all_forms(RESULTS, "user"),
+}
+
+
+@pytest.mark.parametrize("result", RESULTS_IN_ALL_FORMS)
+@pytest.mark.parametrize("call", CALLS_IN_ALL_FORMS)
+@pytest.mark.parametrize("wire", ["openai-chat", "mistral", "anthropic", "bedrock", "cohere"])
+def test_halves_in_any_two_forms_stay_a_pair_under_an_id_that_the_wire_accepts(
+    wire: str, call: str, result: str
+) -> None:
+    question = json.loads(_message(wire, "user", _text(wire, "hi")))
+    messages: list[JSON] = [
+        question,
+        CALLS_IN_ALL_FORMS[call],
+        RESULTS_IN_ALL_FORMS[result],
+        question,
+    ]
+    body: JSON = {"model": "m", "max_tokens": 9, "messages": messages}
+    target = "openai-responses" if wire == "mistral" else "mistral"
+    for there, encoded in ((wire, repair(body, wire)), (target, translate(body, wire, target))):
+        assert _errors(encoded.body, there) == []
+        [pair] = decode(encoded.body, there).pairs()
+        assert pair.call is not None and pair.call.name == "f"
+        assert pair.result is not None and "sunny" in pair.result.text
+
+
+def test_content_in_the_field_of_another_wire_is_quoted_if_no_id_connects_it() -> None:
+    messages: list[JSON] = [
+        {"role": "user", "content": "hi"},
+        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"city": "Oslo"}}}]},
+        {
+            "role": "user",
+            "parts": [{"functionResponse": {"name": "f", "response": {"result": "sunny"}}}],
+        },
+    ]
+    for wire in ("openai-chat", "anthropic"):
+        body: JSON = {"model": "m", "max_tokens": 9, "messages": messages}
+        written = json.dumps(repair(body, wire).body)
+        assert "name: f" in written and "result: sunny" in written

@@ -52,7 +52,7 @@ _BY_TYPE = {
     "tool_result": _CallForm(("tool_use_id",), (), ("content",), is_result=True),
     "function_call": _CallForm(("call_id", "id"), ("name",), ("arguments",)),
     "function_call_output": _CallForm(("call_id",), (), ("output",), is_result=True),
-    "tool_call": _CallForm(("id",), ("name",), ("args", "arguments", "input")),
+    "tool_call": _CallForm(("id", "call_id"), ("name",), ("args", "arguments", "input")),
     "tool-call": _CallForm(("toolCallId",), ("toolName",), ("input", "args")),
     "tool-result": _CallForm(("toolCallId",), ("toolName",), ("output", "result"), is_result=True),
 }
@@ -203,6 +203,12 @@ def _read_half(form: _CallForm, fields: Object, path: JsonPath) -> Call | Result
         return Result(call_id, output, is_error, name or None, source=source)
     arguments = LazyJson({} if value is None else value)
     return Call(call_id, name, arguments, source=source) if name else None
+
+
+def read_flat_call(entry: Object, path: JsonPath) -> Call | None:
+    """The call that has its name and arguments beside its id; None for any other object."""
+    half = _read_half(_BY_TYPE["tool_call"], entry, path)
+    return half if isinstance(half, Call) else None
 
 
 def read_tool_message(message: JSON | UnsetType, path: JsonPath) -> Result | None:

@@ -37,7 +37,12 @@ from toolwire.lint.call_types import calls_without_type
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.block_text import text_of_block
 from toolwire.lint.fixes.transforms import MARK
-from toolwire.lint.foreign_blocks import ID_FIELDS, read_foreign_block, read_tool_message
+from toolwire.lint.foreign_blocks import (
+    ID_FIELDS,
+    read_flat_call,
+    read_foreign_block,
+    read_tool_message,
+)
 from toolwire.lint.foreign_roles import lacks_role, unread_messages
 from toolwire.lint.items import input_items
 from toolwire.lint.memo import once_per_history
@@ -50,6 +55,8 @@ from toolwire.wires.engine.specs import Block, Wire, read_id
 _CALL_FIELDS = frozenset({"tool_calls", "toolCalls", "toolInvocations"})
 """Fields with the calls of a message, in snake case and camel case, and with calls that contain
 their results."""
+_CONTENT_FIELDS = ("content", "parts")
+"""Fields with the content of a message."""
 _WITHOUT_TYPE = ("", "untyped")
 """The type names of blocks without a type."""
 
@@ -174,7 +181,7 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
             broken = broken_blocks(facts)
             parts += vocabulary.meaning(part, place, is_item=is_item, broken=broken)
         if not message.parts:
-            parts = _content_field(message)
+            parts = _content_elsewhere(message)
         is_same = len(parts) == len(message.parts) and all(map(is_, parts, message.parts))
         if calls or not is_same or has_foreign_role(facts, message):
             found[message] = (*(_apart_from(message, part) for part in parts), *calls)
@@ -227,20 +234,22 @@ def with_id_fields(body: JSON, fields: Iterable[tuple[JsonPath, str, str]]) -> J
     return body
 
 
-def _content_field(message: Message) -> list[Part]:
-    """The parts in the field `content` of a message, on a wire that uses another field."""
+def _content_elsewhere(message: Message) -> list[Part]:
+    """The parts of a message in the field that other wires use for its content. A block that cannot
+    be read is quoted."""
     raw = message.raw
-    content = raw.get("content") if isinstance(raw, dict) and message.role != "system" else None
-    blocks = [content] if isinstance(content, str) and content else content
-    path = (*message.path, "content")
-    if not isinstance(blocks, list):
+    if not isinstance(raw, dict) or message.role == "system":
         return []
+    name = next((name for name in _CONTENT_FIELDS if raw.get(name)), "")
+    content = raw.get(name)
+    blocks = content if isinstance(content, list) else [content]
     parts: list[Part] = []
-    for block in blocks:
+    for n, block in enumerate(blocks):
+        path = (*message.path, name, n)
         block_parts = read_foreign_block(block, path)
-        if block_parts is None:
-            return []
-        parts += block_parts
+        if block_parts is None and (text := readable_text(block)):
+            block_parts = (Text(f"{MARK} {text}", source=Source(path=path)),)
+        parts += block_parts or ()
     return parts
 
 
@@ -291,9 +300,11 @@ def _foreign_invocations(message: Message) -> list[Part]:
 
 
 def _read_call(entry: JSON, path: JsonPath) -> Call | None:
-    function = entry.get("function") if isinstance(entry, dict) else None
-    if not isinstance(entry, dict) or not isinstance(function, dict):
+    if not isinstance(entry, dict):
         return None
+    function = entry.get("function")
+    if not isinstance(function, dict):
+        return read_flat_call(entry, path)
     (call_id, _), name = read_id(entry.get("id")), function.get("name")
     if not call_id or not isinstance(name, str):
         return None
