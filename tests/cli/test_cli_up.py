@@ -44,9 +44,11 @@ def _environment() -> dict[str, str]:
     return {**kept, "http_proxy": "http://127.0.0.1:1"}
 
 
-def _heed_hangups() -> None:
-    """Undo what `nohup` does to the programs that it starts, such as this test run."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+def _heed_signals() -> None:
+    """Undo what `nohup`, or a shell in the background, does to the programs that it starts, such as
+    this test run."""
+    for stop in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(stop, signal.SIG_DFL)
 
 
 @contextmanager
@@ -60,7 +62,7 @@ def running_up(ports: tuple[int, int], stop: signal.Signals) -> Iterator[list[st
         stderr=subprocess.PIPE,
         text=True,
         env=_environment(),
-        preexec_fn=_heed_hangups,
+        preexec_fn=_heed_signals,
     )
     try:
         assert process.stdout is not None

@@ -13,7 +13,6 @@ from typing import TypeGuard
 
 from msgspec.structs import replace
 
-from toolwire.codec.stored_messages import unwrap_message
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.observations import Observation
@@ -43,7 +42,7 @@ from toolwire.lint.foreign_blocks import (
     read_foreign_block,
     read_tool_message,
 )
-from toolwire.lint.foreign_roles import lacks_role, unread_messages
+from toolwire.lint.foreign_roles import lacks_role, read_stored_message, unread_messages
 from toolwire.lint.items import input_items
 from toolwire.lint.memo import once_per_history
 from toolwire.lint.misplaced_outputs import misplaced_outputs, with_output
@@ -109,7 +108,7 @@ def _has_known_messages(facts: Facts) -> bool:
         raw = message.source.raw
         if raw.__class__ is dict:
             if "role" not in raw:
-                if lacks_role(message) or unwrap_message(raw) is not None:
+                if lacks_role(message) or read_stored_message(message) is not None:
                     return False
             elif accepted and raw["role"] not in accepted:
                 return False

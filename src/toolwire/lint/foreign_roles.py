@@ -43,13 +43,22 @@ def lacks_role(message: Message) -> bool:
     return "role" in spec.keys and not spec.keys.isdisjoint(("tool_calls", "tool_call_id"))
 
 
+def read_stored_message(message: Message) -> Object | None:
+    """The message of a chat that a stored one stands for; None if it is not a stored one, or if
+    its own wire reads messages without a role."""
+    raw, spec = message.source.raw, message.source.spec
+    if spec is not None and "role" not in spec.keys:
+        return None
+    return unwrap_message(raw)
+
+
 @once_per_history
 def stored_messages(facts: Facts) -> list[tuple[JsonPath, Object]]:
     """The path of each message in the form in which a framework stores it, and the message of a
     chat that it stands for."""
     if not facts.own_wire or facts.conversation.kind != "request":
         return []
-    found = ((message.path, unwrap_message(message.source.raw)) for message in facts.messages)
+    found = ((message.path, read_stored_message(message)) for message in facts.messages)
     return [(path, message) for path, message in found if message is not None]
 
 
