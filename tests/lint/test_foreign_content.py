@@ -7,6 +7,7 @@ import json
 import pytest
 from breaks import SHAPES
 from hand_made_histories import history_body
+from rows import rows
 from validators import complaints
 
 from toolwire import Text, check, decode, repair, translate
@@ -347,9 +348,9 @@ RESULTS_IN_ALL_FORMS: dict[str, JSON] = {
 }
 
 
-@pytest.mark.parametrize("result", RESULTS_IN_ALL_FORMS)
-@pytest.mark.parametrize("call", CALLS_IN_ALL_FORMS)
-@pytest.mark.parametrize("wire", ["openai-chat", "mistral", "anthropic", "bedrock", "cohere"])
+@rows("result", RESULTS_IN_ALL_FORMS)
+@rows("call", CALLS_IN_ALL_FORMS)
+@rows("wire", ["openai-chat", "mistral", "anthropic", "bedrock", "cohere"])
 def test_halves_in_any_two_forms_stay_a_pair_under_an_id_that_the_wire_accepts(
     wire: str, call: str, result: str
 ) -> None:
