@@ -19,6 +19,7 @@ import tempfile
 from asyncio import wait_for
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import product
 from pathlib import Path
 from secrets import token_hex
 from time import monotonic, perf_counter, sleep
@@ -306,13 +307,13 @@ def _start_peer(peer: Peer, base: str, folder: Path) -> Iterator[Server]:
             sleep(0.2)
             if port is None and (printed := _ADDRESS.search(words.read_text())):
                 port = int(printed[1])
-        for _, kind in KINDS:
+        for (_, kind), connections in product(KINDS, (1, CONNECTIONS)):
+            order = peer.order(kind, port, base, connections, 4 * connections)
             try:
-                uvloop.run(wait_for(measure(peer.order(kind, port, base, 1, 1)), START))
+                uvloop.run(wait_for(measure(order), START))
             except (AssertionError, OSError) as error:
-                raise Absent(
-                    f"answered wrongly: {str(error)[:300] or type(error).__name__!r}"
-                ) from error
+                reason = str(error)[:300] or type(error).__name__
+                raise Absent(f"failed at four requests per connection: {reason}") from error
         yield Server(f"http://127.0.0.1:{port}", started.pid)
 
 
