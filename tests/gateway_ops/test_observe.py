@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.sdk.trace.sampling import Sampler, SamplingResult
 
 from toolwire.cli.framework.group import commands
+from toolwire.conversation.json import Object
 from toolwire.gateway.app import Gateway
 from toolwire.gateway.config.model_table import ModelTable
 from toolwire.gateway.config.parser import read_config
@@ -265,6 +266,36 @@ def test_a_record_is_complete_and_its_stream_can_be_replayed(
     assert "hello" in words and words in "".join(
         re.findall(r'"content":"([^"]*)"', responses[1].text)
     )
+
+
+def record_body(folder: Path, request: bytes) -> Object:
+    record = Observer(recorder=Recorder(folder)).begin("openai-chat", {})
+    record.capture_request(request)
+    record.capture_response(b'{"object":"chat.completion"}')
+    recorder = Recorder(folder)
+    recorder.hide_secrets([SECRET])
+    recorder(record)
+    (file,) = folder.glob("requests-*.jsonl")
+    written: Object = json.loads(file.read_text())
+    return written
+
+
+def test_a_body_that_is_not_compact_is_recorded_byte_for_byte(tmp_path: Path) -> None:
+    request = b'{"model": "m",\r\n\t"temperature": 1.0e0, "user": "a", "user": "\\u00e9"}\n'
+    written = record_body(tmp_path, request)
+    assert written["request"] == json.loads(request)
+    assert written["verbatim"] == {"/request": request.decode()}, "the compact response needs none"
+
+
+def test_a_secret_is_removed_from_a_body_recorded_byte_for_byte(tmp_path: Path) -> None:
+    written = record_body(tmp_path, b'{"user": "%s"}' % SECRET.encode())
+    assert written["verbatim"] == {"/request": '{"user": "[removed]"}'}
+
+
+def test_a_body_with_a_credential_field_is_recorded_only_without_it(tmp_path: Path) -> None:
+    written = record_body(tmp_path, b'{"tools": [{"headers": {"Authorization": "short"}}]}')
+    assert written["request"] == {"tools": [{"headers": {"Authorization": "[removed]"}}]}
+    assert written["verbatim"] == {}
 
 
 def test_recent_requests_are_kept_under_increasing_numbers() -> None:

@@ -3,8 +3,10 @@
     DIR/requests-20260131T120000-4711.jsonl         request, upstream requests, responses
     DIR/streams/20260131T120000-4711-12.anthropic.txt
 
-A recorded stream can be replayed: `toolwire stream FILE --from anthropic --to openai-chat`. Secrets
-are removed. Only the owner of the process can read the files.
+A recorded stream can be replayed: `toolwire stream FILE --from anthropic --to openai-chat`. A whole
+body is recorded as JSON. If its bytes differ from that JSON, by white space for example, `verbatim`
+has its text under its JSON pointer. Secrets are removed. Only the owner of the process can read the
+files.
 """
 
 from __future__ import annotations
@@ -54,6 +56,9 @@ class Recorder:
             "request": self._clean(capture.request),
             "upstream_requests": [self._clean(data) for data in capture.upstream_requests],
         }
+        bodies = {"/request": capture.request}
+        for index, data in enumerate(capture.upstream_requests):
+            bodies[f"/upstream_requests/{index}"] = data
         if capture.truncated:
             value["truncated"] = True
         upstream_response = b"".join(capture.upstream_response)
@@ -65,7 +70,11 @@ class Recorder:
             value["stream_events"] = self._clean(upstream_response)
         else:
             value["upstream_response"] = self._clean(upstream_response)
-        value["response"] = self._clean(b"".join(capture.response))
+            bodies["/upstream_response"] = upstream_response
+        response = b"".join(capture.response)
+        value["response"] = self._clean(response)
+        bodies["/response"] = response
+        value["verbatim"] = self._verbatim_texts(bodies)
         _append(self._folder / f"requests-{process}.jsonl", dump(value) + b"\n")
 
     def _clean(self, data: bytes) -> JSON:
@@ -75,6 +84,21 @@ class Recorder:
         except ValueError:
             value = data.decode("utf-8", "replace")
         return self._redact.redact_json(redact_credential_fields(value))
+
+    def _verbatim_texts(self, bodies: dict[str, bytes]) -> Object:
+        """The texts of the bodies whose bytes the record does not show otherwise, by pointer.
+
+        A body with a credential field is not among them: the field is known only after parsing.
+        """
+        texts: Object = {}
+        for pointer, data in bodies.items():
+            try:
+                value = parse(data)
+            except ValueError:
+                continue
+            if dump(value) != data and redact_credential_fields(value) == value:
+                texts[pointer] = self._redact(data.decode())
+        return texts
 
     def _clean_stream(self, data: bytes) -> bytes:
         """A stream without secrets. A binary one stays as it is, because its frames have lengths
