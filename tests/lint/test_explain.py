@@ -968,6 +968,9 @@ def test_the_frames_of_a_traceback_and_the_source_of_a_template_are_not_read() -
         ("400 messages with role 'tool' must be a response to a prece", "orphan-result"),
         ("API Error: 400 due to tool use", "missing-result"),
         ("messages.4.content: Conversation blocks and tool result blo", "result-with-extra"),
+        ("g' was provided without its required following item.", "reasoning-dangling"),
+        ("pecify both message and tool_results in multistep mode", "user-after-tool"),
+        ("er of function call parts of the function call turn.", "count-mismatch"),
     ],
 )
 def test_a_clipped_error_is_completed_by_a_message_that_is_known(text: str, rule: str) -> None:
@@ -982,11 +985,21 @@ def test_a_message_is_completed_by_the_one_that_has_most_words_in_common() -> No
     assert (
         known.complete("every call of a tool mus") == "every call of a tool must have an id, please"
     )
-    assert known.complete("tool must have an id") == "tool must have an id"  # a comma may end it
-    assert known.complete("tool must have an id.") == "tool must have an id."
-    assert known.complete("call of a tool must be alone") == "call of a tool must be alone"
+    assert known.complete("must have an id") == "must have an id"  # a comma may end it
+    assert known.complete("must have an id.") == "must have an id."
+    assert known.complete("a call of a tool must be alone") == "a call of a tool must be alone"
     assert known.complete("a tool") == "a tool"
     assert known.complete("") == ""
+
+
+def test_the_start_of_a_message_is_completed_if_its_end_has_enough_words() -> None:
+    whole = "Error. Every call of a tool must have an id"
+    known = KnownMessages((whole, "no call of a tool ends"))
+    assert known.complete("ry call of a tool must have an id") == whole
+    assert known.complete("tool must have an id.") == f"{whole}."
+    assert known.complete("must have an id.") == "must have an id."
+    sentence = "Every call of a tool must have an id"  # it starts after a full stop
+    assert known.complete(sentence) == sentence
 
 
 def test_a_message_is_completed_as_far_as_all_candidates_agree() -> None:

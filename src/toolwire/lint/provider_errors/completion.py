@@ -1,4 +1,4 @@
-"""Complete a clipped text whose end is the start of a known message.
+"""Complete a clipped text that starts or ends in the middle of a known message.
 
 Terminals, titles of issues and logs cut errors off, often before the words that state the problem.
 """
@@ -9,22 +9,49 @@ from collections.abc import Iterable
 from functools import cache
 from itertools import takewhile
 
-_KEY = 3
-"""The number of whole words before the last one by which a known message is found."""
+_WORDS_BEFORE = 3
+_WORDS_AFTER = 4
+"""The number of whole words before the last one, and after the first one, by which a known message
+is found. A text that lacks its start is rare, and a short sentence looks like the end of a longer
+one."""
 _MAX_WORDS = 40
 _PUNCTUATION = ".,:;!?()[]{}<>\"'`"
 
 
 class KnownMessages:
-    """Messages of providers by the words in them."""
+    """Messages of providers, by which both ends of a text are completed."""
 
     def __init__(self, messages: Iterable[str]) -> None:
+        known = tuple(messages)
+        self._forwards = _KnownEndings(known, _WORDS_BEFORE)
+        self._backwards = _KnownEndings(map(_reverse, known), _WORDS_AFTER)
+
+    def complete(self, form: str) -> str:
+        """A searchable form with the rest of the known message that it ends with, otherwise with
+        the start of the one that it starts with."""
+        completed = self._forwards.complete(form)
+        if completed != form:
+            return completed
+        return _reverse(self._backwards.complete(_reverse(form)))
+
+
+def _reverse(text: str) -> str:
+    return text[::-1]
+
+
+class _KnownEndings:
+    """Messages of providers by the words in them."""
+
+    def __init__(self, messages: Iterable[str], key_length: int) -> None:
+        self._key_length = key_length
         self._words = [message.split() for message in messages]
         self._places: dict[tuple[str, ...], list[tuple[int, int]]] = {}
         for number, words in enumerate(self._words):
             keys = [_key(word) for word in words]
-            for end in range(_KEY, len(keys)):
-                self._places.setdefault(tuple(keys[end - _KEY : end]), []).append((number, end))
+            for end in range(key_length, len(keys)):
+                self._places.setdefault(tuple(keys[end - key_length : end]), []).append(
+                    (number, end)
+                )
 
     def complete(self, form: str) -> str:
         """A searchable form with the rest of the known message that it ends with.
@@ -36,11 +63,11 @@ class KnownMessages:
             return form
         words = form[-_MAX_WORDS * 20 :].split()[-_MAX_WORDS:]
         keys = [_key(word) for word in words]
-        if len(keys) <= _KEY:
+        if len(keys) <= self._key_length:
             return form
         last = keys[-1]
         found: dict[str, int] = {}
-        for number, end in self._places.get(tuple(keys[-_KEY - 1 : -1]), ()):
+        for number, end in self._places.get(tuple(keys[-self._key_length - 1 : -1]), ()):
             rest = self._words[number][end:]
             if _key(rest[0]).startswith(last) and not _may_end(rest, last):
                 length = self._count_equal(number, end, keys)
@@ -72,7 +99,8 @@ def _common_start(endings: list[str]) -> str:
 
 def _may_end(rest: list[str], last: str) -> bool:
     """True if a sentence may end with the last word of a text, so that the text is not clipped."""
-    return _key(rest[0]) == last and (len(rest) == 1 or rest[0][-1] in _PUNCTUATION)
+    ends = len(rest) == 1 or rest[0][-1] in _PUNCTUATION or rest[1][0] in _PUNCTUATION
+    return ends and _key(rest[0]) == last
 
 
 @cache
