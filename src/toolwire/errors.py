@@ -97,21 +97,19 @@ class UnexpectedType(DecodeError):
     """A value has another JSON type than its wire expects.
 
     Attributes:
-        expected: The types that the wire accepts, each with its article: "a list", "null".
+        expected: The Python types of the values that the wire accepts; None for null.
     """
 
     def __init__(
         self,
-        expected: str | tuple[str, ...],
-        got: str,
+        why: str,
+        expected: tuple[type | None, ...] = (),
         wire: str = "",
         path: tuple[str | int, ...] = (),
     ) -> None:
-        self.expected = (expected,) if isinstance(expected, str) else expected
-        *others, last = self.expected
-        words = f"{', '.join(others)} or {last}" if others else last
-        super().__init__(f"expected {words}, got {got}", wire, path)
-        self.args = (expected, got, wire, path)
+        super().__init__(why, wire, path)
+        self.args = (why, expected, wire, path)
+        self.expected = expected
 
 
 class UsageError(InputError):

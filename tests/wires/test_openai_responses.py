@@ -84,7 +84,7 @@ def assert_read_as_listed(entry: dict[str, object], name: str) -> None:
         entry["family"],
         entry["origin_class"],
     )
-    assert spec.discriminator == entry["discriminator"]
+    assert spec.identified_by == entry["discriminator"]
     found = {(entry.wire, entry.direction, entry.family, entry.origin) for entry in catalogue()}
     assert (name, entry["direction"], entry["family"], entry["origin_class"]) in found
     assert encode(conversation, name, kind).body == body

@@ -19,7 +19,8 @@ from toolwire.conversation.relocation import move
 from toolwire.profiles.table import Profile
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.lowering import lower_to_capabilities
-from toolwire.wires.engine.specs import Wire, patch_parts
+from toolwire.wires.engine.patching import patch_parts
+from toolwire.wires.engine.specs import Wire
 
 
 def patch_source(conversation: Conversation, target: Wire) -> JSON | UnsetType:

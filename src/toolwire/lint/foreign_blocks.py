@@ -129,7 +129,7 @@ def _specs() -> dict[str, list[Block]]:
     specs: dict[str, list[Block]] = {}
     for name in names():
         for spec in wire(name).blocks:
-            if spec.read is not None and spec.executor != "client":
+            if spec.read is not None and not (spec.family and spec.executor == "client"):
                 specs.setdefault(spec.name, []).append(spec)
     return specs
 

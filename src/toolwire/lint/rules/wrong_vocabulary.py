@@ -132,7 +132,7 @@ def _is_foreign(part: Call | Result, spec: Block, message: Message, facts: Facts
         return True
     if not facts.profile.results_share_one_message:
         return False
-    return message.role == "tool" and part.path != message.path and "type" in spec.discriminator
+    return message.role == "tool" and part.path != message.path and "type" in spec.identified_by
 
 
 def _check(facts: Facts) -> Iterable[Problem]:

@@ -33,10 +33,10 @@ CAPABILITIES = replace(CONTENTS, candidates=False, tool_definitions=False, read_
 def read_event(event: JSON, path: JsonPath) -> Message:
     """Read one Event; without content it has no parts."""
     if not isinstance(event, dict):
-        raise_unexpected(NAME, path, "an object", event)
+        raise_unexpected(NAME, path, dict, event)
     content = event.get("content")
     if isinstance(content, str):
-        raise_unexpected(NAME, (*path, "content"), "an object", content)
+        raise_unexpected(NAME, (*path, "content"), dict, content)
     read = PARTS.read_content({} if content is None else content, (*path, "content"), "user")
     actions = get_field(event, "actions")
     requested: JSON = None

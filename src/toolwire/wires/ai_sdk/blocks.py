@@ -8,16 +8,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.lazy_json import LazyJson
-from toolwire.conversation.parts import (
-    Call,
-    Executor,
-    Media,
-    Part,
-    Reasoning,
-    Source,
-    Text,
-    describe,
-)
+from toolwire.conversation.parts import Call, Media, Part, Reasoning, Source, Text, describe
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
 from toolwire.wires.engine.specs import Block, require_string, text_or_none
@@ -95,11 +86,6 @@ def write_file(media: Media, context: EncodeContext) -> Object:
 
 
 # --- calls ----------------------------------------------------------------------------------------
-
-
-def executor_of(spec: Block) -> Executor:
-    """Who runs the tool of a call or result with this spec."""
-    return "provider" if spec.executor == "provider" else "client"
 
 
 def restore_arguments(call: Call, context: EncodeContext) -> LazyJson:

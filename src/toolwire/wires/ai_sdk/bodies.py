@@ -26,8 +26,9 @@ from toolwire.wires.ai_sdk.tool_parts import reports_invalid_input
 from toolwire.wires.ai_sdk.ui_writer import UiWriter
 from toolwire.wires.engine.bodies import answer_message, build_conversation
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.patching import patch_parts
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
-from toolwire.wires.engine.specs import Block, keys, list_at, patch_parts, raise_unexpected
+from toolwire.wires.engine.specs import Block, keys, list_at, raise_unexpected
 
 _SYSTEM = Block("system", part=Text, write=lambda part, context: part.text)
 _SYSTEM_FIELDS = ("system", "instructions")
@@ -65,7 +66,7 @@ def _read_request(body: JSON) -> Conversation:
     for i, item in enumerate(items):
         item_path = (*path, i)
         if not isinstance(item, dict):
-            raise_unexpected(NAME, item_path, "an object", item)
+            raise_unexpected(NAME, item_path, dict, item)
         if as_ui:
             found = ui.read_message(item, item_path)
             unknown += _unknown_fields(found, item, item_path)
@@ -109,7 +110,7 @@ def _unknown_fields(messages: list[Message], item: Object, path: JsonPath) -> li
 def _read_response(body: JSON) -> Conversation:
     """Read a response, which is one assistant message, however many steps it has."""
     if not isinstance(body, dict):
-        raise_unexpected(NAME, (), "an object", body)
+        raise_unexpected(NAME, (), dict, body)
     single = "messages" not in body
     items = [body] if single else list_at(NAME, body, ("messages",))
     parts: list[Part] = []

@@ -32,7 +32,6 @@ from toolwire.conversation.parts import (
 from toolwire.wires.ai_sdk.blocks import (
     DENIED,
     NAME,
-    executor_of,
     read_media_header,
     read_reasoning,
     read_text,
@@ -48,6 +47,7 @@ from toolwire.wires.ai_sdk.result_content import read_items, write_error_text, w
 from toolwire.wires.ai_sdk.ui_messages import ROLES as UI_ROLES
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import split_data_url
+from toolwire.wires.engine.patching import patch_block, patch_message
 from toolwire.wires.engine.specs import (
     OPAQUE,
     Block,
@@ -55,13 +55,10 @@ from toolwire.wires.engine.specs import (
     blocks,
     keys,
     opaque,
-    patch_block,
-    patch_message,
     raise_unexpected,
     read_block,
     read_id,
     read_name,
-    read_result_id,
     require_object,
     require_string,
     text_or_none,
@@ -115,7 +112,7 @@ def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
         args=LazyJson("") if value is None else LazyJson.from_value(value),
         origin=origin,
         family=spec.family,
-        executor=executor_of(spec),
+        executor=spec.executor,
         source=Source(block, path, spec),
     )
 
@@ -133,8 +130,8 @@ def _write_call(call: Call, context: EncodeContext) -> Object:
 
 
 def _read_result(block: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_result_id(block.get("toolCallId"))
-    raw, executor = block.get("output", block.get("result")), executor_of(spec)  # as in version 4
+    call_id, origin = read_id(block.get("toolCallId"))
+    raw, executor = block.get("output", block.get("result")), spec.executor  # as in version 4
     output: Output
     try:
         output, error = _read_output(require_object(raw), path)
@@ -219,9 +216,7 @@ CALL = Block(
     read=_read_call,
     write=_write_call,
     keys=keys("type", "toolCallId", "toolName", "input", "args", "providerExecuted"),
-    discriminator={"type": "tool-call"},
     family="function",
-    executor="client",
     ids=(Id("toolCallId"),),
 )
 SERVER_CALL = replace(
@@ -273,10 +268,10 @@ ROLES: dict[str, Role] = {**UI_ROLES, "tool": "tool"}
 def read_message(message: JSON, path: JsonPath) -> Message:
     """Read one model message."""
     if not isinstance(message, dict):
-        raise_unexpected(NAME, path, "an object", message)
+        raise_unexpected(NAME, path, dict, message)
     role, content = message.get("role", UNSET), message.get("content", UNSET)
     if not isinstance(role, str):
-        raise_unexpected(NAME, (*path, "role"), "a string", role)
+        raise_unexpected(NAME, (*path, "role"), str, role)
     content_path = (*path, "content")
     parts: tuple[Part, ...]
     if role not in ROLES:
@@ -291,7 +286,7 @@ def read_message(message: JSON, path: JsonPath) -> Message:
         if role == "assistant" and any(part.spec is SERVER_RESULT for part in parts):
             parts = _with_client_results(parts)
     else:
-        raise_unexpected(NAME, content_path, ("a string", "a list"), content)
+        raise_unexpected(NAME, content_path, (str, list), content)
     source = Source(message, path, MESSAGE)
     return Message(ROLES.get(role, "user"), parts, wire=NAME, source=source)
 

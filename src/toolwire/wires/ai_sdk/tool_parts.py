@@ -21,7 +21,7 @@ from toolwire.conversation.parts import (
     Text,
     describe,
 )
-from toolwire.wires.ai_sdk.blocks import DENIED, executor_of, restore_arguments, write_input
+from toolwire.wires.ai_sdk.blocks import DENIED, restore_arguments, write_input
 from toolwire.wires.ai_sdk.result_content import read_items, write_error_text, write_items
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import (
@@ -135,7 +135,7 @@ def _read_call(block: Object, path: JsonPath, spec: Block) -> Call:
         args=read_arguments(block.get("rawInput")) if value is None else LazyJson.from_value(value),
         origin=origin,
         family=spec.family,
-        executor=executor_of(spec),
+        executor=spec.executor,
         approval=_read_approval(block["approval"], path) if "approval" in block else None,
         source=Source(block, path, spec),
     )
@@ -174,7 +174,7 @@ def read_result(block: Object, path: JsonPath, spec: Block) -> Result:
         error=outcome != "success",
         origin="wire" if call_id else "minted",
         family=spec.family,
-        executor=executor_of(spec),
+        executor=spec.executor,
         preliminary=outcome == "success" and block.get("preliminary") is True,
         source=Source(block, path, spec),
     )

@@ -91,9 +91,9 @@ def read_message(message: Object, path: JsonPath) -> list[Message]:
     """The messages of a UI message: one, or those of each step of the assistant."""
     role, blocks = message.get("role", UNSET), message.get("parts", UNSET)
     if not isinstance(role, str):
-        raise_unexpected(NAME, (*path, "role"), "a string", role)
+        raise_unexpected(NAME, (*path, "role"), str, role)
     if not isinstance(blocks, list):
-        raise_unexpected(NAME, (*path, "parts"), "a list", blocks)
+        raise_unexpected(NAME, (*path, "parts"), list, blocks)
     if role == "assistant":
         found = _read_steps(blocks, path)
         if len(found) > 1:
@@ -172,7 +172,7 @@ def read_response_message(message: Object, path: JsonPath) -> list[Message]:
     """Read a UI message of a response: all steps as one message, because a response is one turn."""
     blocks = message.get("parts", UNSET)
     if not isinstance(blocks, list):
-        raise_unexpected(NAME, (*path, "parts"), "a list", blocks)
+        raise_unexpected(NAME, (*path, "parts"), list, blocks)
     parts = [
         part
         for i, block in enumerate(blocks)

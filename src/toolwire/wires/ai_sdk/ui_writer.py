@@ -42,7 +42,8 @@ from toolwire.wires.ai_sdk.tool_parts import (
 )
 from toolwire.wires.ai_sdk.ui_messages import ROLES, STEP, read_message, read_response_message
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import Block, list_at, patch_block, require_object
+from toolwire.wires.engine.patching import patch_block
+from toolwire.wires.engine.specs import Block, list_at, require_object
 
 
 def write_content(part: Part, context: EncodeContext, role: Role) -> Object | None:

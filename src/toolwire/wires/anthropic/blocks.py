@@ -39,7 +39,6 @@ from toolwire.wires.engine.specs import (
     read_block,
     read_id,
     read_name,
-    read_result_id,
     read_value,
     require_object,
     require_string,
@@ -208,7 +207,6 @@ def _call_block(
         write=write or write_native,
         keys=keys("type", "id", "name", "input") | more_keys,
         required=_CALL_IN_RESPONSE,
-        discriminator={"type": block_type},
         family=family,
         executor=executor,
         ids=(Id("id"), Id("caller", "parent-call", required=False, nullable=True)),
@@ -217,7 +215,7 @@ def _call_block(
 
 
 def _read_tool_result(block: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_result_id(block.get("tool_use_id"))
+    call_id, origin = read_id(block.get("tool_use_id"))
     content = block.get("content")
     output: Output = content if content is not None else ""
     if isinstance(content, list):
@@ -267,7 +265,7 @@ def _server_result_block(
     """The spec of a result of a server tool: its content is data, or one error object."""
 
     def read(block: Object, path: JsonPath, spec: Block) -> Part:
-        call_id, origin = read_result_id(block.get("tool_use_id"))
+        call_id, origin = read_id(block.get("tool_use_id"))
         content = block.get("content")
         failed = isinstance(content, dict) and str(content.get("type", "")).endswith("_error")
         return Result(
@@ -292,7 +290,6 @@ def _server_result_block(
         read=read,
         write=write,
         keys=keys("type", "tool_use_id", "content") | more_keys,
-        discriminator={"type": block_type},
         family=family,
         executor="provider",
         ids=(Id("tool_use_id"),),
@@ -379,9 +376,7 @@ BLOCKS = blocks(
         read=_read_tool_result,
         write=_write_tool_result,
         keys=keys("type", "tool_use_id", "content", "is_error", "toolset_name"),
-        discriminator={"type": "tool_result"},
         family="function",
-        executor="client",
         ids=(Id("tool_use_id"),),
         forms=("request",),
     ),
@@ -402,7 +397,6 @@ TOOLSETS = tuple(
         part=Call,
         discriminator={"type": "tool_use", "toolset_name": name},
         family=f"{name}-toolset",
-        executor="client",
         ids=(Id("id"), Id("caller", "parent-call")),
         forms=("response",),
     )

@@ -27,6 +27,7 @@ from toolwire.wires.anthropic.settings import (
 from toolwire.wires.engine.answers import complete_answer, seed_from
 from toolwire.wires.engine.bodies import answer_message, build_conversation, list_in
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.patching import patch_message
 from toolwire.wires.engine.settings import (
     put_tools,
     read_settings,
@@ -37,10 +38,9 @@ from toolwire.wires.engine.settings import (
 from toolwire.wires.engine.specs import (
     Outcome,
     keys,
-    patch_message,
     raise_unexpected,
     read_block,
-    read_result_id,
+    read_id,
     single_text,
     types_in,
     unread_message,
@@ -63,7 +63,7 @@ def _read_content(content: JSON, path: JsonPath) -> tuple[Part, ...]:
     if content is None:  # refused by the API, as `check` reports
         return ()
     if not isinstance(content, list):
-        raise_unexpected(NAME, path, ("a string", "a list"), content)
+        raise_unexpected(NAME, path, (str, list), content)
     parts: list[Part] = []
     for i, block in enumerate(content):
         parts.append(read_block(NAME, BLOCKS, block, path + (i,)))
@@ -76,7 +76,7 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
         source = Source(message, path, MESSAGE)
         return Message("system", _read_content(message, path), None, NAME, source=source)
     if not isinstance(message, dict):
-        raise_unexpected(NAME, path, "an object", message)
+        raise_unexpected(NAME, path, dict, message)
     name = message.get("role")
     role = _ROLES.get(name) if isinstance(name, str) else None
     if role is None:
@@ -92,7 +92,7 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
 
 def _read_tool_message(message: Object, path: JsonPath) -> Part:
     """Read a result that is a separate message, as on other wires."""
-    call_id, origin = read_result_id(message["tool_call_id"])
+    call_id, origin = read_id(message["tool_call_id"])
     content = message.get("content")
     output: Output = "" if content is None else content
     if isinstance(content, list):
@@ -126,7 +126,7 @@ HISTORY = BlockHistory(
 def read(body: JSON, kind: Kind) -> Conversation:
     """A request or a response as a conversation."""
     if not isinstance(body, dict):
-        raise_unexpected(NAME, (), "an object", body)
+        raise_unexpected(NAME, (), dict, body)
     if kind == "response":
         return _read_response(body)
     return build_conversation(

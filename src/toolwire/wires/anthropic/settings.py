@@ -48,7 +48,7 @@ _SEARCH = Block(
 def read_tool(tool: JSON, path: JsonPath) -> Tool:
     """A tool definition; server tools keep their dated type as `kind`."""
     if not isinstance(tool, dict):
-        raise_unexpected(NAME, path, "an object", tool)
+        raise_unexpected(NAME, path, dict, tool)
     tool_type = tool.get("type") or "custom"
     if tool_type != "custom":
         name, is_search = read_name(tool.get("name")), str(tool_type).startswith("web_search_")

@@ -42,7 +42,6 @@ from toolwire.wires.engine.specs import (
     read_block_by_field,
     read_id,
     read_name,
-    read_result_id,
     read_value,
     require_object,
     require_string,
@@ -125,7 +124,7 @@ def _read_tool_use(block: Object, path: JsonPath, spec: Block) -> Part:
         read_value(use.get("input")),
         origin,
         spec.family,
-        spec.executor,  # type: ignore[arg-type]
+        spec.executor,
         source=Source(block, path, spec, None, has_only_these and len(block) == 1),
     )
 
@@ -160,7 +159,7 @@ def _read_output(content: JSON, path: JsonPath) -> Output:
 
 def _read_tool_result(block: Object, path: JsonPath, spec: Block) -> Part:
     result = require_object(block["toolResult"])
-    call_id, origin = read_result_id(result.get("toolUseId"))
+    call_id, origin = read_id(result.get("toolUseId"))
     content, status = result.get("content"), result.get("status")
     fields = 2 if status is None else 3  # toolUseId, content, status
     has_only_these = len(result) == fields and content is not None and origin == "wire"
@@ -171,7 +170,7 @@ def _read_tool_result(block: Object, path: JsonPath, spec: Block) -> Part:
         None,
         origin,
         spec.family,
-        spec.executor,  # type: ignore[arg-type]
+        spec.executor,
         source=Source(block, path, spec, None, has_only_these and len(block) == 1),
     )
 
@@ -230,7 +229,6 @@ _TOOL_USE = Block(
     inner=(("toolUse", keys("toolUseId", "name", "input", "type")),),
     discriminator={"content_field": "toolUse"},
     family="function",
-    executor="client",
     ids=_IDS,
     deltas={"toolUse.input": ("input", "toolUse.input")},
 )
@@ -293,7 +291,6 @@ BLOCKS = blocks(
         inner=(("toolResult", _RESULT_KEYS),),
         discriminator={"content_field": "toolResult"},
         family="function",
-        executor="client",
         ids=_IDS,
     ),
 )

@@ -33,6 +33,7 @@ from toolwire.wires.bedrock.settings import (
 from toolwire.wires.engine.answers import complete_answer
 from toolwire.wires.engine.bodies import answer_message, build_conversation, unknown_fields
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.patching import patch_message
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
 from toolwire.wires.engine.specs import (
     Block,
@@ -40,7 +41,6 @@ from toolwire.wires.engine.specs import (
     list_at,
     object_at,
     opaque,
-    patch_message,
     raise_unexpected,
     read_block_by_field,
     unread_message,
@@ -60,7 +60,7 @@ def _read_content(
     if content is None:
         return ()
     if not isinstance(content, list):
-        raise_unexpected(NAME, path, "a list", content)
+        raise_unexpected(NAME, path, list, content)
     return tuple(
         [read_block_by_field(NAME, specs, block, path + (i,)) for i, block in enumerate(content)]
     )
@@ -72,7 +72,7 @@ def _read_message(message: JSON, path: JsonPath) -> Message:
         source = Source(message, path, MESSAGE)
         return Message("system", _read_content(message, path, BLOCKS), None, NAME, source=source)
     if not isinstance(message, dict):
-        raise_unexpected(NAME, path, "an object", message)
+        raise_unexpected(NAME, path, dict, message)
     name = message.get("role")
     role = _ROLES.get(name) if isinstance(name, str) else None
     if role is None:
@@ -157,7 +157,7 @@ def _merge_neighbours(messages: list[JSON], verbatim: set[int]) -> list[JSON]:
 def read(body: JSON, kind: Kind) -> Conversation:
     """A request or a response as a conversation."""
     if not isinstance(body, dict):
-        raise_unexpected(NAME, (), "an object", body)
+        raise_unexpected(NAME, (), dict, body)
     if kind == "response":
         return _read_response(body)
     settings = read_settings(REQUEST, body, keys("messages", "system"))

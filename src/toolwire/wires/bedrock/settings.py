@@ -74,7 +74,7 @@ def read_tool(tool: JSON, path: JsonPath) -> Tool | None:
     None for a placeholder of an earlier encoding.
     """
     if not isinstance(tool, dict):
-        raise_unexpected(NAME, path, "an object", tool)
+        raise_unexpected(NAME, path, dict, tool)
     spec = tool.get("toolSpec")
     if not isinstance(spec, dict):
         kind = next(iter(tool), "")

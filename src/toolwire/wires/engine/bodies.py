@@ -57,7 +57,7 @@ def unknown_fields(value: Object, path: JsonPath, known: Collection[str]) -> Ite
 def list_in(wire: str, body: Object, field: str) -> list[JSON]:
     """Return the list in a field of a body. Raises DecodeError if there is none."""
     value = body.get(field, UNSET)
-    return value if isinstance(value, list) else raise_unexpected(wire, (field,), "a list", value)
+    return value if isinstance(value, list) else raise_unexpected(wire, (field,), list, value)
 
 
 def answer_message(conversation: Conversation) -> Message:

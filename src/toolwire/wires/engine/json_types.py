@@ -78,7 +78,7 @@ def correct_blocks(content: list[JSON]) -> list[JSON]:
 class _Field:
     """A field with a value of a wrong type, in all elements of the lists around it."""
 
-    def __init__(self, path: JsonPath, expected: tuple[str, ...], refused: str) -> None:
+    def __init__(self, path: JsonPath, expected: tuple[type | None, ...], refused: str) -> None:
         self._path = path
         self._expected = expected
         self._refused = refused
@@ -119,15 +119,15 @@ class _Field:
 
 
 def _as_expected(
-    value: JSON | UnsetType, expected: tuple[str, ...], path: JsonPath
+    value: JSON | UnsetType, expected: tuple[type | None, ...], path: JsonPath
 ) -> list[JSON] | None:
     """What to write instead of a value: any number of values in a list, at most one in a field;
     None if that is not certain."""
     in_list = isinstance(path[-1], int)
     in_message = len(path) >= _DEPTH_IN_MESSAGE
-    wants_list = "a list" in expected
+    wants_list = list in expected
     if value is None or isinstance(value, UnsetType):
-        if in_list or (value is None and expected == ("a string",)):
+        if in_list or (value is None and expected == (str,)):
             return []
         return [[]] if wants_list and in_message else None
     if isinstance(value, str):
@@ -137,7 +137,7 @@ def _as_expected(
         return [[value]] if wants_list and in_message else None
     if isinstance(value, dict) and wants_list:
         return [_as_list(value)]
-    if isinstance(value, list) and "an object" in expected:
+    if isinstance(value, list) and dict in expected:
         is_objects = all(isinstance(element, dict) for element in value)
         return value if is_objects and (in_list or len(value) == 1) else None
     if not isinstance(value, dict | list):

@@ -16,6 +16,7 @@ from toolwire.conversation.model import Conversation, Setting, Usage
 from toolwire.conversation.parts import Message
 from toolwire.wires.engine.encode_context import BREAKPOINT_FIELDS, EncodeContext
 from toolwire.wires.engine.incidental import setting_matters
+from toolwire.wires.engine.specs import UNREADABLE
 
 
 def _write_unchanged(value: Setting, context: EncodeContext) -> JSON | UnsetType:
@@ -45,8 +46,6 @@ class SettingSpec(Struct, frozen=True, eq=False):
 
 
 _CONTAINERS = (list, dict)
-UNREADABLE = (KeyError, TypeError, AttributeError, ValueError, IndexError)
-"""The exceptions of a reader on a value of an unexpected type."""
 
 
 class SettingsRead(Struct, frozen=True, gc=False):

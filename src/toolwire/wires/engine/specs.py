@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NoReturn, TypeAlias
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct, UnsetType
 
-from toolwire.conversation.json import JSON, JsonPath, Object, get, kind_of, patch, put
+from toolwire.conversation.json import JSON, JsonPath, Object, get, kind_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Kind, Tool, Usage
-from toolwire.conversation.parts import Call, Message, Opaque, Origin, Part, Source
-from toolwire.errors import DecodeError, UnexpectedType
+from toolwire.conversation.parts import Call, Executor, Message, Opaque, Origin, Part, Source
+from toolwire.errors import UnexpectedType
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.roles import role_of_unread
@@ -54,10 +54,10 @@ class Block(Struct, frozen=True, eq=False):
     inner: tuple[tuple[str, frozenset[str]], ...] = ()
     """Nested objects of the block, and the known fields of each."""
     discriminator: Mapping[str, str] = {}
-    """The fields and values that identify the block type, as the catalogue shows them."""
+    """The fields and values that identify the block type; if empty, `type` is its name."""
     family: str = ""
     """The kind of call or result in the catalogue; empty if it does not list the block."""
-    executor: Literal["", "client", "provider"] = ""
+    executor: Executor = "client"
     ids: tuple[Id, ...] = ()
     forms: tuple[Form, ...] = ("request", "response")
     answer: Block | None = None
@@ -79,6 +79,11 @@ class Block(Struct, frozen=True, eq=False):
         if self.answer is not None:
             return "call+output"
         return "call" if self.part is Call else "output"
+
+    @property
+    def identified_by(self) -> Mapping[str, str]:
+        """The fields and values that identify the block type, as the catalogue shows them."""
+        return self.discriminator or {"type": self.name}
 
     def clean(self, block: JSON | UnsetType) -> bool:
         """Return True if a block has no unknown fields."""
@@ -130,7 +135,7 @@ def opaque(name: JSON, block: JSON, path: JsonPath) -> Opaque:
 def opaque_text(wire: str, block: JSON, path: JsonPath) -> Opaque:
     """Return the part for a plain text in place of a block. Raises DecodeError for other values."""
     if not isinstance(block, str):
-        raise_unexpected(wire, path, "an object", block)
+        raise_unexpected(wire, path, dict, block)
     return opaque("", block, path)
 
 
@@ -235,7 +240,7 @@ def read_definition(fields: Object, schema: JSON, source: Source, kind: str = "f
 
 
 def read_id(value: JSON) -> tuple[str, Origin]:
-    """Return an id of a body and its origin.
+    """Return the id of a call or a result and its origin.
 
     Null, blank text and the placeholder "null" count as absent; a number becomes its digits.
     """
@@ -247,10 +252,6 @@ def read_id(value: JSON) -> tuple[str, Origin]:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value), "wire"
     return "", "minted"
-
-
-read_result_id = read_id
-"""Reads the id of a result, by the same rules as the id of a call."""
 
 
 def read_arguments(value: JSON) -> LazyJson:
@@ -267,100 +268,35 @@ def read_value(value: JSON) -> LazyJson:
     return LazyJson("") if value is None else LazyJson.from_value(value)
 
 
+Expected: TypeAlias = "type | str | None"
+"""What a field accepts: values of a Python type, null, or what the words say."""
+
+
 def raise_unexpected(
-    wire: str, path: JsonPath, expected: str | tuple[str, ...], value: JSON | UnsetType
+    wire: str, path: JsonPath, expected: Expected | tuple[Expected, ...], value: JSON | UnsetType
 ) -> NoReturn:
-    """Raise DecodeError with the expected type, or several, and the type of the value."""
-    raise UnexpectedType(expected, kind_of(value), wire=wire, path=path)
+    """Raise DecodeError with what the field accepts, and the type of the value."""
+    accepted = expected if isinstance(expected, tuple) else (expected,)
+    types = tuple(kind for kind in accepted if not isinstance(kind, str))
+    names = [
+        kind if isinstance(kind, str) else kind_of(None if kind is None else kind())
+        for kind in accepted
+    ]
+    words = " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    why = f"expected {words}, got {kind_of(value)}"
+    raise UnexpectedType(why, types, wire=wire, path=path)
 
 
 def object_at(wire: str, body: JSON, path: JsonPath) -> Object:
     """Return the object at a path of a body. Raises DecodeError if there is none."""
     value = get(body, path)
-    return value if isinstance(value, dict) else raise_unexpected(wire, path, "an object", value)
+    return value if isinstance(value, dict) else raise_unexpected(wire, path, dict, value)
 
 
 def list_at(wire: str, body: JSON, path: JsonPath) -> list[JSON]:
     """Return the list at a path of a body. Raises DecodeError if there is none."""
     value = get(body, path)
-    return value if isinstance(value, list) else raise_unexpected(wire, path, "a list", value)
-
-
-# --- patching bodies of the same wire -------------------------------------------------------------
-
-
-def patch_block(part: Part, context: EncodeContext, block: JSON) -> JSON | UnsetType:
-    """Return a block of the target's own wire with only the edit of its part applied.
-
-    Returns UNSET if the edit changed the type of the block.
-    """
-    spec, original = part.spec, part.original
-    if original is None:
-        return block
-    if (
-        not isinstance(spec, Block)
-        or spec.write is None
-        or spec.part is not type(part)
-        or type(original) is not type(part)
-    ):
-        return UNSET
-    context.patching = True
-    first = len(context.losses)
-    try:
-        new = spec.write(part, context)
-        reported = context.losses[first:]
-        old = spec.write(original, context)
-        # What the original cannot express either is no loss: it stays in the block.
-        unchanged = context.losses[first + len(reported) :]
-        context.losses[first:] = [loss for loss in reported if loss not in unchanged]
-        return patch(block, old, new) if isinstance(block, dict) else new
-    finally:
-        context.patching = False
-
-
-def patch_parts(
-    parts: Iterable[Part],
-    original_parts: Iterable[Part],
-    raw: JSON,
-    path: JsonPath,
-    context: EncodeContext,
-) -> JSON | UnsetType:
-    """Return a body or message with the edits of its parts applied in place.
-
-    Returns UNSET if parts were added, removed or moved, or if one changed its type.
-    """
-    parts = list(parts)
-    if [part.path for part in original_parts] != [part.path for part in parts]:
-        return UNSET
-    for part in parts:
-        if part.original is not None:
-            inner_path = part.path[len(path) :]
-            block = get(raw, inner_path)
-            new = UNSET if isinstance(block, UnsetType) else patch_block(part, context, block)
-            if isinstance(new, UnsetType):
-                return UNSET
-            raw = put(raw, inner_path, new)
-    return raw
-
-
-def patch_message(
-    message: Message, context: EncodeContext, read: Callable[[JSON, JsonPath], Message]
-) -> JSON | UnsetType:
-    """Return a message of the target's own wire verbatim, with only the edits of its parts applied.
-
-    Returns UNSET if the message has to be written from its parts.
-    """
-    if message.wire != context.wire or isinstance(message.raw, UnsetType):
-        return UNSET
-    if message in context.unedited:
-        return message.raw
-    try:
-        original = read(message.raw, message.path)
-    except DecodeError:  # the message is from a body of another kind, with another format
-        return UNSET
-    if original.role != message.role:
-        return UNSET
-    return patch_parts(message.parts, original.parts, message.raw, message.path, context)
+    return value if isinstance(value, list) else raise_unexpected(wire, path, list, value)
 
 
 def types_in(content: JSON) -> set[str]:
@@ -437,7 +373,7 @@ def catalogue_entries(wire: Wire) -> list[CatalogueEntry]:
         CatalogueEntry(
             wire.name,
             spec.name,
-            dict(spec.discriminator),
+            dict(spec.identified_by),
             spec.direction,
             spec.family,
             spec.executor,

@@ -11,8 +11,9 @@ from toolwire.conversation.parts import Call, Message, Role
 from toolwire.wires.engine.answers import complete_answer, seed_from
 from toolwire.wires.engine.bodies import answer_message, build_conversation, list_in, unknown_fields
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.patching import patch_message
 from toolwire.wires.engine.settings import put_tools, read_settings, write_settings
-from toolwire.wires.engine.specs import object_at, patch_message, raise_unexpected
+from toolwire.wires.engine.specs import object_at, raise_unexpected
 from toolwire.wires.families.blocks.history import BlockHistory
 from toolwire.wires.families.contents.settings import finish_reason, read_finish_reason
 from toolwire.wires.families.contents.spelling import get_field, spellings
@@ -39,7 +40,7 @@ _WITHOUT_CANDIDATES = spellings("promptFeedback", "usageMetadata")
 def read(body: JSON, kind: Kind) -> Conversation:
     """Read a request or a response."""
     if not isinstance(body, dict):
-        raise_unexpected(NAME, (), "an object", body)
+        raise_unexpected(NAME, (), dict, body)
     return _read_response(body) if kind == "response" else _read_request(body)
 
 
@@ -71,7 +72,7 @@ def _read_response(body: Object) -> Conversation:
     if body.get("candidates") is not None:
         candidates = list_in(NAME, body, "candidates")
     elif _WITHOUT_CANDIDATES.isdisjoint(body):
-        raise_unexpected(NAME, ("candidates",), "a list", body.get("candidates", UNSET))
+        raise_unexpected(NAME, ("candidates",), list, body.get("candidates", UNSET))
     feedback = get_field(body, "promptFeedback")
     if not candidates and isinstance(feedback, dict) and get_field(feedback, "blockReason"):
         # The prompt was blocked: an answer without content.

@@ -34,7 +34,7 @@ _DECLARATION_LISTS = spellings("functionDeclarations")
 def read_tools(entry: JSON, path: JsonPath) -> list[Tool]:
     """The tools in one entry of `tools`: declared functions, or a tool that the provider runs."""
     if not isinstance(entry, dict):
-        raise_unexpected(NAME, path, "an object", entry)
+        raise_unexpected(NAME, path, dict, entry)
     tools: list[Tool] = []
     for key, value in entry.items():
         if key not in _DECLARATION_LISTS:
@@ -44,13 +44,13 @@ def read_tools(entry: JSON, path: JsonPath) -> list[Tool]:
         elif isinstance(value, list):
             tools += [_read_declaration(item, (*path, key, i)) for i, item in enumerate(value)]
         else:
-            raise_unexpected(NAME, (*path, key), "a list", value)
+            raise_unexpected(NAME, (*path, key), list, value)
     return tools
 
 
 def _read_declaration(declaration: JSON, path: JsonPath) -> Tool:
     if not isinstance(declaration, dict):
-        raise_unexpected(NAME, path, "an object", declaration)
+        raise_unexpected(NAME, path, dict, declaration)
     schema = get_field(declaration, "parametersJsonSchema")
     if schema is None and declaration.get("parameters") is not None:
         schema = _as_json_schema(declaration["parameters"])

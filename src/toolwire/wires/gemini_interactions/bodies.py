@@ -111,7 +111,7 @@ class StepReader(ItemReader, frozen=True, eq=False):
         if not content:
             return role, (Text("", source=Source(item, path, _EMPTY_STEP)),)
         if not isinstance(content, list):
-            raise_unexpected(NAME, (*path, "content"), ("a string", "a list"), content)
+            raise_unexpected(NAME, (*path, "content"), (str, list), content)
         parts = read_content(content, (*path, "content"))
         return role, tuple([remember_item(part, item) for part in parts])
 
@@ -122,7 +122,7 @@ READER = StepReader(NAME, STEPS)
 def read(body: JSON, kind: Kind) -> Conversation:
     """Read a request or a response."""
     if not isinstance(body, dict):
-        raise_unexpected(NAME, (), "an object", body)
+        raise_unexpected(NAME, (), dict, body)
     return _read_response(body) if kind == "response" else _read_request(body)
 
 
@@ -163,7 +163,7 @@ def _read_input(body: Object, index: CallIndex) -> list[Message]:
     if is_content(history):
         parts: tuple[Part, ...] = (read_content_block(history, ("input",)),)
     elif not isinstance(history, list):
-        expected = ("a string", "a content block", "a list")
+        expected = (str, "a content block", list)
         raise_unexpected(NAME, ("input",), expected, body.get("input", UNSET))
     elif history and all(map(is_content, history)):
         parts = read_content(history, ("input",))
@@ -176,7 +176,7 @@ def _read_response(body: Object) -> Conversation:
     index = CallIndex()
     steps = [] if body.get("steps") is None else list_at(NAME, body, ("steps",))
     if body.get("status") is None and "steps" not in body:
-        raise_unexpected(NAME, ("steps",), "a list", UNSET)
+        raise_unexpected(NAME, ("steps",), list, UNSET)
     parts = tuple(
         part
         for i, (role, step_parts) in enumerate(READER.read_items(steps, "steps", index))

@@ -42,7 +42,7 @@ _SEARCH = Block("google_search", part=Tool, keys=keys("type"))
 def read_tool(tool: JSON, path: JsonPath) -> Tool:
     """Read a tool definition. A provider's own tool has its type as kind."""
     if not isinstance(tool, dict):
-        raise_unexpected(NAME, path, "an object", tool)
+        raise_unexpected(NAME, path, dict, tool)
     kind = tool.get("type")
     if kind == WEB_SEARCH.kind:
         source = Source(tool, path, _SEARCH)

@@ -15,7 +15,6 @@ from toolwire.wires.engine.specs import (
     keys,
     read_id,
     read_name,
-    read_result_id,
     read_value,
     require_object,
     require_string,
@@ -82,7 +81,7 @@ def write_function_call(call: Call, context: EncodeContext) -> JSON:
 
 
 def _read_function_result(block: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_result_id(block.get("call_id"))
+    call_id, origin = read_id(block.get("call_id"))
     return Result(
         call_id,
         read_output(block.get("result"), (*path, "result")),
@@ -109,9 +108,7 @@ FUNCTION_CALL = Block(
     read=_read_function_call,
     write=write_function_call,
     keys=keys("type", "id", "name", "arguments"),
-    discriminator={"type": "function_call"},
     family="function",
-    executor="client",
     ids=(Id("id"),),
     deltas={"arguments_delta": ("arguments", "arguments")},
 )
@@ -121,9 +118,7 @@ FUNCTION_RESULT = Block(
     read=_read_function_result,
     write=write_function_result,
     keys=keys("type", "call_id", "name", "result", "is_error"),
-    discriminator={"type": "function_result"},
     family="function",
-    executor="client",
     ids=(Id("call_id"),),
 )
 
@@ -171,7 +166,6 @@ def _server_call(stem: str, family: str) -> Block:
         read=read,
         write=write,
         keys=_CALL_FIELDS,
-        discriminator={"type": f"{stem}_call"},
         family=family,
         executor="provider",
         ids=(Id("id"),),
@@ -190,7 +184,7 @@ def _read_server_arguments(block: Object) -> LazyJson:
 
 def _server_result(stem: str, family: str) -> Block:
     def read(block: Object, path: JsonPath, spec: Block) -> Part:
-        call_id, origin = read_result_id(block.get("call_id"))
+        call_id, origin = read_id(block.get("call_id"))
         return Result(
             call_id,
             read_output(block.get("result"), (*path, "result")),
@@ -222,7 +216,6 @@ def _server_result(stem: str, family: str) -> Block:
         read=read,
         write=write,
         keys=_RESULT_FIELDS,
-        discriminator={"type": f"{stem}_result"},
         family=family,
         executor="provider",
         ids=(Id("call_id"),),

@@ -214,7 +214,6 @@ def _block(
         inner=(_METADATA, (name, keys(*fields.split()))) if fields else (_METADATA,),
         discriminator={"part_field": name} if is_tool else {},
         family="function" if is_tool else "",
-        executor="client" if is_tool else "",
         ids=(Id("ref", required=False, nullable=True),) if is_tool else (),
         deltas={} if fields else {name: (name, name)},
     )

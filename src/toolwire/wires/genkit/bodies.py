@@ -10,16 +10,10 @@ from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
 from toolwire.wires.engine.bodies import answer_message, build_conversation, unknown_fields
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.patching import patch_message
 from toolwire.wires.engine.settings import read_settings, write_finish_reason, write_settings
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
-from toolwire.wires.engine.specs import (
-    Block,
-    keys,
-    list_at,
-    object_at,
-    patch_message,
-    raise_unexpected,
-)
+from toolwire.wires.engine.specs import Block, keys, list_at, object_at, raise_unexpected
 from toolwire.wires.families.blocks.bodies import define_tool, read_tools
 from toolwire.wires.families.turns.history import MessageShape, TurnHistory
 from toolwire.wires.genkit.blocks import BLOCKS, CAPABILITIES, NAME, PART_WRITERS, read_part
@@ -64,7 +58,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
     if kind == "response":
         return _read_response(body)
     if not isinstance(body, list | dict):
-        raise_unexpected(NAME, (), ("an object", "a list of messages"), body)
+        raise_unexpected(NAME, (), (dict, "a list of messages"), body)
     path: JsonPath = () if isinstance(body, list) else ("messages",)
     messages = tuple(
         [MESSAGES.read(item, (*path, i)) for i, item in enumerate(list_at(NAME, body, path))]
@@ -86,7 +80,7 @@ _CANDIDATE_KEYS = keys("index", "message", "finishReason")
 def _read_response(body: JSON) -> Conversation:
     """Read a response: one message, or the candidates of early versions."""
     if not isinstance(body, dict):
-        raise_unexpected(NAME, (), "an object", body)
+        raise_unexpected(NAME, (), dict, body)
     paths: list[JsonPath] = [()]
     if body.get("message") is None and body.get("candidates") is not None:
         paths = [("candidates", i) for i in range(len(list_at(NAME, body, ("candidates",))))]

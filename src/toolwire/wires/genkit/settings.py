@@ -28,7 +28,7 @@ def read_tool(tool: JSON, path: JsonPath) -> Tool:
     if isinstance(tool, str):
         return Tool(tool, source=Source(raw=tool, path=path))
     if not isinstance(tool, dict):
-        raise_unexpected(NAME, path, ("an object", "a name"), tool)
+        raise_unexpected(NAME, path, (dict, "a name"), tool)
     return Tool(
         read_name(tool.get("name")),
         text_or_none(tool.get("description")),

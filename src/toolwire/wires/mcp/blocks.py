@@ -27,7 +27,6 @@ from toolwire.wires.engine.specs import (
     read_block,
     read_id,
     read_name,
-    read_result_id,
     read_value,
     require_object,
     require_string,
@@ -275,7 +274,7 @@ def write_tool_use(call: Call, context: EncodeContext) -> JSON:
 
 
 def _read_tool_result(block: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_result_id(block.get("toolUseId"))
+    call_id, origin = read_id(block.get("toolUseId"))
     output, structured = read_output(block, path)
     return Result(
         call_id,
@@ -302,9 +301,7 @@ TOOL_USE = Block(
     read=_read_tool_use,
     write=write_tool_use,
     keys=keys("type", "id", "name", "input"),
-    discriminator={"type": "tool_use"},
     family="sampling-tool",
-    executor="client",
     ids=(Id("id"),),
 )
 TOOL_RESULT = Block(
@@ -313,9 +310,7 @@ TOOL_RESULT = Block(
     read=_read_tool_result,
     write=write_tool_result,
     keys=keys("type", "toolUseId", "content", "isError"),
-    discriminator={"type": "tool_result"},
     family="sampling-tool",
-    executor="client",
     ids=(Id("toolUseId"),),
     forms=("request",),
 )
@@ -330,7 +325,7 @@ TOOL = Block("tool", part=Tool, keys=keys("name", "description", "inputSchema"))
 def read_tool(tool: JSON, path: JsonPath) -> Tool:
     """A tool definition."""
     if not isinstance(tool, dict):
-        raise_unexpected(NAME, path, "an object", tool)
+        raise_unexpected(NAME, path, dict, tool)
     return Tool(
         read_name(tool.get("name")),
         description=text_or_none(tool.get("description")),

@@ -9,14 +9,8 @@ from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.parts import Call, Opaque, Part, Result
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import (
-    keys,
-    list_at,
-    opaque,
-    patch_block,
-    patch_parts,
-    raise_unexpected,
-)
+from toolwire.wires.engine.patching import patch_block, patch_parts
+from toolwire.wires.engine.specs import keys, list_at, opaque, raise_unexpected
 from toolwire.wires.families.rpc_log.log import (
     LogReader,
     report_other_parts,
@@ -57,7 +51,7 @@ class _MessageReader(LogReader):
     def read(self, message: JSON, path: JsonPath) -> None:
         """Read one message."""
         if not isinstance(message, dict):
-            raise_unexpected(NAME, path, "an object", message)
+            raise_unexpected(NAME, path, dict, message)
         if "method" in message:
             self._read_request(message, path)
         elif "result" in message:

@@ -120,7 +120,6 @@ CALL = Block(
     inner=(("params", keys("name", "arguments")),),
     discriminator={"method": "tools/call"},
     family="mcp",
-    executor="client",
     ids=(Id("id"),),
 )
 RESULT = Block(
@@ -132,7 +131,6 @@ RESULT = Block(
     inner=(("result", _RESULT_KEYS),),
     discriminator={"jsonrpc_result_of": "tools/call", "resultType": "complete"},
     family="mcp",
-    executor="client",
     ids=(Id("id"),),
 )
 STRUCTURED_RESULT = replace(RESULT, inner=(("result", _RESULT_KEYS | {"structuredContent"}),))

@@ -29,6 +29,7 @@ from toolwire.conversation.parts import (
 )
 from toolwire.wires.engine.bodies import build_conversation
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.patching import patch_block, patch_message
 from toolwire.wires.engine.settings import (
     SettingSpec,
     SettingsRead,
@@ -42,8 +43,6 @@ from toolwire.wires.engine.specs import (
     keys,
     list_at,
     object_at,
-    patch_block,
-    patch_message,
     raise_unexpected,
     read_block,
     require_object,
@@ -131,7 +130,7 @@ def _read_content(content: JSON, path: JsonPath) -> tuple[Part, ...]:
 
 def _read_message(message: JSON, path: JsonPath) -> Message:
     if not isinstance(message, dict):
-        raise_unexpected(NAME, path, "an object", message)
+        raise_unexpected(NAME, path, dict, message)
     word = message.get("role", UNSET)
     role = ROLES.get(word) if isinstance(word, str) else None
     if role is None:

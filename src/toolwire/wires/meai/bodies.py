@@ -92,7 +92,7 @@ def read(body: JSON, kind: Kind) -> Conversation:
 
 def _read_messages(body: JSON) -> tuple[Message, ...]:
     if not isinstance(body, list | dict):
-        raise_unexpected(NAME, (), ("an object", "a list of messages"), body)
+        raise_unexpected(NAME, (), (dict, "a list of messages"), body)
     path: JsonPath = () if isinstance(body, list) else ("messages",)
     return tuple(
         [MESSAGES.read(item, (*path, i)) for i, item in enumerate(list_at(NAME, body, path))]

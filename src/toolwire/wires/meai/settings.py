@@ -44,7 +44,7 @@ TOOL = Block(
 def read_tool(tool: JSON, path: JsonPath) -> Tool:
     """Read a tool definition; a tool that a service runs has a `$type` and no schema."""
     if not isinstance(tool, dict):
-        raise_unexpected(NAME, path, "an object", tool)
+        raise_unexpected(NAME, path, dict, tool)
     if "$type" in tool and "jsonSchema" not in tool:
         return Tool("", kind=str(tool["$type"]), source=Source(raw=tool, path=path))
     strict = get(tool, ("additionalProperties", "strict"))

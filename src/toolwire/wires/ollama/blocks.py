@@ -29,7 +29,7 @@ from toolwire.wires.engine.specs import (
     blocks,
     keys,
     raise_unexpected,
-    read_result_id,
+    read_id,
     text_or_none,
 )
 from toolwire.wires.families.chat.blocks import FUNCTION_CALL, TEXT, TOOL_MESSAGE
@@ -62,12 +62,12 @@ def _read_images(message: Object, path: JsonPath) -> list[Part]:
     if images is None:
         return []
     if not isinstance(images, list):
-        raise_unexpected(NAME, path + ("images",), ("a list", "null"), images)
+        raise_unexpected(NAME, path + ("images",), (list, None), images)
     out: list[Part] = []
     for i, data in enumerate(images):
         image_path = path + ("images", i)
         if not isinstance(data, str):
-            raise_unexpected(NAME, image_path, "a string", data)
+            raise_unexpected(NAME, image_path, str, data)
         source = Source(data, image_path, IMAGE)
         out.append(Media("image", _mime_type(data), data, source=source))
     return out
@@ -162,7 +162,7 @@ def _write_call(call: Call, context: EncodeContext) -> JSON:
 
 
 def _read_result(message: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_result_id(message.get("tool_call_id"))
+    call_id, origin = read_id(message.get("tool_call_id"))
     output = CHAT.read_output(message.get("content"), path)
     name = text_or_none(message.get("tool_name")) or text_or_none(message.get("name"))
     source = Source(message, path, spec)

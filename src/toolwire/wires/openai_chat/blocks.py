@@ -189,7 +189,6 @@ LEGACY_CALL = Block(
     keys=keys("name", "arguments"),
     discriminator={"path": "function_call"},
     family="function-legacy",
-    executor="client",
 )
 _EXECUTED_KEYS = keys("index", "type", "arguments", "output")
 EXECUTED_TOOLS = Block(
@@ -216,7 +215,6 @@ CALL_DELTA = Block(
     part=Call,
     discriminator={"path": "choices[].delta.tool_calls[]"},
     family="function",
-    executor="client",
     ids=(Id("index", "position"), Id("id", required=False, nullable=True)),
     forms=("stream",),
 )

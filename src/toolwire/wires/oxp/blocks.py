@@ -8,7 +8,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Output, Part, Result, Source, Text, describe
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import Block, Id, keys, read_id, read_name, read_result_id
+from toolwire.wires.engine.specs import Block, Id, keys, read_id, read_name
 
 NAME = "oxp"
 
@@ -51,7 +51,6 @@ def _call_block(id_field: str, input_field: str) -> Block:
         keys=keys("tool_id", id_field, input_field),
         discriminator={"path": "request"},
         family="function",
-        executor="client",
         ids=(Id(id_field, required=False),),
         forms=("request",),
     )
@@ -73,7 +72,7 @@ _DRAFT_OUTPUTS = ("output", "artifact", "requires_authorization")
 
 def read_result(response: Object, path: JsonPath) -> Part:
     """The result of a response."""
-    call_id, origin = read_result_id(response.get(_spelling(response, "call_id", "execution_id")))
+    call_id, origin = read_id(response.get(_spelling(response, "call_id", "execution_id")))
     error, value = response.get("error"), response.get("value")
     failed = response.get("success") is False or (error is not None and value is None)
     output: Output
@@ -161,7 +160,6 @@ VALUE = Block(
     keys=_RESULT_KEYS | {"value"},
     discriminator={"path": "result", "field": "value"},
     family="function",
-    executor="client",
     ids=(Id("call_id"),),
     forms=("response",),
 )

@@ -10,7 +10,8 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Conversation, Kind
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import keys, list_at, patch_block, patch_parts, raise_unexpected
+from toolwire.wires.engine.patching import patch_block, patch_parts
+from toolwire.wires.engine.specs import keys, list_at, raise_unexpected
 from toolwire.wires.families.rpc_log.log import (
     ONLY_CALLS_AND_RESULTS,
     LogReader,
@@ -44,7 +45,7 @@ class _BodyReader(LogReader):
     def read(self, body: JSON, path: JsonPath) -> None:
         """Read one body."""
         if not isinstance(body, dict):
-            raise_unexpected(NAME, path, "an object", body)
+            raise_unexpected(NAME, path, dict, body)
         if "tool_id" in body:
             self.parts.append(read_call(body, path))
         elif "success" in body:
@@ -70,7 +71,7 @@ class _BodyReader(LogReader):
             if value is None:
                 continue
             if not isinstance(value, dict):
-                raise_unexpected(NAME, (*path, key), "an object", value)
+                raise_unexpected(NAME, (*path, key), dict, value)
             nested = "request" in value or "result" in value or is_refusal(value)
             if nested and key != "result":
                 self.read(value, (*path, key))

@@ -33,7 +33,7 @@ SPECS = (TOOL, RENAMED_TOOL)
 def read_tool(tool: JSON, path: JsonPath) -> Tool:
     """Read a tool definition. Drafts wrap the schema in `parameters`."""
     if not isinstance(tool, dict):
-        raise_unexpected(NAME, path, "an object", tool)
+        raise_unexpected(NAME, path, dict, tool)
     name = read_name(tool.get("id")) or read_name(tool.get("name"))
     schema = tool.get("input_schema")
     if isinstance(schema, dict) and len(schema) == 1 and isinstance(schema.get("parameters"), dict):

@@ -21,15 +21,7 @@ from toolwire.conversation.parts import (
     describe,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import (
-    Block,
-    Id,
-    blocks,
-    keys,
-    read_id,
-    read_result_id,
-    require_object,
-)
+from toolwire.wires.engine.specs import Block, Id, blocks, keys, read_id, require_object
 from toolwire.wires.families.chat.blocks import IMAGE_URL, PLAIN_TEXT, TEXT, text_block
 from toolwire.wires.text.dialect import CallMatch, Dialect
 from toolwire.wires.text.dialects import DIALECTS
@@ -51,7 +43,6 @@ CALLS = blocks(
             part=Call,
             discriminator={"dialect": dialect.name},
             family="function",
-            executor="client",
             ids=_ID if dialect.has_ids else (),
         )
         for dialect in DIALECTS.values()
@@ -62,7 +53,6 @@ RESULT = Block(
     part=Result,
     discriminator={"tag": "tool_response"},
     family="function",
-    executor="client",
     ids=_ID,
     forms=("request",),
 )
@@ -135,7 +125,7 @@ def _ranges_with_tags(
 
 def _read_result(found: ResultMatch, text: str, path: JsonPath) -> Result:
     start, end = found.span
-    call_id, origin = read_result_id(found.id)
+    call_id, origin = read_id(found.id)
     return Result(
         call_id,
         _read_output(found.output, path),

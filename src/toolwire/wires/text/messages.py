@@ -49,9 +49,9 @@ class TextChat(Chat, frozen=True, eq=False):
     def read_message(self, message: JSON, path: JsonPath) -> Message:
         """Read a message. Its content is a string, or a list of text and image blocks."""
         if not isinstance(message, dict):
-            raise_unexpected(NAME, path, "an object", message)
+            raise_unexpected(NAME, path, dict, message)
         if not isinstance(message.get("role", ""), str):
-            raise_unexpected(NAME, path + ("role",), "a string", message["role"])
+            raise_unexpected(NAME, path + ("role",), str, message["role"])
         role = role_of(message)
         parts: list[Part] = []
         reasoning = message.get("reasoning_content")
@@ -157,7 +157,7 @@ def content_of(message: Object, path: JsonPath) -> list[tuple[JSON, JsonPath]]:
     if content is None or isinstance(content, str):
         return [(content, content_path)] if content else []
     if not isinstance(content, list):
-        raise_unexpected(NAME, content_path, ("a string", "a list", "null"), content)
+        raise_unexpected(NAME, content_path, (str, list, None), content)
     role = role_of(message)
     out: list[tuple[JSON, JsonPath]] = []
     for i, block in enumerate(content):

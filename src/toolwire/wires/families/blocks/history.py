@@ -18,7 +18,8 @@ from toolwire.wires.engine.bodies import list_in
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities, Place
 from toolwire.wires.engine.encode_context import Breakpoints, EncodeContext
 from toolwire.wires.engine.part_lowering import lower_part
-from toolwire.wires.engine.specs import OPAQUE, Block, patch_block, patch_message
+from toolwire.wires.engine.patching import patch_block, patch_message
+from toolwire.wires.engine.specs import OPAQUE, Block
 
 
 class PartWriter(Struct, frozen=True, eq=False, kw_only=True):

@@ -212,7 +212,6 @@ FUNCTION_CALL = Block(
     inner=(("function", keys("name", "arguments")),),
     discriminator={"path": "tool_calls[]", "type": "function"},
     family="function",
-    executor="client",
     ids=(Id("id"),),
 )
 TOOL_MESSAGE = Block(
@@ -222,7 +221,6 @@ TOOL_MESSAGE = Block(
     keys=keys("role", "content", "tool_call_id", "name"),
     discriminator={"role": "tool"},
     family="function",
-    executor="client",
     ids=(Id("tool_call_id"),),
     forms=("request",),
 )

@@ -88,7 +88,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     def read(self, body: JSON, kind: Kind) -> Conversation:
         """Read a request or a response."""
         if not isinstance(body, dict):
-            raise_unexpected(self.chat.name, (), "an object", body)
+            raise_unexpected(self.chat.name, (), dict, body)
         tools: tuple[Tool, ...] = ()
         seed = ""
         if kind == "response":
@@ -150,7 +150,7 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
     def read_tool(self, tool: JSON, path: JsonPath) -> Tool:
         """Read one tool definition."""
         if not isinstance(tool, dict):
-            raise_unexpected(self.chat.name, path, "an object", tool)
+            raise_unexpected(self.chat.name, path, dict, tool)
         if path[0] == "tools":
             return read_tool(tool, path, self.tools)
         return read_definition(tool, tool.get("parameters"), Source(tool, path, self.legacy_tools))

@@ -10,16 +10,7 @@ from __future__ import annotations
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Call, Output, Part, Result, Source, Text, output_text
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import (
-    Block,
-    blocks,
-    keys,
-    opaque,
-    read_id,
-    read_name,
-    read_result_id,
-    read_value,
-)
+from toolwire.wires.engine.specs import Block, blocks, keys, opaque, read_id, read_name, read_value
 
 
 def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
@@ -38,7 +29,7 @@ def _write_call(call: Call, context: EncodeContext) -> JSON:
 
 
 def _read_result(block: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_result_id(block.get("tool_use_id"))
+    call_id, origin = read_id(block.get("tool_use_id"))
     content = block.get("content")
     output: Output = "" if content is None else content
     if isinstance(content, list):

@@ -21,7 +21,7 @@ from toolwire.wires.engine.specs import (
     opaque,
     raise_unexpected,
     read_block,
-    read_result_id,
+    read_id,
     text_or_none,
 )
 from toolwire.wires.families.chat.blocks import PLAIN_TEXT, REASONING, REFUSAL
@@ -70,7 +70,7 @@ class MessageReader(Struct, frozen=True, eq=False):
     def read_message(self, message: JSON, path: JsonPath) -> Message:
         """Read one message of a history or a response."""
         if not isinstance(message, dict):
-            raise_unexpected(self.name, path, "an object", message)
+            raise_unexpected(self.name, path, dict, message)
         role = message.get("role")
         if role.__class__ is not str:
             role = self._implied_role(message, path)
@@ -96,7 +96,7 @@ class MessageReader(Struct, frozen=True, eq=False):
     def _implied_role(self, message: Object, path: JsonPath) -> str:
         """The role of a message from which a program left it out: only results name a call."""
         if "role" in message:
-            raise_unexpected(self.name, path + ("role",), "a string", message["role"])
+            raise_unexpected(self.name, path + ("role",), str, message["role"])
         return "tool" if isinstance(message.get("tool_call_id"), str) else "assistant"
 
     def _read_other_role(self, role: str, message: Object, path: JsonPath) -> Message:
@@ -109,7 +109,7 @@ class MessageReader(Struct, frozen=True, eq=False):
             source = Source(message, path, spec)
             part = spec.read(message, path, spec)
         else:  # the message is the result: both have the same source
-            call_id, origin = read_result_id(message.get("tool_call_id"))
+            call_id, origin = read_id(message.get("tool_call_id"))
             content = message.get("content")
             is_complete = content.__class__ is str and origin == "wire" and len(message) == 3
             source = Source(message, path, spec, None, is_complete)
@@ -166,7 +166,7 @@ class MessageReader(Struct, frozen=True, eq=False):
         if isinstance(content, dict):  # some servers accept one block or a JSON value
             return [opaque(content.get("type"), content, path)]
         if not isinstance(content, list):
-            raise_unexpected(self.name, path, ("a string", "a list", "null"), content)
+            raise_unexpected(self.name, path, (str, list, None), content)
         return [
             Text(block, source=Source(block, path + (i,), PLAIN_TEXT))
             if isinstance(block, str)
@@ -185,7 +185,7 @@ class MessageReader(Struct, frozen=True, eq=False):
 
     def _read_calls(self, calls: JSON, path: JsonPath) -> list[Part]:
         if not isinstance(calls, list):
-            raise_unexpected(self.name, path, ("a list", "null"), calls)
+            raise_unexpected(self.name, path, (list, None), calls)
         function = self.calls["function"]
         read_function = function.read
         assert read_function is not None

@@ -23,7 +23,8 @@ from toolwire.conversation.parts import (
 )
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.part_lowering import REASONING_JOINED
-from toolwire.wires.engine.specs import patch_block, patch_parts, single_text
+from toolwire.wires.engine.patching import patch_block, patch_parts
+from toolwire.wires.engine.specs import single_text
 from toolwire.wires.families.chat.blocks import text_block
 from toolwire.wires.families.chat.message_reader import MessageReader
 

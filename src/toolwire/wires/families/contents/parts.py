@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
 
 from msgspec import UNSET
 
@@ -163,7 +162,7 @@ def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
         arguments,
         origin,
         spec.family,
-        spec.executor or "client",
+        spec.executor,
         signature=None if is_alone else signature_of(block),
         source=Source(block, path, spec, None, is_complete),
     )
@@ -212,7 +211,6 @@ def _part(
 ) -> Block:
     """The spec of the part with the field `name`, and the fields inside."""
     known = spellings(*fields.split())
-    executor: Literal["", "client", "provider"] = "provider" if family else ""
     return Block(
         name,
         part=part,
@@ -222,7 +220,7 @@ def _part(
         inner=((name, known), (snake(name), known)) if fields else (),
         discriminator={"part_field": name} if family else {},
         family=family,
-        executor="client" if family == "function" else executor,
+        executor="client" if family in ("", "function") else "provider",
         ids=(Id("id", required=False, nullable=True),) if family else (),
     )
 
@@ -290,7 +288,7 @@ class ContentParts:
             text = Text(content, source=Source(content, path, _PLAIN))
             return Message(role, (text,), None, name, source=Source(content, path, _MESSAGE))
         if not isinstance(content, dict):
-            raise_unexpected(name, path, "an object", content)
+            raise_unexpected(name, path, dict, content)
         if role is None:
             wire_role = content.get("role") or "user"
             role = _ROLES.get(wire_role) if isinstance(wire_role, str) else None
@@ -298,7 +296,7 @@ class ContentParts:
                 return unread_message(name, wire_role, content, path)
         parts = content.get("parts")
         if parts is not None and not isinstance(parts, list):
-            raise_unexpected(name, (*path, "parts"), "a list", parts)
+            raise_unexpected(name, (*path, "parts"), list, parts)
         read, inside = self.read_part, path + ("parts",)
         read_parts = tuple([read(part, inside + (i,)) for i, part in enumerate(parts or ())])
         is_complete = parts is not None and len(content) == 2 and "role" in content
@@ -351,7 +349,7 @@ class ContentParts:
             name,
             origin,
             spec.family,
-            spec.executor or "client",
+            spec.executor,
             signature=signature_of(block),
             source=Source(block, path, spec, None, is_complete),
         )

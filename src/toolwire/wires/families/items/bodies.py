@@ -81,7 +81,7 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
 
     def read(self, body: JSON, kind: Kind) -> Conversation:
         if not isinstance(body, dict):
-            raise_unexpected(self.name, (), "an object", body)
+            raise_unexpected(self.name, (), dict, body)
         return self._read_response(body) if kind == "response" else self._read_request(body)
 
     def _read_request(self, body: Object) -> Conversation:
@@ -100,9 +100,7 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         elif history is not None:
             messages += self.read_turns(list_at(self.name, body, ("input",)), "input", index)
         elif all(body.get(key) is None for key in _HISTORY_ELSEWHERE):
-            raise_unexpected(
-                self.name, ("input",), ("a string", "a list"), body.get("input", UNSET)
-            )
+            raise_unexpected(self.name, ("input",), (str, list), body.get("input", UNSET))
         entries = list_at(self.name, body, ("tools",)) if body.get("tools") is not None else []
         settings = read_settings(REQUEST, body, keys(*known))
         tools = read_tools(self.name, entries, ("tools",), index.unknown_fields)

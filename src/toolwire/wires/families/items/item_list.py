@@ -16,7 +16,7 @@ from toolwire.conversation.parts import Call, Media, Message, Opaque, Part, Resu
 from toolwire.wires.engine.capabilities import Capabilities, Place
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.part_lowering import lower_part
-from toolwire.wires.engine.specs import patch_block, patch_message
+from toolwire.wires.engine.patching import patch_block, patch_message
 from toolwire.wires.families.items.content import ContentBlock
 from toolwire.wires.families.items.turns import ItemReader
 

@@ -25,7 +25,6 @@ from toolwire.wires.engine.specs import (
     read_arguments,
     read_id,
     read_name,
-    read_result_id,
     text_or_none,
 )
 from toolwire.wires.families.items.item_outputs import (
@@ -175,7 +174,6 @@ def call_item(
         read=read,
         write=write,
         keys=known,
-        discriminator={"type": type},
         family=family,
         executor=executor if isinstance(executor, str) else "client",
         ids=ids,
@@ -250,7 +248,7 @@ def result_item(
     by_item_id = ids is ONLY_ITEM_ID
 
     def read(block: Object, path: JsonPath, spec: Block) -> Part:
-        call_id, origin = read_result_id(block.get(id_field))
+        call_id, origin = read_id(block.get(id_field))
         if not call_id and by_item_id:
             call_id, origin, _ = read_ids(block)
         named = isinstance(block.get("name"), str)
@@ -290,7 +288,6 @@ def result_item(
         read=read,
         write=write,
         keys=known,
-        discriminator={"type": type},
         family=family,
         executor=executor if isinstance(executor, str) else "client",
         ids=ids,

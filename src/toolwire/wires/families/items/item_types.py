@@ -27,7 +27,6 @@ from toolwire.wires.engine.specs import (
     keys,
     read_id,
     read_name,
-    read_result_id,
     require_object,
     require_string,
     text_or_none,
@@ -104,7 +103,7 @@ def _write_custom(call: Call, context: EncodeContext) -> JSON:
 
 
 def _read_tool_message(block: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_result_id(block.get("tool_call_id"))
+    call_id, origin = read_id(block.get("tool_call_id"))
     return Result(
         call_id,
         read_output(block.get("content"), (*path, "content")),

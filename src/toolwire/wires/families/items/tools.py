@@ -86,7 +86,7 @@ _NAMESPACE_FIELDS = keys("type", "name", "tools")
 def _read_tool(wire: str, tool: JSON, path: JsonPath, namespace: str = "") -> Tool:
     """A tool definition. A provider's own tool has its type as kind."""
     if not isinstance(tool, dict):
-        raise_unexpected(wire, path, "an object", tool)
+        raise_unexpected(wire, path, dict, tool)
     kind = tool.get("type")
     spec = TOOLS.get(kind) if isinstance(kind, str) else None
     name = read_name(tool.get("name"))

@@ -144,7 +144,7 @@ class ItemReader(Struct, frozen=True, eq=False):
         for i, item in enumerate(items[start:], start):
             path: JsonPath = (key, i)
             if not isinstance(item, dict):
-                raise_unexpected(self.name, path, "an object", item)
+                raise_unexpected(self.name, path, dict, item)
             if self.is_message(item):
                 role, parts = self.read_message(item, path)
                 if role == "assistant":
@@ -178,7 +178,7 @@ class ItemReader(Struct, frozen=True, eq=False):
         if role is None or content is None:
             return role or meant_role(item), (opaque("message", item, path),)
         if not isinstance(content, list):
-            raise_unexpected(self.name, (*path, "content"), ("a string", "a list"), content)
+            raise_unexpected(self.name, (*path, "content"), (str, list), content)
         if not content:
             return role, (Text("", source=Source(item, path, EMPTY_MESSAGE)),)
         parts = read_content(content, (*path, "content"))

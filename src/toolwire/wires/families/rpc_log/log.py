@@ -18,7 +18,8 @@ from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source, describe
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.incidental import setting_matters
-from toolwire.wires.engine.specs import Block, patch_parts
+from toolwire.wires.engine.patching import patch_parts
+from toolwire.wires.engine.specs import Block
 
 # --- reading --------------------------------------------------------------------------------------
 

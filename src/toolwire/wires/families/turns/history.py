@@ -17,13 +17,8 @@ from toolwire.conversation.pairing import pairs
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import (
-    Block,
-    patch_message,
-    raise_unexpected,
-    require_object,
-    unread_message,
-)
+from toolwire.wires.engine.patching import patch_message
+from toolwire.wires.engine.specs import Block, raise_unexpected, require_object, unread_message
 from toolwire.wires.families.blocks.history import PartWriter, record_call
 
 
@@ -43,14 +38,14 @@ class MessageShape(Struct, frozen=True, eq=False):
     def read(self, message: JSON, path: JsonPath) -> Message:
         """Read a message. If its role is unknown, it becomes a single opaque part."""
         if not isinstance(message, dict):
-            raise_unexpected(self.wire, path, "an object", message)
+            raise_unexpected(self.wire, path, dict, message)
         name = message.get("role", self.default_role)
         role = self.role_from_wire.get(str(name))
         if role is None:
             return unread_message(self.wire, name, message, path)
         content = message.get(self.content)
         if content is not None and not isinstance(content, list):
-            raise_unexpected(self.wire, (*path, self.content), "a list", content)
+            raise_unexpected(self.wire, (*path, self.content), list, content)
         read_part, inside = self.read_part, (*path, self.content)
         parts = tuple([read_part(block, (*inside, i)) for i, block in enumerate(content or ())])
         return Message(role, parts, None, self.wire, source=Source(message, path, self.spec))
