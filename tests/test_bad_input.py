@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from copy import deepcopy
 from dataclasses import dataclass
@@ -76,6 +77,11 @@ def test_input_that_is_not_json_is_an_error_that_says_so(
             "broken JSON: illegal trailing comma before end of object at line 1, column 8",
         ),
         (b'{"a": "\xff"}', "broken JSON: byte 7 is not UTF-8"),
+        (
+            gzip.compress(b'{"a": 1}'),
+            "broken JSON: the input is compressed with gzip; decompress it first",
+        ),
+        ('{"a": "é"}'.encode("utf-16"), "broken JSON: the input is UTF-16; save it as UTF-8"),
         (b'{"a": NaN}', "broken JSON: NaN and Infinity are not JSON numbers"),
     ],
 )

@@ -296,10 +296,16 @@ _TYPE_NAMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
 )
 
 
+_GZIP = b"\x1f\x8b"
+"""The first bytes of each gzip file."""
+
+
 def _parse_error(body: bytes, error: Exception) -> str:
     """Return why a body could not be parsed, with the position if it is known."""
     if not body.strip():
         return "broken JSON: the input is empty"
+    if body.startswith(_GZIP):
+        return "broken JSON: the input is compressed with gzip; decompress it first"
     try:
         json.loads(body)
     except UnicodeDecodeError as why:
@@ -313,7 +319,10 @@ def _parse_error(body: bytes, error: Exception) -> str:
         return "broken JSON: nested too deeply"
     except ValueError:
         return _TOO_MANY_DIGITS
-    # Only the standard library accepts these two.
+    # Only the standard library accepts the following.
+    encoding = json.detect_encoding(body)
+    if not encoding.startswith("utf-8"):
+        return f"broken JSON: the input is {encoding.upper()}; save it as UTF-8"
     if b"NaN" in body or b"Infinity" in body:
         return "broken JSON: NaN and Infinity are not JSON numbers"
     return f"broken JSON: {str(error).lower()}"
