@@ -101,8 +101,8 @@ def _follows_other_items(facts: PairFacts, indexes: set[int]) -> bool:
 
 
 def _has_late_result(parts: tuple[Part, ...]) -> bool:
-    """True if a result comes after a part of another kind."""
-    is_result = [type(part) is Result for part in parts]
+    """True if a result of the client comes after anything else."""
+    is_result = [type(part) is Result and part.executor == "client" for part in parts]
     return is_result != sorted(is_result, reverse=True)
 
 
