@@ -83,7 +83,7 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
 
     Raises:
         UsageError: No pending call has one of the ids, several calls of the turn have it, or the
-            turn has a result with this id that cannot be assigned to one call.
+            turn has a result, with this id or without one, that cannot be assigned to one call.
     """
     facts = _facts(body, wire)
     calls_by_id: dict[str, list[Call]] = {}
@@ -108,7 +108,28 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
             )
             raise UsageError(reason, wire=wire, path=calls[0].path)
         new_results[calls[0]] = _make_result(calls[0], output, wire)
-    return _add_results(facts, new_results)
+    encoded = _add_results(facts, new_results)
+    _refuse_uncertain_pairs(facts, new_results, encoded)
+    return encoded
+
+
+def _refuse_uncertain_pairs(facts: Facts, results: PartMap[Call, Result], encoded: Encoded) -> None:
+    """Raise if a reader of the written history would not give results to the same calls.
+
+    A result without an id that belongs to no certain call may then belong to another one, or take
+    the place of a new result: some blocks have no field for an id.
+    """
+    if not results or all(result.origin != "minted" for result in facts.results_without_call):
+        return
+    written = _facts_of(encoded, facts)
+    for call, written_call in zip(facts.calls, written.calls, strict=True):
+        has_result = call in facts.result_of or call in results
+        if has_result != (written_call in written.result_of):
+            reason = (
+                f"a result without an id may belong to the call to {call.name or 'a tool'} or to"
+                " another: repair the history first"
+            )
+            raise UsageError(reason, wire=facts.conversation.wire, path=call.path)
 
 
 def _make_result(call: Call, output: Output | Result, wire: str) -> Result:
