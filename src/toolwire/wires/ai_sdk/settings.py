@@ -11,7 +11,13 @@ from toolwire.conversation.json import JSON, Object, patch
 from toolwire.conversation.model import Choice, Conversation, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, setting_table
+from toolwire.wires.engine.settings import (
+    SettingSpec,
+    plain_settings,
+    read_texts,
+    same_name,
+    setting_table,
+)
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
@@ -94,15 +100,10 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return Choice("required", (require_string(choice["toolName"]),))
 
 
-def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Choice)
+def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
     if value.names:
         return {"type": "tool", "toolName": context.name(value.names[0])}
     return value.mode
-
-
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    return tuple(require_string(text) for text in value) if isinstance(value, list) else UNSET
 
 
 def _read_effort(value: JSON) -> Setting | UnsetType:
@@ -110,15 +111,10 @@ def _read_effort(value: JSON) -> Setting | UnsetType:
 
 
 REQUEST = setting_table(
-    SettingSpec("model", ("model",)),
-    SettingSpec("max_tokens", ("maxOutputTokens",)),
-    SettingSpec("temperature", ("temperature",)),
-    SettingSpec("top_p", ("topP",)),
-    SettingSpec("top_k", ("topK",)),
-    SettingSpec("seed", ("seed",)),
-    SettingSpec("presence_penalty", ("presencePenalty",)),
-    SettingSpec("frequency_penalty", ("frequencyPenalty",)),
-    SettingSpec("stop", ("stopSequences",), read=_read_stop),
+    *same_name("model", "temperature", "seed"),
+    *plain_settings(max_tokens="maxOutputTokens", top_p="topP", top_k="topK"),
+    *plain_settings(presence_penalty="presencePenalty", frequency_penalty="frequencyPenalty"),
+    SettingSpec("stop", ("stopSequences",), read=read_texts),
     SettingSpec(
         "choice",
         ("toolChoice",),

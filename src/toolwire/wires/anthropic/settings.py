@@ -16,7 +16,13 @@ from toolwire.wires.engine.answers import (
 )
 from toolwire.wires.engine.capabilities import CacheBreakpoints
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, read_texts, reasoning_budget, setting_table
+from toolwire.wires.engine.settings import (
+    SettingSpec,
+    read_texts,
+    reasoning_budget,
+    same_name,
+    setting_table,
+)
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
@@ -26,8 +32,9 @@ from toolwire.wires.engine.specs import (
     read_name,
     require_object,
 )
+from toolwire.wires.engine.usage import usage_spec
 from toolwire.wires.engine.web_search import LOCATION_KEYS, WebSearchForm, domains, location_fields
-from toolwire.wires.families.blocks.bodies import define_tool, usage_spec
+from toolwire.wires.families.blocks.bodies import define_tool
 
 NAME = "anthropic"
 
@@ -135,8 +142,7 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return UNSET
 
 
-def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Choice)
+def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
     if value.names:
         return {"type": "tool", "name": context.name(value.names[0])}
     return {"type": {"auto": "auto", "none": "none", "required": "any"}[value.mode]}
@@ -148,8 +154,7 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     return Format(require_object(value)["schema"])
 
 
-def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Format)
+def _write_format(value: Format, context: EncodeContext) -> JSON | UnsetType:
     return UNSET if value.schema is None else {"type": "json_schema", "schema": value.schema}
 
 
@@ -180,14 +185,12 @@ def default_max_tokens(body: Object) -> int:
 
 _FORMAT_KEYS = keys("type", "schema")
 REQUEST = setting_table(
-    SettingSpec("model", ("model",)),
-    SettingSpec("max_tokens", ("max_tokens",)),
+    *same_name("model", "max_tokens", "stream"),
     # Older histories contain them; the API has refused them since version 2026-10-21.
     SettingSpec("temperature", ("temperature",), write=None),
     SettingSpec("top_p", ("top_p",), write=None),
     SettingSpec("top_k", ("top_k",), write=None),
     SettingSpec("stop", ("stop_sequences",), read=read_texts),
-    SettingSpec("stream", ("stream",)),
     SettingSpec("user", ("metadata", "user_id")),
     SettingSpec(
         "choice",

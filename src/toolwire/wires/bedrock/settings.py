@@ -13,6 +13,7 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import (
     SettingSpec,
     SettingTable,
+    plain_settings,
     read_texts,
     reasoning_budget,
     setting_table,
@@ -28,7 +29,7 @@ from toolwire.wires.engine.specs import (
     require_string,
     text_or_none,
 )
-from toolwire.wires.families.blocks.bodies import usage_spec
+from toolwire.wires.engine.usage import usage_spec
 
 NAME = "bedrock"
 
@@ -159,8 +160,7 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return UNSET
 
 
-def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Choice)
+def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
     if value.names:
         return {"tool": {"name": context.name(value.names[0])}}
     if value.mode == "none":
@@ -178,8 +178,7 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Format)
+def _write_format(value: Format, context: EncodeContext) -> JSON | UnsetType:
     if value.schema is None:
         return UNSET
     content: Object = {"schema": text_of(value.schema)}
@@ -201,9 +200,8 @@ def _write_temperature(value: Setting, context: EncodeContext) -> JSON | UnsetTy
 _INFERENCE, _MODEL_FIELDS = "inferenceConfig", "additionalModelRequestFields"
 _COMMON = (
     SettingSpec("model", ("modelId",)),
-    SettingSpec("max_tokens", (_INFERENCE, "maxTokens")),
+    *plain_settings(_INFERENCE, max_tokens="maxTokens", top_p="topP"),
     SettingSpec("temperature", (_INFERENCE, "temperature"), write=_write_temperature),
-    SettingSpec("top_p", (_INFERENCE, "topP")),
     SettingSpec("stop", (_INFERENCE, "stopSequences"), read=read_texts),
     SettingSpec(
         "choice",

@@ -9,11 +9,16 @@ from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
 from toolwire.wires.engine.answers import id_setting
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, reasoning_budget, setting_table
+from toolwire.wires.engine.settings import (
+    SettingSpec,
+    read_text_or_texts,
+    reasoning_budget,
+    same_name,
+    setting_table,
+)
 from toolwire.wires.engine.specs import blocks, keys, require_object
 from toolwire.wires.families.chat import settings as chat_settings
 from toolwire.wires.families.chat.blocks import FUNCTION_TOOL, TOOL_FIELDS
-from toolwire.wires.families.chat.settings import read_stop, same_name
 
 # --- tool definitions -----------------------------------------------------------------------------
 
@@ -38,8 +43,7 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return Choice("none") if value == "NONE" else UNSET
 
 
-def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Choice)
+def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
     return UNSET if value.mode == "auto" else value.mode.upper()
 
 
@@ -49,8 +53,7 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     return Format(require_object(value).get("json_schema"))
 
 
-def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Format)
+def _write_format(value: Format, context: EncodeContext) -> JSON | UnsetType:
     out: Object = {"type": "json_object"}
     if isinstance(value.schema, dict):
         out["json_schema"] = value.schema
@@ -62,7 +65,7 @@ REQUEST = setting_table(
     *same_name("presence_penalty", "frequency_penalty"),
     SettingSpec("top_p", ("p",)),
     SettingSpec("top_k", ("k",)),
-    SettingSpec("stop", ("stop_sequences",), read=read_stop),
+    SettingSpec("stop", ("stop_sequences",), read=read_text_or_texts),
     SettingSpec("choice", ("tool_choice",), read=_read_choice, write=_write_choice),
     SettingSpec("format", ("response_format",), read=_read_format, write=_write_format),
     SettingSpec("budget", ("thinking",), *reasoning_budget("token_budget", 1)),
@@ -87,8 +90,7 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Usage)
+def _write_usage(value: Usage, context: EncodeContext) -> JSON | UnsetType:
     out: Object = {"tokens": {"input_tokens": value.input or 0, "output_tokens": value.output or 0}}
     if value.cached is not None:
         out["cached_tokens"] = value.cached

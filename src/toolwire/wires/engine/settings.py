@@ -24,7 +24,8 @@ def _write_unchanged(value: Setting, context: EncodeContext) -> JSON | UnsetType
 
 
 ReadSetting: TypeAlias = "Callable[[JSON], Setting | UnsetType]"
-WriteSetting: TypeAlias = "Callable[[Setting, EncodeContext], JSON | UnsetType]"
+WriteSetting: TypeAlias = "Callable[..., JSON | UnsetType]"
+"""Takes a value of the type that `read` returns, and the encode context."""
 
 
 class SettingSpec(Struct, frozen=True, eq=False):
@@ -311,11 +312,26 @@ EXTRA_SETTINGS = tuple(
 """Extra settings that have the same field on all wires that have them."""
 
 
+def plain_settings(*path: str, **fields: str) -> tuple[SettingSpec, ...]:
+    """Return settings that are written unchanged into an object, by neutral name: their fields."""
+    return tuple(SettingSpec(name, (*path, field)) for name, field in fields.items())
+
+
+def same_name(*names: str) -> tuple[SettingSpec, ...]:
+    """Return settings whose top-level fields have their neutral names."""
+    return tuple(SettingSpec(name, (name,)) for name in names)
+
+
 def read_texts(value: JSON) -> Setting | UnsetType:
     """Read a list of texts, such as stop sequences."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         return UNSET
     return tuple(map(str, value))
+
+
+def read_text_or_texts(value: JSON) -> Setting | UnsetType:
+    """Read a list of texts, or one text without its list."""
+    return read_texts([value] if isinstance(value, str) else value)
 
 
 _LONGEST_USER = 64

@@ -11,7 +11,12 @@ from toolwire.conversation.model import Choice, Format, Setting, Tool, WebSearch
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.answers import AnswerFields, answer_id, answer_model, id_setting
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, read_texts
+from toolwire.wires.engine.settings import (
+    SettingSpec,
+    plain_settings,
+    read_text_or_texts,
+    same_name,
+)
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import Block, raise_unexpected, require_object, require_string
 from toolwire.wires.families.blocks.bodies import define_tool
@@ -116,17 +121,12 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _read_stop(value: JSON) -> Setting | UnsetType:
-    return read_texts(_list_of_texts(value))
-
-
 def _list_of_texts(value: JSON) -> JSON:
     """A list: protobuf's JSON reads a single text as a list of one."""
     return [value] if isinstance(value, str) else value
 
 
-def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Choice)
+def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
     config: Object = {"mode": _CHOICE_TO_WIRE[value.mode]}
     if value.names:
         config["allowedFunctionNames"] = [context.name(name) for name in value.names]
@@ -138,16 +138,13 @@ def _write_effort(value: Setting, context: EncodeContext) -> JSON | UnsetType:
 
 
 REQUEST = both_spellings(
-    SettingSpec("model", ("model",)),
-    SettingSpec("max_tokens", (CONFIG, "maxOutputTokens")),
-    SettingSpec("temperature", (CONFIG, "temperature")),
-    SettingSpec("top_p", (CONFIG, "topP")),
-    SettingSpec("top_k", (CONFIG, "topK")),
-    SettingSpec("seed", (CONFIG, "seed")),
-    SettingSpec("presence_penalty", (CONFIG, "presencePenalty")),
-    SettingSpec("frequency_penalty", (CONFIG, "frequencyPenalty")),
-    SettingSpec("candidates", (CONFIG, "candidateCount")),
-    SettingSpec("stop", (CONFIG, "stopSequences"), read=_read_stop),
+    *same_name("model"),
+    *plain_settings(CONFIG, max_tokens="maxOutputTokens", candidates="candidateCount"),
+    *plain_settings(CONFIG, temperature="temperature", top_p="topP", top_k="topK", seed="seed"),
+    *plain_settings(
+        CONFIG, presence_penalty="presencePenalty", frequency_penalty="frequencyPenalty"
+    ),
+    SettingSpec("stop", (CONFIG, "stopSequences"), read=read_text_or_texts),
     SettingSpec(
         "choice",
         ("toolConfig", "functionCallingConfig"),

@@ -19,7 +19,13 @@ from toolwire.wires.engine.answers import (
     time_text_setting,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, read_texts, setting_table
+from toolwire.wires.engine.settings import (
+    SettingSpec,
+    plain_settings,
+    read_texts,
+    same_name,
+    setting_table,
+)
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
@@ -29,7 +35,8 @@ from toolwire.wires.engine.specs import (
     require_object,
     require_string,
 )
-from toolwire.wires.families.blocks.bodies import define_tool, usage_spec
+from toolwire.wires.engine.usage import usage_spec
+from toolwire.wires.families.blocks.bodies import define_tool
 from toolwire.wires.gemini_interactions.content import NAME, WEB_SEARCH
 
 # --- tool definitions -----------------------------------------------------------------------------
@@ -89,8 +96,7 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return Choice(_MODE_FROM_WIRE[mode], tuple(map(require_string, listed)))
 
 
-def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Choice)
+def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
     mode = _MODE_TO_WIRE[value.mode]
     if not value.names or value.mode == "none":
         return mode
@@ -107,8 +113,7 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     return Format(fields.get("schema")) if mime == _JSON_TYPE else UNSET
 
 
-def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Format)
+def _write_format(value: Format, context: EncodeContext) -> JSON | UnsetType:
     out: Object = {"type": "text", "mime_type": _JSON_TYPE}
     return out if value.schema is None else {**out, "schema": value.schema}
 
@@ -130,15 +135,11 @@ def _write_tier(value: Setting, context: EncodeContext) -> JSON | UnsetType:
 
 
 REQUEST = setting_table(
-    SettingSpec("model", ("model",)),
-    SettingSpec("stream", ("stream",)),
-    SettingSpec("store", ("store",)),
+    *same_name("model", "stream", "store"),
     SettingSpec("service_tier", ("service_tier",), read=_read_tier, write=_write_tier),
     SettingSpec("format", ("response_format",), read=_read_format, write=_write_format),
-    SettingSpec("max_tokens", (_CONFIG, "max_output_tokens")),
-    SettingSpec("temperature", (_CONFIG, "temperature")),
-    SettingSpec("top_p", (_CONFIG, "top_p")),
-    SettingSpec("seed", (_CONFIG, "seed")),
+    *plain_settings(_CONFIG, max_tokens="max_output_tokens", temperature="temperature"),
+    *plain_settings(_CONFIG, top_p="top_p", seed="seed"),
     SettingSpec("stop", (_CONFIG, "stop_sequences"), read=read_texts),
     SettingSpec("effort", (_CONFIG, "thinking_level"), write=_write_effort),
     SettingSpec("choice", (_CONFIG, "tool_choice"), read=_read_choice, write=_write_choice),

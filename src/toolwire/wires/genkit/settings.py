@@ -8,7 +8,13 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Choice, Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, read_texts, setting_table
+from toolwire.wires.engine.settings import (
+    SettingSpec,
+    plain_settings,
+    read_texts,
+    same_name,
+    setting_table,
+)
 from toolwire.wires.engine.specs import (
     Block,
     keys,
@@ -17,7 +23,7 @@ from toolwire.wires.engine.specs import (
     require_object,
     text_or_none,
 )
-from toolwire.wires.families.blocks.bodies import usage_spec
+from toolwire.wires.engine.usage import usage_spec
 from toolwire.wires.genkit.blocks import NAME
 
 TOOL = Block("tool", part=Tool, keys=keys("name", "description", "inputSchema"))
@@ -41,8 +47,7 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return Choice(value) if value in ("auto", "required", "none") else UNSET  # type: ignore[arg-type]
 
 
-def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Choice)
+def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
     return value.mode
 
 
@@ -52,8 +57,7 @@ def _read_output(value: JSON) -> Setting | UnsetType:
     return Format(schema) if schema is not None or output.get("format") == "json" else UNSET
 
 
-def _write_output(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Format)
+def _write_output(value: Format, context: EncodeContext) -> JSON | UnsetType:
     output: Object = {"format": "json", "contentType": "application/json"}
     if value.schema is not None:
         output.update(schema=value.schema, constrained=True)
@@ -61,13 +65,10 @@ def _write_output(value: Setting, context: EncodeContext) -> JSON | UnsetType:
 
 
 REQUEST = setting_table(
-    SettingSpec("model", ("model",)),
-    SettingSpec("max_tokens", ("config", "maxOutputTokens")),
-    SettingSpec("temperature", ("config", "temperature")),
-    SettingSpec("top_p", ("config", "topP")),
-    SettingSpec("top_k", ("config", "topK")),
+    *same_name("model", "candidates"),
+    *plain_settings("config", max_tokens="maxOutputTokens", temperature="temperature"),
+    *plain_settings("config", top_p="topP", top_k="topK"),
     SettingSpec("stop", ("config", "stopSequences"), read=read_texts),
-    SettingSpec("candidates", ("candidates",)),
     SettingSpec("choice", ("toolChoice",), read=_read_choice, write=_write_choice),
     SettingSpec(
         "format",

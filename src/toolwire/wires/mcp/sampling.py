@@ -33,7 +33,9 @@ from toolwire.wires.engine.patching import patch_block, patch_message
 from toolwire.wires.engine.settings import (
     SettingSpec,
     SettingsRead,
+    plain_settings,
     read_settings,
+    read_texts,
     setting_table,
     write_finish_reason,
     write_settings,
@@ -46,7 +48,6 @@ from toolwire.wires.engine.specs import (
     raise_unexpected,
     read_block,
     require_object,
-    require_string,
 )
 from toolwire.wires.families.blocks.history import BlockHistory
 from toolwire.wires.mcp.blocks import (
@@ -83,21 +84,13 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return Choice(mode) if mode in ("auto", "none", "required") else UNSET  # type: ignore[arg-type]
 
 
-def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Choice)
+def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
     return {"mode": value.mode}
 
 
-def _read_stop_sequences(value: JSON) -> Setting | UnsetType:
-    if not isinstance(value, list):
-        return UNSET
-    return tuple(require_string(sequence) for sequence in value)
-
-
 REQUEST_SETTINGS = setting_table(
-    SettingSpec("max_tokens", ("params", "maxTokens")),
-    SettingSpec("temperature", ("params", "temperature")),
-    SettingSpec("stop", ("params", "stopSequences"), read=_read_stop_sequences),
+    *plain_settings("params", max_tokens="maxTokens", temperature="temperature"),
+    SettingSpec("stop", ("params", "stopSequences"), read=read_texts),
     SettingSpec(
         "choice",
         ("params", "toolChoice"),

@@ -14,7 +14,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.model import Choice, Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, read_texts, setting_table
+from toolwire.wires.engine.settings import SettingSpec, plain_settings, read_texts, setting_table
 from toolwire.wires.engine.settings_lowering import CLIENT_TOOLS
 from toolwire.wires.engine.specs import (
     Block,
@@ -26,7 +26,8 @@ from toolwire.wires.engine.specs import (
     require_string,
     text_or_none,
 )
-from toolwire.wires.families.blocks.bodies import define_tool, usage_spec
+from toolwire.wires.engine.usage import usage_spec
+from toolwire.wires.families.blocks.bodies import define_tool
 from toolwire.wires.meai.blocks import NAME
 
 OPTIONS = "options"
@@ -81,8 +82,7 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return Choice(mode, (name,) if name and mode == "required" else ())  # type: ignore[arg-type]
 
 
-def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Choice)
+def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
     if value.names:
         return {"$type": "required", "requiredFunctionName": context.name(value.names[0])}
     return {"$type": value.mode}
@@ -99,8 +99,7 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Format)
+def _write_format(value: Format, context: EncodeContext) -> JSON | UnsetType:
     written: Object = {"$type": "json"}
     if value.schema is None:
         return written
@@ -122,14 +121,11 @@ EFFORT_FROM_WIRE = {
 EFFORT_TO_WIRE = {effort: name for name, effort in EFFORT_FROM_WIRE.items()}
 
 REQUEST = setting_table(
-    SettingSpec("model", (OPTIONS, "modelId")),
-    SettingSpec("max_tokens", (OPTIONS, "maxOutputTokens")),
-    SettingSpec("temperature", (OPTIONS, "temperature")),
-    SettingSpec("top_p", (OPTIONS, "topP")),
-    SettingSpec("top_k", (OPTIONS, "topK")),
-    SettingSpec("seed", (OPTIONS, "seed")),
-    SettingSpec("presence_penalty", (OPTIONS, "presencePenalty")),
-    SettingSpec("frequency_penalty", (OPTIONS, "frequencyPenalty")),
+    *plain_settings(OPTIONS, model="modelId", max_tokens="maxOutputTokens"),
+    *plain_settings(OPTIONS, temperature="temperature", top_p="topP", top_k="topK", seed="seed"),
+    *plain_settings(
+        OPTIONS, presence_penalty="presencePenalty", frequency_penalty="frequencyPenalty"
+    ),
     SettingSpec("stop", (OPTIONS, "stopSequences"), read=read_texts),
     SettingSpec(
         "choice",
@@ -175,8 +171,7 @@ def _write_time(value: Setting, context: EncodeContext) -> JSON | UnsetType:
 
 
 RESPONSE = setting_table(
-    SettingSpec("id", ("responseId",)),
-    SettingSpec("model", ("modelId",)),
+    *plain_settings(id="responseId", model="modelId"),
     SettingSpec("created", ("createdAt",), read=_read_time, write=_write_time),
     usage_spec(
         ("usage",),

@@ -9,11 +9,10 @@ from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Format, Setting, Tool, Usage
 from toolwire.wires.engine.answers import model_setting, time_text_setting
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec, setting_table
+from toolwire.wires.engine.settings import SettingSpec, read_text_or_texts, same_name, setting_table
 from toolwire.wires.engine.specs import blocks, count_at, require_object, require_string
 from toolwire.wires.families.chat import settings as chat_settings
 from toolwire.wires.families.chat.blocks import FUNCTION_TOOL, TOOL_FIELDS
-from toolwire.wires.families.chat.settings import read_stop, same_name
 
 TOOLS = blocks(replace(FUNCTION_TOOL, inner=(("function", TOOL_FIELDS - {"strict"}),)))
 
@@ -30,8 +29,7 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     return Format() if value == "json" else Format(require_object(value))
 
 
-def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Format)
+def _write_format(value: Format, context: EncodeContext) -> JSON | UnsetType:
     return value.schema if isinstance(value.schema, dict) else "json"
 
 
@@ -44,7 +42,7 @@ REQUEST = setting_table(
     *same_name("model", "stream"),
     SettingSpec("max_tokens", ("options", "num_predict")),
     *(SettingSpec(name, ("options", name)) for name in _OPTIONS),
-    SettingSpec("stop", ("options", "stop"), read=read_stop),
+    SettingSpec("stop", ("options", "stop"), read=read_text_or_texts),
     SettingSpec("format", ("format",), read=_read_format, write=_write_format),
     # `think: true` states no effort, so only this wire gets it back.
     SettingSpec("effort", ("think",), read=require_string, write=_write_effort),
@@ -57,8 +55,7 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
     return Usage(None, count_at(value))
 
 
-def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Usage)
+def _write_usage(value: Usage, context: EncodeContext) -> JSON | UnsetType:
     return value.output or 0
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from toolwire.wires.engine.answers import id_setting, model_setting, time_setting
-from toolwire.wires.engine.settings import SettingSpec, setting_table
+from toolwire.wires.engine.settings import SettingSpec, same_name, setting_table
 from toolwire.wires.families.chat import settings as chat_settings
-from toolwire.wires.families.chat.settings import same_name, usage_setting
+from toolwire.wires.families.chat.settings import usage_setting
 
 REQUEST = setting_table(
     *chat_settings.REQUEST,

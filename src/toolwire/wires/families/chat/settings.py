@@ -10,19 +10,19 @@ from typing import Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
-from toolwire.conversation.json import JSON, JsonPath, Object, put
-from toolwire.conversation.model import Format, Setting, Tool, Usage
+from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.model import Format, Setting, Tool
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.settings import SettingSpec
+from toolwire.wires.engine.settings import SettingSpec, read_text_or_texts, same_name
 from toolwire.wires.engine.specs import (
     Block,
     flag_or_none,
     read_definition,
     require_object,
-    require_string,
     text_or_none,
 )
+from toolwire.wires.engine.usage import usage_spec
 
 # --- tool definitions -----------------------------------------------------------------------------
 
@@ -63,18 +63,6 @@ def write_tool(
 # --- settings -------------------------------------------------------------------------------------
 
 
-def same_name(*names: str) -> tuple[SettingSpec, ...]:
-    """Settings whose fields have their neutral names."""
-    return tuple(SettingSpec(name, (name,)) for name in names)
-
-
-def read_stop(value: JSON) -> Setting | UnsetType:
-    """Read stop sequences: one, or a list."""
-    if isinstance(value, str):
-        return (value,)
-    return tuple(require_string(item) for item in value) if isinstance(value, list) else UNSET
-
-
 def _read_format(value: JSON) -> Setting | UnsetType:
     kind = require_object(value)["type"]
     if kind != "json_schema":
@@ -88,8 +76,7 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Format)
+def _write_format(value: Format, context: EncodeContext) -> JSON | UnsetType:
     if value.schema is None:
         return {"type": "json_object"}
     inner: Object = {"name": value.name or "answer", "schema": value.schema}
@@ -100,7 +87,7 @@ def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     return {"type": "json_schema", "json_schema": inner}
 
 
-STOP = SettingSpec("stop", ("stop",), read_stop)
+STOP = SettingSpec("stop", ("stop",), read_text_or_texts)
 FORMAT = SettingSpec("format", ("response_format",), _read_format, _write_format)
 REQUEST = (
     *same_name("model", "max_tokens", "temperature", "top_p"),
@@ -111,46 +98,21 @@ REQUEST = (
 )
 """The settings that requests of most chat wires share."""
 
-UsageDetail: TypeAlias = Literal["cached", "cache_write", "reasoning"]
-_USAGE_DETAILS: dict[UsageDetail, tuple[str, str]] = {
-    "cached": ("prompt_tokens_details", "cached_tokens"),
-    "cache_write": ("prompt_tokens_details", "cache_write_tokens"),
-    "reasoning": ("completion_tokens_details", "reasoning_tokens"),
+_USAGE_DETAILS = {
+    "cached": "prompt_tokens_details.cached_tokens",
+    "cache_write": "prompt_tokens_details.cache_write_tokens",
+    "reasoning": "completion_tokens_details.reasoning_tokens",
 }
 
 
-def usage_setting(*details: UsageDetail) -> SettingSpec:
+def usage_setting(*details: Literal["cached", "cache_write", "reasoning"]) -> SettingSpec:
     """The setting `usage` of a wire that counts `details` beside input and output."""
-    paths = {name: _USAGE_DETAILS[name] for name in details}
-
-    def read(value: JSON) -> Setting | UnsetType:
-        usage = value if isinstance(value, dict) else {}
-        counts: dict[str, int] = {}
-        for name, (field, inner_field) in paths.items():
-            inner = usage.get(field)
-            if isinstance(inner, dict) and isinstance(count := inner.get(inner_field), int):
-                counts[name] = count
-        prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
-        return Usage(
-            prompt if isinstance(prompt, int) else None,
-            completion if isinstance(completion, int) else None,
-            **counts,
-        )
-
-    def write(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-        assert isinstance(value, Usage)
-        prompt, completion = value.input or 0, value.output or 0
-        out: JSON = {
-            "prompt_tokens": prompt,
-            "completion_tokens": completion,
-            "total_tokens": prompt + completion,
-        }
-        for name, path in paths.items():
-            count: int | None = getattr(value, name)
-            if count is not None:
-                out = put(out, path, count)
-        return out
-
-    counts = ("prompt_tokens", "completion_tokens", "total_tokens")
-    known = frozenset((*counts, *(".".join(path) for path in paths.values())))
-    return SettingSpec("usage", ("usage",), read, write, known)
+    return usage_spec(
+        ("usage",),
+        {
+            "input": ("prompt_tokens",),
+            "output": ("completion_tokens",),
+            "total": ("total_tokens",),
+            **{name: (_USAGE_DETAILS[name],) for name in details},
+        },
+    )

@@ -7,7 +7,7 @@ from toolwire.conversation.parts import Call, Message
 from toolwire.wires.engine.answers import model_setting
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import write_finish_reason
-from toolwire.wires.families.blocks.bodies import usage_spec
+from toolwire.wires.engine.usage import usage_spec
 
 MODEL = model_setting("modelVersion")
 USAGE = usage_spec(

@@ -21,6 +21,7 @@ from toolwire.wires.engine.settings import (
     EXTRA_SETTINGS,
     SettingSpec,
     extra_setting,
+    same_name,
     setting_table,
     write_user,
 )
@@ -77,9 +78,8 @@ def resolve_choice(choice: Setting, tools: tuple[Tool, ...]) -> Setting:
     return Choice(choice.mode, tuple(names))
 
 
-def _write_choice_mode(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+def _write_choice_mode(value: Choice, context: EncodeContext) -> JSON | UnsetType:
     """The mode; names are written by `write_choice`, which knows the tools."""
-    assert isinstance(value, Choice)
     return value.mode
 
 
@@ -128,8 +128,7 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    assert isinstance(value, Format)
+def _write_format(value: Format, context: EncodeContext) -> JSON | UnsetType:
     if value.schema is None:
         return {"type": "json_object"}
     out: Object = {"type": "json_schema", "name": value.name or "answer", "schema": value.schema}
@@ -138,11 +137,8 @@ def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
 
 
 REQUEST = setting_table(
-    SettingSpec("model", ("model",)),
+    *same_name("model", "temperature", "top_p", "stream"),
     SettingSpec("max_tokens", ("max_output_tokens",)),
-    SettingSpec("temperature", ("temperature",)),
-    SettingSpec("top_p", ("top_p",)),
-    SettingSpec("stream", ("stream",)),
     SettingSpec("user", ("user",), write=write_user),
     SettingSpec("choice", ("tool_choice",), read=_read_choice, write=_write_choice_mode),
     SettingSpec("parallel", ("parallel_tool_calls",)),
@@ -165,9 +161,8 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+def _write_usage(value: Usage, context: EncodeContext) -> JSON | UnsetType:
     """Write the usage. All counts are required; an unknown one is zero."""
-    assert isinstance(value, Usage)
     input_tokens, output_tokens = value.input or 0, value.output or 0
     return {
         "input_tokens": input_tokens,
