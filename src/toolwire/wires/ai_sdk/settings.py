@@ -100,7 +100,8 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return Choice("required", (require_string(choice["toolName"]),))
 
 
-def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
     if value.names:
         return {"type": "tool", "toolName": context.name(value.names[0])}
     return value.mode

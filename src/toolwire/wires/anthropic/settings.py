@@ -142,7 +142,8 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return UNSET
 
 
-def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
     if value.names:
         return {"type": "tool", "name": context.name(value.names[0])}
     return {"type": {"auto": "auto", "none": "none", "required": "any"}[value.mode]}
@@ -154,7 +155,8 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     return Format(require_object(value)["schema"])
 
 
-def _write_format(value: Format, context: EncodeContext) -> JSON | UnsetType:
+def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Format)
     return UNSET if value.schema is None else {"type": "json_schema", "schema": value.schema}
 
 

@@ -160,7 +160,8 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return UNSET
 
 
-def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
     if value.names:
         return {"tool": {"name": context.name(value.names[0])}}
     if value.mode == "none":
@@ -178,7 +179,8 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_format(value: Format, context: EncodeContext) -> JSON | UnsetType:
+def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Format)
     if value.schema is None:
         return UNSET
     content: Object = {"schema": text_of(value.schema)}

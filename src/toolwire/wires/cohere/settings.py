@@ -43,7 +43,8 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return Choice("none") if value == "NONE" else UNSET
 
 
-def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
     return UNSET if value.mode == "auto" else value.mode.upper()
 
 
@@ -53,7 +54,8 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     return Format(require_object(value).get("json_schema"))
 
 
-def _write_format(value: Format, context: EncodeContext) -> JSON | UnsetType:
+def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Format)
     out: Object = {"type": "json_object"}
     if isinstance(value.schema, dict):
         out["json_schema"] = value.schema
@@ -90,7 +92,8 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_usage(value: Usage, context: EncodeContext) -> JSON | UnsetType:
+def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Usage)
     out: Object = {"tokens": {"input_tokens": value.input or 0, "output_tokens": value.output or 0}}
     if value.cached is not None:
         out["cached_tokens"] = value.cached

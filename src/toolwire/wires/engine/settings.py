@@ -24,8 +24,7 @@ def _write_unchanged(value: Setting, context: EncodeContext) -> JSON | UnsetType
 
 
 ReadSetting: TypeAlias = "Callable[[JSON], Setting | UnsetType]"
-WriteSetting: TypeAlias = "Callable[..., JSON | UnsetType]"
-"""Takes a value of the type that `read` returns, and the encode context."""
+WriteSetting: TypeAlias = "Callable[[Setting, EncodeContext], JSON | UnsetType]"
 
 
 class SettingSpec(Struct, frozen=True, eq=False):

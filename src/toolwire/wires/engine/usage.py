@@ -57,7 +57,8 @@ def usage_spec(
             counts["output"] = counts.get("output", 0) + counts["reasoning"]
         return Usage(**counts)
 
-    def write(value: Usage, context: EncodeContext) -> JSON | UnsetType:
+    def write(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+        assert isinstance(value, Usage)
         total_input, total_output = value.input or 0, value.output or 0
         cache = 0 if input_includes_cache else (value.cached or 0) + (value.cache_write or 0)
         reasoning = 0 if output_includes_reasoning else value.reasoning or 0

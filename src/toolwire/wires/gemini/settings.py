@@ -126,7 +126,8 @@ def _list_of_texts(value: JSON) -> JSON:
     return [value] if isinstance(value, str) else value
 
 
-def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
     config: Object = {"mode": _CHOICE_TO_WIRE[value.mode]}
     if value.names:
         config["allowedFunctionNames"] = [context.name(name) for name in value.names]

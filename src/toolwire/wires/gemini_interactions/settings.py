@@ -96,7 +96,8 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return Choice(_MODE_FROM_WIRE[mode], tuple(map(require_string, listed)))
 
 
-def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
     mode = _MODE_TO_WIRE[value.mode]
     if not value.names or value.mode == "none":
         return mode
@@ -113,7 +114,8 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     return Format(fields.get("schema")) if mime == _JSON_TYPE else UNSET
 
 
-def _write_format(value: Format, context: EncodeContext) -> JSON | UnsetType:
+def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Format)
     out: Object = {"type": "text", "mime_type": _JSON_TYPE}
     return out if value.schema is None else {**out, "schema": value.schema}
 

@@ -47,7 +47,8 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return Choice(value) if value in ("auto", "required", "none") else UNSET  # type: ignore[arg-type]
 
 
-def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
     return value.mode
 
 
@@ -57,7 +58,8 @@ def _read_output(value: JSON) -> Setting | UnsetType:
     return Format(schema) if schema is not None or output.get("format") == "json" else UNSET
 
 
-def _write_output(value: Format, context: EncodeContext) -> JSON | UnsetType:
+def _write_output(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Format)
     output: Object = {"format": "json", "contentType": "application/json"}
     if value.schema is not None:
         output.update(schema=value.schema, constrained=True)

@@ -84,7 +84,8 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return Choice(mode) if mode in ("auto", "none", "required") else UNSET  # type: ignore[arg-type]
 
 
-def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
     return {"mode": value.mode}
 
 

@@ -82,7 +82,8 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return Choice(mode, (name,) if name and mode == "required" else ())  # type: ignore[arg-type]
 
 
-def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
     if value.names:
         return {"$type": "required", "requiredFunctionName": context.name(value.names[0])}
     return {"$type": value.mode}
@@ -99,7 +100,8 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_format(value: Format, context: EncodeContext) -> JSON | UnsetType:
+def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Format)
     written: Object = {"$type": "json"}
     if value.schema is None:
         return written

@@ -37,7 +37,8 @@ def _read_choice(value: JSON) -> Setting | UnsetType:
     return Choice("required", (require_string(function["name"]),))
 
 
-def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
     if value.names:
         return {"type": "function", "function": {"name": context.name(value.names[0])}}
     return "any" if value.mode == "required" else value.mode

@@ -29,7 +29,8 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     return Format() if value == "json" else Format(require_object(value))
 
 
-def _write_format(value: Format, context: EncodeContext) -> JSON | UnsetType:
+def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Format)
     return value.schema if isinstance(value.schema, dict) else "json"
 
 
@@ -55,7 +56,8 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
     return Usage(None, count_at(value))
 
 
-def _write_usage(value: Usage, context: EncodeContext) -> JSON | UnsetType:
+def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Usage)
     return value.output or 0
 
 

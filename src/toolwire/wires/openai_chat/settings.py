@@ -63,7 +63,8 @@ def _tool_name(tool: Object) -> str:
     return require_string(require_object(tool[require_string(tool["type"])])["name"])
 
 
-def _write_choice(value: Choice, context: EncodeContext) -> JSON | UnsetType:
+def _write_choice(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Choice)
     tools: list[JSON] = [
         {"type": "function", "function": {"name": context.name(name)}} for name in value.names
     ]

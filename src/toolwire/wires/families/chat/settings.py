@@ -76,7 +76,8 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_format(value: Format, context: EncodeContext) -> JSON | UnsetType:
+def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Format)
     if value.schema is None:
         return {"type": "json_object"}
     inner: Object = {"name": value.name or "answer", "schema": value.schema}

@@ -78,8 +78,9 @@ def resolve_choice(choice: Setting, tools: tuple[Tool, ...]) -> Setting:
     return Choice(choice.mode, tuple(names))
 
 
-def _write_choice_mode(value: Choice, context: EncodeContext) -> JSON | UnsetType:
+def _write_choice_mode(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     """The mode; names are written by `write_choice`, which knows the tools."""
+    assert isinstance(value, Choice)
     return value.mode
 
 
@@ -128,7 +129,8 @@ def _read_format(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_format(value: Format, context: EncodeContext) -> JSON | UnsetType:
+def _write_format(value: Setting, context: EncodeContext) -> JSON | UnsetType:
+    assert isinstance(value, Format)
     if value.schema is None:
         return {"type": "json_object"}
     out: Object = {"type": "json_schema", "name": value.name or "answer", "schema": value.schema}
@@ -161,8 +163,9 @@ def _read_usage(value: JSON) -> Setting | UnsetType:
     )
 
 
-def _write_usage(value: Usage, context: EncodeContext) -> JSON | UnsetType:
+def _write_usage(value: Setting, context: EncodeContext) -> JSON | UnsetType:
     """Write the usage. All counts are required; an unknown one is zero."""
+    assert isinstance(value, Usage)
     input_tokens, output_tokens = value.input or 0, value.output or 0
     return {
         "input_tokens": input_tokens,
