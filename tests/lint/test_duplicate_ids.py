@@ -426,3 +426,23 @@ def test_a_repair_never_separates_a_pair(case: Case) -> None:
 
 def test_all_rules_about_ids_exist() -> None:
     assert {rule.code for rule in all_rules()} >= ID_RULES
+
+
+def test_a_fix_that_joins_two_turns_keeps_the_calls_of_one_id_apart() -> None:
+    def call(call_id: str, name: str) -> JSON:
+        return {"type": "function_call", "call_id": call_id, "name": name, "arguments": "{}"}
+
+    def output(call_id: str, text: str) -> JSON:
+        return {"type": "function_call_output", "call_id": call_id, "output": text}
+
+    items = [call("c", "f"), call("d", "g"), output("gone", "?"), call("c", "h")]
+    body: JSON = {"input": [USER, *items, output("d", "of g"), output("c", "of h")]}
+    repaired = repair(body, "openai-responses")
+    results = {
+        pair.call.name: pair.result.text
+        for pair in decode(repaired.body, "openai-responses").pairs()
+        if pair.call and pair.result
+    }
+    assert (results["g"], results["h"]) == ("of g", "of h")
+    assert results["f"].startswith("[toolwire] interrupted")
+    assert any("(h) and its result have the id" in change.message for change in repaired.changes)

@@ -26,7 +26,7 @@ from toolwire.conversation.model import Change, Conversation, Finding, Kind, Too
 from toolwire.conversation.observations import Observation, Observations
 from toolwire.conversation.parts import Call
 from toolwire.lint.facts import Facts
-from toolwire.lint.ids.edits import keep_pairs
+from toolwire.lint.ids.edits import keep_pairs, separate_joined_turns
 from toolwire.lint.registry import fixable_rules, rules_for_translation, rules_to_check
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 from toolwire.profiles.table import Profile
@@ -186,6 +186,8 @@ class Repair:
         if rule.fix is None or self._fix_count[rule.name] == _MAX_FIXES_OF_A_RULE:
             return None
         fixed = rule.fix(self._facts, self._unsafe)
+        if isinstance(fixed, FixedConversation) and self._facts.own_wire:
+            fixed = separate_joined_turns(self._facts, fixed)
         conversation = None if fixed is None else _apply(fixed, self._facts)
         if fixed is None or conversation is None:
             return None

@@ -24,9 +24,15 @@ from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import replace_parts
-from toolwire.lint.ids.duplicates import calls_with_uncertain_result
+from toolwire.lint.ids.duplicates import (
+    calls_sharing_an_id,
+    calls_with_uncertain_result,
+    has_repeated_ids,
+    uncertain_calls,
+)
 from toolwire.lint.ids.formats import native_id_text, shorten
 from toolwire.lint.memo import once_per_history
+from toolwire.lint.rule import FixedConversation
 from toolwire.profiles.profile import Profile
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Block, Id
@@ -293,6 +299,37 @@ def keep_pairs(conversation: Conversation, profile: Profile) -> Conversation:
             new[call] = with_id(call, call.id)
             new[result] = replace(result, origin="wire")
     return replace_parts(conversation, new, original=_without_id)
+
+
+def separate_joined_turns(facts: Facts, fixed: FixedConversation) -> FixedConversation:
+    """The fix of a history, with new ids for calls and results that an equal id would now connect
+    in another way.
+
+    Ids may restart in each turn. A fix that removes the message between two turns makes one turn of
+    them, in which two calls with one id can no longer be told apart.
+    """
+    if not has_repeated_ids(facts):
+        return fixed
+    turn_of = PartMap((call, n) for n, turn in enumerate(facts.turns) for call in turn.calls)
+    uncertain = uncertain_calls(facts)
+    taken = all_ids(facts)
+    new: PartMap[Part, Part] = PartMap()
+    changes = list(fixed.changes)
+    for group in calls_sharing_an_id(Facts(fixed.conversation, facts.profile)):
+        joined = [
+            (call, n)
+            for n, call in enumerate(group, 1)
+            if turn_of.get(call) not in (None, turn_of.get(group[0])) and call not in uncertain
+        ]
+        for call, n in joined if group[0] in turn_of else ():
+            call_id = new_id(facts, call, nth_id(call.id, n), taken)
+            new[call] = with_id(call, call_id)
+            result = facts.result_of.get(call)
+            if result is not None:
+                new[result] = replace(result, call_id=call_id, origin="wire")
+            changes.append((call.path, describe_move(facts, call, call_id)))
+    conversation = replace_parts(fixed.conversation, new, original=_without_id)
+    return FixedConversation(conversation, tuple(changes))
 
 
 def reassign_ids(
