@@ -7,7 +7,8 @@
 
 Mutations know the structure of a body: they drop, repeat, swap and move the elements of lists, give
 one id, name or role the value of another, cut histories and texts, join two histories, change the
-JSON inside of texts, and put nodes of other cases, also of other wires, in their place. Targets are
+JSON inside of texts, and put nodes of other cases, also of other wires, in their place. Others change
+every occurrence of an id, name or field, and repeat or move whole turns. Targets are
 wires and profiles, and an input may be one of a profile of its wire. A find is reduced for as long as
 it still breaks the same law, and saved in tests/finds, where tests/laws/test_finds.py replays it.
 At the end, it prints how many inputs each law checked, and the wires and profiles that were not
@@ -45,6 +46,7 @@ from cases import (  # noqa: E402  # after the path
     set_at,
     streaming,
 )
+from global_mutations import GLOBAL_MUTATIONS, IDENTITY_KEYS  # noqa: E402
 from oracles import BODY_ORACLES, Input, Oracle  # noqa: E402
 from stream_oracles import ORACLES, STREAM_ORACLES  # noqa: E402
 
@@ -61,10 +63,6 @@ SLOWEST = 10.0
 """Seconds of CPU time that an oracle may take for an input; most take some milliseconds."""
 PROFILES = [name for name in profiles() if resolve(name)[0].name in WIRES]
 STREAM_PROFILES = [name for name in PROFILES if resolve(name)[0].name in streaming()]
-IDENTITY_KEYS = frozenset(
-    "id call_id tool_call_id tool_use_id toolUseId toolCallId callId requestId item_id ref index"
-    " name toolName tool_name role".split()
-)
 
 
 # --- mutations ------------------------------------------------------------------------------------
@@ -114,6 +112,9 @@ class Mutator:
                     self._noise,
                     self._edit_text,
                     self._join,
+                    self._mutate_globally,
+                    self._mutate_globally,
+                    self._mutate_globally,
                 )
             )
             body = mutation(body)
@@ -229,6 +230,10 @@ class Mutator:
             return value
         mutation = self.chance.choice((self._edit_list, self._noise))
         return text_of(mutation(value))
+
+    def _mutate_globally(self, body: JSON) -> JSON:
+        """Change all ids, names or fields of a kind, or several neighbours of a list."""
+        return self.chance.choice(GLOBAL_MUTATIONS)(body, self.chance)
 
     def _noise(self, body: JSON) -> JSON:
         return set_at(body, self.chance.choice(list(nodes(body))), self.chance.choice(NOISE))
