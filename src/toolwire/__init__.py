@@ -163,7 +163,7 @@ _MODULES = {
     " Tools tool",
 }
 if not typing.TYPE_CHECKING:  # so that type checkers report unknown names
-    __getattr__ = _import_on_first_use(globals(), _MODULES)
+    __getattr__ = _import_on_first_use(globals(), _MODULES)[0]
 
 
 def __dir__() -> list[str]:

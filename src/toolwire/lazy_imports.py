@@ -13,8 +13,9 @@ from toolwire.extras import explain_missing_module
 
 def import_on_first_use(
     namespace: dict[str, object], modules: Mapping[str, str]
-) -> Callable[[str], object]:
-    """Return the `__getattr__` of a package, which imports a name and keeps it.
+) -> tuple[Callable[[str], object], Callable[[], object]]:
+    """Return the `__getattr__` of a package, which imports a name and keeps it, and its `__dir__`,
+    which lists `__all__`.
 
     If an optional package is missing, the error names the extra that installs it.
 
@@ -38,4 +39,4 @@ def import_on_first_use(
         namespace[name] = value
         return value
 
-    return import_name
+    return import_name, lambda: namespace["__all__"]

@@ -232,8 +232,4 @@ _MODULES = {
     "toolwire.wires.engine.specs": "CatalogueEntry",
 }
 if not typing.TYPE_CHECKING:  # so that type checkers report unknown names
-    __getattr__ = _import_on_first_use(globals(), _MODULES)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    __getattr__, __dir__ = _import_on_first_use(globals(), _MODULES)

@@ -67,8 +67,4 @@ _MODULES = {
 }
 """Imported on first use: a program that reads sessions needs no HTTP client."""
 if not TYPE_CHECKING:  # so that type checkers report unknown names
-    __getattr__ = import_on_first_use(globals(), _MODULES)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    __getattr__, __dir__ = import_on_first_use(globals(), _MODULES)

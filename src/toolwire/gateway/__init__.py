@@ -26,8 +26,4 @@ _MODULES = {
 }
 """Imported on first use: if the extra `server` is missing, the error names it."""
 if not TYPE_CHECKING:  # so that type checkers report unknown names
-    __getattr__ = import_on_first_use(globals(), _MODULES)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    __getattr__, __dir__ = import_on_first_use(globals(), _MODULES)

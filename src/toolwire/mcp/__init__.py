@@ -24,8 +24,4 @@ _MODULES = {
 }
 """Imported on first use: the SDK of MCP takes long to import."""
 if not TYPE_CHECKING:  # so that type checkers report unknown names
-    __getattr__ = import_on_first_use(globals(), _MODULES)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    __getattr__, __dir__ = import_on_first_use(globals(), _MODULES)

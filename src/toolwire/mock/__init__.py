@@ -14,8 +14,4 @@ __all__ = ["MockRequest", "MockServer", "app"]
 _MODULES = {"toolwire.mock.mock_server": "MockServer", "toolwire.mock.server": "MockRequest app"}
 """Imported on first use: if the extra `server` is missing, the error names it."""
 if not TYPE_CHECKING:  # so that type checkers report unknown names
-    __getattr__ = import_on_first_use(globals(), _MODULES)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    __getattr__, __dir__ = import_on_first_use(globals(), _MODULES)

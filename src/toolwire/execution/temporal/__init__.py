@@ -13,8 +13,4 @@ __all__ = ["TemporalRunner"]
 _MODULES = {"toolwire.execution.temporal.runner": "TemporalRunner"}
 """Imported on first use: if the extra `temporal` is missing, the error names it."""
 if not TYPE_CHECKING:  # so that type checkers report unknown names
-    __getattr__ = import_on_first_use(globals(), _MODULES)
-
-
-def __dir__() -> list[str]:
-    return __all__
+    __getattr__, __dir__ = import_on_first_use(globals(), _MODULES)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.conversation.model import Setting, Usage
+from toolwire.conversation.model import Usage
 from toolwire.conversation.parts import Call, Message, Part, Result, Role, Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, SettingsRead, read_settings
@@ -150,15 +150,15 @@ def unknown_fields(event: Object, path: JsonPath, known: Collection[str]) -> Ite
             yield (*path, key)
 
 
-def _read_timestamp(value: JSON) -> Setting | UnsetType:
-    return int(value) if isinstance(value, int | float) else UNSET
-
-
 SETTINGS = both_spellings(
     # A run is one answer; the id of an Event differs in every Event.
     SettingSpec("id", ("invocationId",)),
     MODEL,
-    SettingSpec("created", ("timestamp",), read=_read_timestamp),
+    SettingSpec(
+        "created",
+        ("timestamp",),
+        read=lambda value: int(value) if isinstance(value, int | float) else UNSET,
+    ),
     USAGE,
 )
 _SETTING_FIELDS = frozenset(SETTINGS.readers)

@@ -11,9 +11,10 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Media, Part, Reasoning, Source, Text, describe
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import data_url, kind_by, mime_of, split_data_url
-from toolwire.wires.engine.specs import Block, require_string, text_or_none
+from toolwire.wires.engine.specs import Block, reasoning_reader, text_or_none, text_reader
 
 NAME = "ai-sdk"
+read_text, read_reasoning = text_reader("text"), reasoning_reader("text")
 DENIED = "Tool call execution denied."
 """The SDK's own text for a denied call without a reason."""
 _WILDCARDS = {"image": "image/*", "audio": "audio/*", "video": "video/*"}
@@ -22,16 +23,8 @@ _WILDCARDS = {"image": "image/*", "audio": "audio/*", "video": "video/*"}
 # --- text and reasoning ---------------------------------------------------------------------------
 
 
-def read_text(block: Object, path: JsonPath, spec: Block) -> Part:
-    return Text(require_string(block["text"]), source=Source(block, path, spec))
-
-
 def write_text(part: Text, context: EncodeContext) -> Object:
     return {"type": "text", "text": part.text}
-
-
-def read_reasoning(block: Object, path: JsonPath, spec: Block) -> Part:
-    return Reasoning(require_string(block["text"]), source=Source(block, path, spec))
 
 
 def write_reasoning(part: Reasoning, context: EncodeContext) -> Object:

@@ -43,6 +43,7 @@ from toolwire.wires.engine.specs import (
     require_object,
     require_string,
     text_or_none,
+    text_reader,
 )
 from toolwire.wires.families.items.namespaces import join_name, split_name
 
@@ -125,11 +126,6 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
         return {"type": "image", "source": source}
     title: Object = {"title": media.name} if media.name is not None else {}
     return {"type": "document", "source": source, **title}
-
-
-def _read_compaction(block: Object, path: JsonPath, spec: Block) -> Part:
-    """Read the summary of older messages, which the model gets instead of them."""
-    return Text(require_string(block["content"]), source=Source(block, path, spec))
 
 
 def _read_thinking(block: Object, path: JsonPath, spec: Block) -> Part:
@@ -335,10 +331,11 @@ BLOCKS = blocks(
         Block(name, part=Opaque, read=lambda block, path, spec: opaque(spec.name, block, path))
         for name in ("search_result", "tool_reference")
     ),
+    # The summary of older messages, which the model gets instead of them.
     Block(
         "compaction",
         part=Text,
-        read=_read_compaction,
+        read=text_reader("content"),
         write=lambda part, context: {"type": "compaction", "content": part.text},
         keys=keys("type", "content"),
         deltas={"compaction_delta": ("content", "content")},

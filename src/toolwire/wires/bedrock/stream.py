@@ -82,10 +82,6 @@ def _join_result_content(opening: JSON, pieces: list[JSON]) -> JSON:
     return out
 
 
-def _join_cited_text(opening: JSON, pieces: list[JSON]) -> JSON:
-    return [{"text": join_text(None, pieces)}]
-
-
 def _last(opening: JSON, pieces: list[JSON]) -> JSON:
     return pieces[-1] if pieces else opening
 
@@ -93,7 +89,7 @@ def _last(opening: JSON, pieces: list[JSON]) -> JSON:
 _JOINS: dict[str, Join] = {
     "toolUse.input": join_arguments,
     "reasoningContent.redactedContent": _join_bytes,
-    "citationsContent.content": _join_cited_text,
+    "citationsContent.content": lambda opening, pieces: [{"text": join_text(None, pieces)}],
     "citationsContent.citations": join_list,
     "toolResult.content": _join_result_content,
     "image.source": _join_image_source,

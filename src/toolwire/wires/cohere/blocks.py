@@ -22,8 +22,8 @@ from toolwire.wires.engine.specs import (
     Block,
     blocks,
     keys,
+    reasoning_reader,
     require_object,
-    require_string,
     single_text,
     text_or_none,
 )
@@ -40,10 +40,6 @@ from toolwire.wires.families.chat.messages import Chat, has_calls, report_mispla
 NAME = "cohere"
 
 # --- content --------------------------------------------------------------------------------------
-
-
-def _read_reasoning(block: Object, path: JsonPath, spec: Block) -> Part:
-    return Reasoning(require_string(block[spec.name]), source=Source(block, path, spec))
 
 
 def _thinking_block(text: str) -> Object:
@@ -98,7 +94,7 @@ CONTENT = blocks(
     Block(
         "thinking",
         part=Reasoning,
-        read=_read_reasoning,
+        read=reasoning_reader("thinking"),
         write=lambda part, _: _thinking_block(part.text),
         keys=keys("type", "thinking"),
         deltas={"content.thinking": ("thinking", "thinking")},
@@ -116,7 +112,7 @@ CONTENT = blocks(
 STREAMED_PLAN = Block(
     "tool_plan",
     part=Reasoning,
-    read=_read_reasoning,
+    read=reasoning_reader("tool_plan"),
     keys=keys("tool_plan"),
     deltas={"tool_plan": ("tool_plan", "tool_plan")},
 )

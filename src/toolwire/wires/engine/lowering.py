@@ -124,7 +124,7 @@ def follow_repair(
 
 
 def lower_rest(
-    lowering: Lowering, target: Wire, kind: Kind, defaults: Mapping[str, int] = NO_DEFAULTS
+    lowering: Lowering, target: Wire, kind: Kind, defaults: Mapping[str, int]
 ) -> Lowering:
     """Adapt error results, tool definitions and settings to a target."""
     conversation, observations = lowering.conversation, lowering.observations

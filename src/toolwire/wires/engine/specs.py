@@ -15,7 +15,17 @@ from msgspec import Struct, UnsetType
 from toolwire.conversation.json import JSON, JsonPath, Object, get, kind_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Kind, Tool, Usage
-from toolwire.conversation.parts import Call, Executor, Message, Opaque, Origin, Part, Source
+from toolwire.conversation.parts import (
+    Call,
+    Executor,
+    Message,
+    Opaque,
+    Origin,
+    Part,
+    Reasoning,
+    Source,
+    Text,
+)
 from toolwire.errors import UnexpectedType
 from toolwire.wires.engine.capabilities import EVERYTHING, Capabilities
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -219,6 +229,50 @@ def single_text(content: list[JSON]) -> JSON:
         text = block.get("text")
         return text if isinstance(text, str) else content
     return content
+
+
+ReadBlock: TypeAlias = "Callable[[Object, JsonPath, Block], Part]"
+
+
+def text_reader(field: str, *, refusal: bool = False) -> ReadBlock:
+    """Return the reader of a block whose text is in a field."""
+    return lambda block, path, spec: Text(
+        require_string(block[field]), refusal, source=Source(block, path, spec)
+    )
+
+
+def reasoning_reader(field: str) -> ReadBlock:
+    """Return the reader of a block with only the text of reasoning, which is in a field."""
+    return lambda block, path, spec: Reasoning(
+        require_string(block[field]), source=Source(block, path, spec)
+    )
+
+
+def call_reader(
+    arguments: str,
+    *,
+    id_field: str | None = "id",
+    name_field: str = "name",
+    read: Callable[[JSON], LazyJson] | None = None,
+) -> ReadBlock:
+    """Return the reader of a call whose id, name and arguments are fields of its block.
+
+    Without `id_field` the block has no id. `read` reads the arguments: by default, a JSON value.
+    """
+
+    def read_call(block: Object, path: JsonPath, spec: Block) -> Part:
+        call_id, origin = read_id(block.get(id_field) if id_field else None)
+        return Call(
+            call_id,
+            read_name(block.get(name_field)),
+            (read or read_value)(block.get(arguments)),
+            origin,
+            spec.family or "function",
+            spec.executor,
+            source=Source(block, path, spec),
+        )
+
+    return read_call
 
 
 def read_name(value: JSON) -> str:

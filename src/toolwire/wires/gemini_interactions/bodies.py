@@ -168,7 +168,7 @@ def _read_input(body: Object, index: CallIndex) -> list[Message]:
     elif history and all(map(is_content, history)):
         parts = read_content(history, ("input",))
     else:
-        return READER.read_turns(history, "input", index)
+        return READER.read_turns(history, index)
     return [Message("user", parts, wire=NAME, source=Source(path=("input",)))]
 
 
@@ -180,7 +180,10 @@ def _read_response(body: Object) -> Conversation:
     parts = tuple(
         part
         for i, (role, step_parts) in enumerate(READER.read_items(steps, "steps", index))
-        for part in (step_parts if role != "user" else (_read_input_step(steps[i], i),))
+        # A step of the input that a response repeats is only returned to this wire.
+        for part in (
+            step_parts if role != "user" else [opaque("user_input", steps[i], ("steps", i))]
+        )
     )
     message = Message("assistant", parts, wire=NAME, source=Source(path=("steps",)))
     stop = read_finish_reason(body.get("status"), has_calls=has_client_calls(message))
@@ -193,11 +196,6 @@ def _read_response(body: Object) -> Conversation:
         unknown=index.unknown_fields,
         seed=seed_from(body.get("id")),
     )
-
-
-def _read_input_step(step: JSON, i: int) -> Part:
-    """A step of the input that a response repeats: it is only returned to this wire."""
-    return opaque("user_input", step, ("steps", i))
 
 
 def has_client_calls(message: Message) -> bool:

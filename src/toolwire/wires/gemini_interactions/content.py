@@ -18,6 +18,7 @@ from toolwire.wires.engine.specs import (
     read_block,
     require_string,
     text_or_none,
+    text_reader,
 )
 from toolwire.wires.engine.web_search import WebSearchForm
 
@@ -44,10 +45,6 @@ TYPE_FROM_KIND: dict[Kind, str] = {
 }
 
 
-def _read_text(block: Object, path: JsonPath, spec: Block) -> Part:
-    return Text(require_string(block["text"]), source=Source(block, path, spec))
-
-
 def _read_media(kind: Kind) -> Callable[[Object, JsonPath, Block], Part]:
     def read(block: Object, path: JsonPath, spec: Block) -> Part:
         data = text_or_none(block.get("data"))
@@ -72,26 +69,23 @@ def _write_media(media: Media, context: EncodeContext) -> JSON:
     return {**block, "mime_type": mime} if mime else block
 
 
-def _media_block(kind: Kind) -> Block:
-    return Block(
-        TYPE_FROM_KIND[kind],
-        part=Media,
-        read=_read_media(kind),
-        write=_write_media,
-        keys=keys("type", "data", "uri", "mime_type"),
-    )
-
-
 TEXT = Block(
     "text",
     part=Text,
-    read=_read_text,
+    read=text_reader("text"),
     write=lambda part, context: {"type": "text", "text": part.text},
     keys=keys("type", "text"),
     required={"annotations": []},
     deltas={"text": ("text", "text"), "text_annotation_delta": ("annotations", "annotations")},
 )
-CONTENT = blocks(TEXT, *map(_media_block, TYPE_FROM_KIND))
+_MEDIA_KEYS = keys("type", "data", "uri", "mime_type")
+CONTENT = blocks(
+    TEXT,
+    *(
+        Block(name, part=Media, read=_read_media(kind), write=_write_media, keys=_MEDIA_KEYS)
+        for kind, name in TYPE_FROM_KIND.items()
+    ),
+)
 PLAIN_TEXT = Block("text", part=Text, write=lambda part, context: part.text)
 """Content that is a plain string."""
 

@@ -128,17 +128,14 @@ _TIER_FROM_WIRE = {"standard": "default", "flex": "flex", "priority": "priority"
 _TIER_TO_WIRE = {tier: word for word, tier in _TIER_FROM_WIRE.items()}
 
 
-def _read_tier(value: JSON) -> Setting | UnsetType:
-    return _TIER_FROM_WIRE.get(require_string(value), UNSET)
-
-
-def _write_tier(value: Setting, context: EncodeContext) -> JSON | UnsetType:
-    return _TIER_TO_WIRE.get(str(value), UNSET)
-
-
 REQUEST = setting_table(
     *same_name("model", "stream", "store"),
-    SettingSpec("service_tier", ("service_tier",), read=_read_tier, write=_write_tier),
+    SettingSpec(
+        "service_tier",
+        ("service_tier",),
+        read=lambda value: _TIER_FROM_WIRE.get(require_string(value), UNSET),
+        write=lambda value, context: _TIER_TO_WIRE.get(str(value), UNSET),
+    ),
     SettingSpec("format", ("response_format",), read=_read_format, write=_write_format),
     *plain_settings(_CONFIG, max_tokens="max_output_tokens", temperature="temperature"),
     *plain_settings(_CONFIG, top_p="top_p", seed="seed"),

@@ -12,10 +12,10 @@ from toolwire.wires.engine.specs import (
     Block,
     Id,
     blocks,
+    call_reader,
     keys,
     read_id,
     read_name,
-    read_value,
     require_object,
     require_string,
     text_or_none,
@@ -64,12 +64,6 @@ THOUGHT = Block(
 # --- functions ------------------------------------------------------------------------------------
 
 
-def _read_function_call(block: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_id(block.get("id"))
-    name, arguments = read_name(block.get("name")), read_value(block.get("arguments"))
-    return Call(call_id, name, arguments, origin, source=Source(block, path, spec))
-
-
 def write_function_call(call: Call, context: EncodeContext) -> JSON:
     """A call of a function; its arguments are an object."""
     return {
@@ -105,7 +99,7 @@ def write_function_result(result: Result, context: EncodeContext) -> JSON:
 FUNCTION_CALL = Block(
     "function_call",
     part=Call,
-    read=_read_function_call,
+    read=call_reader("arguments"),
     write=write_function_call,
     keys=keys("type", "id", "name", "arguments"),
     family="function",

@@ -21,16 +21,17 @@ from toolwire.wires.engine.specs import (
     Block,
     Id,
     blocks,
+    call_reader,
     keys,
     opaque,
     raise_unexpected,
     read_block,
     read_id,
     read_name,
-    read_value,
     require_object,
     require_string,
     text_or_none,
+    text_reader,
 )
 from toolwire.wires.families.rpc_log import log
 
@@ -53,10 +54,6 @@ def _name_of(uri: str) -> str | None:
     """The name of a resource: the reverse of `_uri_of`, or the URI if that is not reversible."""
     name = (unquote(uri.removeprefix(_FILE)) if uri.startswith(_FILE) else uri) or None
     return name if _uri_of(name) == uri else uri
-
-
-def _read_text(block: Object, path: JsonPath, spec: Block) -> Part:
-    return Text(require_string(block["text"]), source=Source(block, path, spec))
 
 
 def _write_text(part: Text, context: EncodeContext) -> JSON:
@@ -148,7 +145,9 @@ def write_media(media: Media, context: EncodeContext) -> JSON:
 
 
 CONTENT = blocks(
-    Block("text", part=Text, read=_read_text, write=_write_text, keys=keys("type", "text")),
+    Block(
+        "text", part=Text, read=text_reader("text"), write=_write_text, keys=keys("type", "text")
+    ),
     *(
         Block(
             kind,
@@ -251,18 +250,6 @@ def _write_content(part: Part, context: EncodeContext) -> JSON:
 # --- calls and results inside sampling messages ---------------------------------------------------
 
 
-def _read_tool_use(block: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_id(block.get("id"))
-    return Call(
-        call_id,
-        read_name(block.get("name")),
-        read_value(block.get("input")),
-        origin=origin,
-        family="sampling-tool",
-        source=Source(block, path, spec),
-    )
-
-
 def write_tool_use(call: Call, context: EncodeContext) -> JSON:
     """The block of a call."""
     return {
@@ -298,7 +285,7 @@ def write_tool_result(result: Result, context: EncodeContext) -> JSON:
 TOOL_USE = Block(
     "tool_use",
     part=Call,
-    read=_read_tool_use,
+    read=call_reader("input"),
     write=write_tool_use,
     keys=keys("type", "id", "name", "input"),
     family="sampling-tool",

@@ -13,6 +13,7 @@ from toolwire.wires.engine.specs import (
     Block,
     Id,
     blocks,
+    call_reader,
     keys,
     read_arguments,
     read_name,
@@ -125,35 +126,12 @@ def _write_custom(call: Call, context: EncodeContext) -> JSON:
     return {"id": context.call_id(call), "type": "custom", "custom": custom}
 
 
-def _read_legacy(block: Object, path: JsonPath, spec: Block) -> Part:
-    return Call(
-        "",
-        read_name(block.get("name")),
-        read_arguments(block.get("arguments")),
-        "minted",
-        "function-legacy",
-        source=Source(block, path, spec),
-    )
-
-
 def _write_legacy(call: Call, context: EncodeContext) -> JSON:
     if call.origin != "minted":
         # In an answer the client chose this form, and its next request returns no id.
         report = context.report_info if context.kind == "response" else context.report_loss
         report(call, "a legacy call has no id; it is paired with its result by name")
     return {"name": context.name(call.name), "arguments": context.arguments_text(call)}
-
-
-def _read_executed_call(block: Object, path: JsonPath, spec: Block) -> Part:
-    return Call(
-        "",
-        read_name(block.get("type")),
-        read_arguments(block.get("arguments")),
-        "minted",
-        "server-tool",
-        "provider",
-        source=Source(block, path, spec),
-    )
 
 
 def _read_executed_result(block: Object, path: JsonPath, spec: Block) -> Part:
@@ -184,7 +162,7 @@ CALLS = blocks(
 LEGACY_CALL = Block(
     "function_call",
     part=Call,
-    read=_read_legacy,
+    read=call_reader("arguments", id_field=None, read=read_arguments),
     write=_write_legacy,
     keys=keys("name", "arguments"),
     discriminator={"path": "function_call"},
@@ -194,7 +172,7 @@ _EXECUTED_KEYS = keys("index", "type", "arguments", "output")
 EXECUTED_TOOLS = Block(
     "executed_tools",
     part=Call,
-    read=_read_executed_call,
+    read=call_reader("arguments", id_field=None, name_field="type", read=read_arguments),
     write=lambda call, _: {"type": call.name, "arguments": call.arguments},
     keys=_EXECUTED_KEYS,
     discriminator={"path": "executed_tools[]"},

@@ -11,10 +11,10 @@ This module knows no wire.
 from __future__ import annotations
 
 import re
-from zlib import crc32
 
 from toolwire.conversation.json import JSON, Object, text_of
 from toolwire.conversation.lazy_json import LazyJson
+from toolwire.wires.engine.text_digest import TextDigest
 
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _TRAILING_BACKSLASHES = re.compile(r"\\*$")
@@ -36,13 +36,12 @@ class ArgumentText:
 
     __slots__ = (
         "_ambiguous",
-        "_checksum",
         "_depth",
+        "_digest",
         "_empty_object",
         "_escaped",
         "_in_string",
         "_last",
-        "_length",
         "_object",
         "_repeated",
         "_simple",
@@ -61,8 +60,7 @@ class ArgumentText:
         self._empty_object = False
         """True if the text so far is just `{}`, which is held back."""
         self._unscanned: list[str] = []
-        self._length = 0
-        self._checksum = 0
+        self._digest = TextDigest()
         self._depth = 0
         self._in_string = False
         self._escaped = False
@@ -113,7 +111,7 @@ class ArgumentText:
                 return self._add_checked(piece)
             return self._append("{}") + self._add_checked(piece)
         self._object = None
-        if not self._length and not self._unscanned:
+        if not self._digest.length and not self._unscanned:
             if "".join(piece.split()) == "{}":
                 self._empty_object = True
                 return ""
@@ -142,7 +140,7 @@ class ArgumentText:
 
     def _add_value(self, piece: JSON) -> str:
         """Add arguments that are not text; objects are merged and returned by `finish`."""
-        empty = not self._length and not self._unscanned and not self._empty_object
+        empty = not self._digest.length and not self._unscanned and not self._empty_object
         if isinstance(piece, dict) and empty:
             self.started = True
             self._object = _merge_objects(self._object or {}, piece)
@@ -158,11 +156,11 @@ class ArgumentText:
     def _append_snapshot(self, piece: str) -> str:
         """Append the end of a snapshot of the whole text, beyond the text so far."""
         self._scan()
-        return self._append(piece[self._length :])
+        return self._append(piece[self._digest.length :])
 
     def _starts_with_text(self, piece: str) -> bool:
         self._scan()
-        return len(piece) >= self._length and _checksum(piece[: self._length]) == self._checksum
+        return self._digest.is_start_of(piece)
 
     def _scan(self) -> None:
         """Update length, checksum and open brackets with the unscanned pieces."""
@@ -170,8 +168,7 @@ class ArgumentText:
             return
         text = "".join(self._unscanned)
         self._unscanned.clear()
-        self._length += len(text)
-        self._checksum = _checksum(text, self._checksum)
+        self._digest.append(text)
         if self._escaped:
             text = text[1:]
         if self._in_string:
@@ -208,7 +205,7 @@ class ArgumentText:
             return piece == self._object
         text = piece if isinstance(piece, str) else text_of(piece)
         self._scan()
-        return len(text) == self._length and _checksum(text) == self._checksum
+        return len(text) == self._digest.length and self._digest.is_start_of(text)
 
     def finish(self) -> tuple[str, str | None]:
         """The text that is still to be added, and the whole text if it differs from what was
@@ -226,16 +223,12 @@ class ArgumentText:
         """The ambiguous pieces as extensions if they complete the object, else as snapshots."""
         pieces = "".join(self._ambiguous)
         self._scan()
-        length, state = self._length, (self._depth, self._in_string, self._last)
+        length, state = self._digest.length, (self._depth, self._in_string, self._last)
         self._unscanned.append(pieces)
         if self.complete:
             return pieces
         self._depth, self._in_string, self._last = state
         return self._ambiguous[-1][length:]
-
-
-def _checksum(text: str, start: int = 0) -> int:
-    return crc32(text.encode("utf-8", "surrogatepass"), start)
 
 
 def _merge_objects(old: Object, new: Object) -> Object:

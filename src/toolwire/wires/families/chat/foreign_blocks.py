@@ -10,18 +10,7 @@ from __future__ import annotations
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import Call, Output, Part, Result, Source, Text, output_text
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.specs import Block, blocks, keys, opaque, read_id, read_name, read_value
-
-
-def _read_call(block: Object, path: JsonPath, spec: Block) -> Part:
-    call_id, origin = read_id(block.get("id"))
-    return Call(
-        call_id,
-        read_name(block.get("name")),
-        read_value(block.get("input")),
-        origin,
-        source=Source(block, path, spec),
-    )
+from toolwire.wires.engine.specs import Block, blocks, call_reader, keys, opaque, read_id
 
 
 def _write_call(call: Call, context: EncodeContext) -> JSON:
@@ -56,7 +45,7 @@ FOREIGN_BLOCKS = blocks(
     Block(
         "tool_use",
         part=Call,
-        read=_read_call,
+        read=call_reader("input"),
         write=_write_call,
         keys=keys("type", "id", "name", "input"),
     ),

@@ -98,7 +98,7 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         if isinstance(history, str):
             messages += [self._text_message("user", history, "input")] if history else []
         elif history is not None:
-            messages += self.read_turns(list_at(self.name, body, ("input",)), "input", index)
+            messages += self.read_turns(list_at(self.name, body, ("input",)), index)
         elif all(body.get(key) is None for key in _HISTORY_ELSEWHERE):
             raise_unexpected(self.name, ("input",), (str, list), body.get("input", UNSET))
         entries = list_at(self.name, body, ("tools",)) if body.get("tools") is not None else []
@@ -138,7 +138,7 @@ class ItemBodies(ItemReader, frozen=True, eq=False):
         for call in calls:
             index.add(call)
         moved, end = _turns_after(changed, items, before)
-        messages = self.read_turns(items[:end], "input", index, start)
+        messages = self.read_turns(items[:end], index, start)
         if index.unknown_fields or index.tools_items:
             return None
         return (*kept, *_qualify_repeated_names(messages, list(before.tools)), *moved)

@@ -31,6 +31,7 @@ from toolwire.wires.engine.specs import (
     require_object,
     require_string,
     text_or_none,
+    text_reader,
 )
 
 
@@ -54,14 +55,6 @@ def content_block(spec: Block, item: JSON) -> ContentBlock:
 
 
 # --- reading --------------------------------------------------------------------------------------
-
-
-def _read_text(block: Object, path: JsonPath, spec: Block) -> Part:
-    return Text(require_string(block["text"]), source=Source(block, path, spec))
-
-
-def _read_refusal(block: Object, path: JsonPath, spec: Block) -> Part:
-    return Text(require_string(block["refusal"]), refusal=True, source=Source(block, path, spec))
 
 
 def _read_image(block: Object, path: JsonPath, spec: Block) -> Part:
@@ -131,7 +124,7 @@ def _text_block(name: str) -> Block:
     def write(part: Text, context: EncodeContext) -> JSON:
         return {"type": name, "text": part.text}
 
-    return Block(name, part=Text, read=_read_text, write=write, keys=keys("type", "text"))
+    return Block(name, part=Text, read=text_reader("text"), write=write, keys=keys("type", "text"))
 
 
 _IMAGE_KEYS = keys("type", "image_url", "file_id")
@@ -144,7 +137,7 @@ CONTENT = blocks(
     Block(
         "refusal",
         part=Text,
-        read=_read_refusal,
+        read=text_reader("refusal", refusal=True),
         write=lambda part, context: {"type": "refusal", "refusal": part.text},
         keys=keys("type", "refusal"),
     ),

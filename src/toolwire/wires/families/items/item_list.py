@@ -46,9 +46,10 @@ class ItemListWriter:
             self._close_message()
         return self.items
 
-    def write_new_part(self, part: Part, role: Role) -> list[JSON]:
-        """The items of a part that is the only one of its message and of no wire."""
-        self.role = role
+    def write_new_part(self, part: Part) -> list[JSON]:
+        """The items of a part of the assistant that is the only one of its message and of no
+        wire."""
+        self.role = "assistant"
         self._write_part(part)
         self._close_message()
         return self.items

@@ -26,10 +26,6 @@ def _read_mcp_output(block: Object, path: JsonPath) -> Output:
     return read_field(block, "output") if block.get("error") is None else block["error"]
 
 
-def _write_mcp_output(result: Result, context: EncodeContext) -> Object:
-    return {"error" if result.error else "output": plain_output(result.output)}
-
-
 def _read_web_search(block: Object, path: JsonPath, spec: Block) -> Part:
     """Read a web search: the action without its sources, which belong to the result."""
     assert _WEB_SEARCH.read is not None
@@ -122,7 +118,12 @@ SERVER_ITEMS = (
         "mcp",
         name="mcp",
         as_text=True,
-        output=OutputForm(_read_mcp_output, _write_mcp_output),
+        output=OutputForm(
+            _read_mcp_output,
+            lambda result, context: {
+                "error" if result.error else "output": plain_output(result.output)
+            },
+        ),
     ),
     replace(_WEB_SEARCH, read=_read_web_search),
     provider_item(

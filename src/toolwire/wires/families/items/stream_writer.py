@@ -110,7 +110,7 @@ class ItemStreamWriter(SequentialWriter):
     def _item(self, part: Part) -> Object | None:
         """A part as the next item of the output; None if a body has no item for it."""
         writer = ItemWriter(self._bodies, self.context, first_index=len(self._output))
-        items = writer.write_new_part(part, "assistant")
+        items = writer.write_new_part(part)
         return items[0] if items and isinstance(items[0], dict) else None
 
     # --- the response ---

@@ -23,7 +23,7 @@ from toolwire.conversation.parts import (
     Source,
     Text,
 )
-from toolwire.wires.engine.encode_context import BREAKPOINT_FIELDS, EncodeContext
+from toolwire.wires.engine.encode_context import BREAKPOINT_FIELDS
 from toolwire.wires.engine.roles import meant_role
 from toolwire.wires.engine.specs import OPAQUE, UNREADABLE, Block, keys, opaque, raise_unexpected
 from toolwire.wires.families.items.content import PLAIN_TEXT, content_block, read_content
@@ -41,11 +41,13 @@ ROLES: dict[str, Role] = {
 MESSAGE = Block("message", part=Message, keys=keys("type", "role", "content", "status", "id"))
 
 
-def _write_empty(part: Text, context: EncodeContext) -> JSON:
-    return {"content": [{"type": "output_text", "text": part.text}] if part.text else []}
-
-
-EMPTY_MESSAGE = Block("message", part=Text, write=_write_empty)
+EMPTY_MESSAGE = Block(
+    "message",
+    part=Text,
+    write=lambda part, context: {
+        "content": [{"type": "output_text", "text": part.text}] if part.text else []
+    },
+)
 """A message item whose content is empty or missing, which is read as an empty text."""
 
 
@@ -209,10 +211,8 @@ class ItemReader(Struct, frozen=True, eq=False):
                     return part, replace(result, name=part.name)
         return (part,)
 
-    def read_turns(
-        self, items: list[JSON], key: str, index: CallIndex, start: int = 0
-    ) -> list[Message]:
-        """The messages of the items from a position on at which no turn is open."""
+    def read_turns(self, items: list[JSON], index: CallIndex, start: int = 0) -> list[Message]:
+        """The messages of the items of `input` from a position on at which no turn is open."""
         messages: list[Message] = []
         parts: list[Part] = []
         role: Role | None = None
@@ -230,18 +230,18 @@ class ItemReader(Struct, frozen=True, eq=False):
                 messages.extend(tools_items)
                 tools_items.clear()
 
-        read_items = self.read_items(items, key, index, start)
+        read_items = self.read_items(items, "input", index, start)
         for i, (item_role, item_parts) in enumerate(read_items, start):
             if item_role in ("user", "system"):
                 close_turn()
                 role = None
-                source = Source(items[i], (key, i), self._spec_at(items, i))
+                source = Source(items[i], ("input", i), self._spec_at(items, i))
                 messages.append(Message(item_role, item_parts, wire=self.name, source=source))
             elif not item_parts:
                 item_role = "user" if role is None else "tool"
                 if role is None and all(message.role == "system" for message in messages):
                     item_role = "system"
-                source = Source(path=(key, i), spec=replace(TOOLS_ITEM, item=items[i]))
+                source = Source(path=("input", i), spec=replace(TOOLS_ITEM, item=items[i]))
                 tools_items.append(Message(item_role, (), wire=self.name, source=source))
                 if role is None:
                     close_turn()
