@@ -78,7 +78,7 @@ def test_input_that_is_not_json_is_an_error_that_says_so(
         ),
         (b'{"a": "\xff"}', "broken JSON: byte 7 is not UTF-8"),
         (
-            gzip.compress(b'{"a": 1}'),
+            gzip.compress(b'{"a": 1}', mtime=0),
             "broken JSON: the input is compressed with gzip; decompress it first",
         ),
         ('{"a": "é"}'.encode("utf-16"), "broken JSON: the input is UTF-16; save it as UTF-8"),
