@@ -28,6 +28,7 @@ from toolwire import (
 )
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.parts import APPROVAL
 
 
 def decode_case(case: Case) -> Conversation:
@@ -74,8 +75,10 @@ def edits(part: Part) -> Iterator[Part]:
                 if part.family == "custom"
                 else LazyJson('{"changed": true}'),
             )
-        case Result(executor="client"):
-            yield replace(part, output="Something else.")
+        case Result(executor="client", family=family):
+            text = "Something else."
+            is_decision = family == APPROVAL
+            yield replace(part, output={"approve": False, "reason": text} if is_decision else text)
 
 
 EDITS = [

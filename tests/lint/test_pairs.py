@@ -629,3 +629,35 @@ def test_a_second_result_that_the_target_accepts_moves_with_the_first() -> None:
     assert repaired.findings == []
     assert get(repaired.body, ("messages", 2, "content")) == [result, result]
     assert {change.name for change in repaired.changes} == {"result-with-extra"}
+
+
+def test_a_result_without_an_id_does_not_answer_an_approval_request() -> None:
+    request: JSON = {
+        "type": "mcp_approval_request",
+        "id": "mcpr_1",
+        "server_label": "deepwiki",
+        "name": "ask",
+        "arguments": "{}",
+    }
+    output: JSON = {"type": "function_call_output", "output": "-3 degrees"}
+    body: JSON = {
+        "model": "any-model",
+        "input": [
+            {"role": "user", "content": "Weather?"},
+            request,
+            {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": "{}"},
+            output,
+            {"role": "user", "content": "And?"},
+        ],
+    }
+    repaired = repair(body, "openai-responses")
+    assert isinstance(repaired.body, dict) and isinstance(repaired.body["input"], list)
+    decision, answer = repaired.body["input"][3:5]
+    assert decision == {
+        "type": "mcp_approval_response",
+        "approval_request_id": "mcpr_1",
+        "approve": False,
+        "reason": "[toolwire] interrupted: no result of this call was recorded",
+    }
+    assert answer == {"type": "function_call_output", "call_id": "c1", "output": "-3 degrees"}
+    assert repaired.findings == []

@@ -23,6 +23,7 @@ from toolwire import (
 )
 from toolwire.conversation.json import Object
 from toolwire.conversation.lazy_json import LazyJson
+from toolwire.conversation.parts import APPROVAL
 
 WIRES = ("ai-sdk", "azure-foundry", "mcp", "openai-responses", "oxp")
 
@@ -39,7 +40,9 @@ def edits(part: Part, wire: str) -> Iterator[tuple[str, Part]]:
         yield "name", replace(part, name="another_tool")
         if part.family != "custom":
             yield "input", replace(part, args=LazyJson('{"changed":true}'))
-    if isinstance(part, Result):
+    if isinstance(part, Result) and part.family == APPROVAL:
+        yield "text", replace(part, output={"approve": False, "reason": "Something else."})
+    elif isinstance(part, Result):
         yield "text", replace(part, output="Something else.")
         yield "text", replace(part, output={"something": "else"})
         # The result of a client's tool has no error flag in items, except for a patch.

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from toolwire.conversation.open_calls import OpenCalls
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, Message, Pair, PairedBy, Part, Result
+from toolwire.conversation.parts import APPROVAL, Call, Message, Pair, PairedBy, Part, Result
 
 _NO_TOOL_NAME = re.compile(
     r"(?:unknown.*|undefined|null|none|tool|function|n/?a|.*[^\w.:/-].*"
@@ -106,7 +106,7 @@ class _Walk:
         self.uncertain_ids: set[str] = set()
         """Ids of this turn with a result that may belong to several calls."""
         self.turn_calls: list[Call] = []
-        """The client's calls of this turn."""
+        """The calls of this turn that the client runs. A result answers no approval request."""
         self.called_names: set[str] = set()
         self.server_calls: dict[str, deque[Call]] = {}
         """Calls without an id that a provider ran in this turn, by family."""
@@ -242,7 +242,7 @@ class _Walk:
         if call.item is not None:
             self.by_item_id[call.item] = None if call.item in self.by_item_id else call
         self.called_names.add(call.name)
-        if call.executor == "client":
+        if call.runs_on_client:
             self.turn_calls.append(call)
         elif call.origin == "minted":
             self.server_calls.setdefault(call.family, deque()).append(call)
@@ -266,7 +266,7 @@ class _Walk:
                 calls.popleft()
             if calls and (len(calls) == 1 or self.ordered):
                 self._join(calls.popleft(), result, "order")
-        else:
+        elif result.family != APPROVAL:
             self._wait(result)
 
     def _pair_by_id(self, result: Result) -> None:

@@ -235,6 +235,16 @@ CUSTOM = replace(
 )
 _OUTPUT_FIELDS = keys("type", "id", "call_id", "output", "name", "namespace", "status")
 
+
+def _write_decision(result: Result, context: EncodeContext) -> Object:
+    """The decision on an approval. Text decides nothing, so it becomes the reason of a refusal."""
+    decision = _DECISION_FIELDS.write(result, context)
+    return decision or {"approve": False, "reason": output_text(context.output(result))}
+
+
+_DECISION_FIELDS = in_fields("approve", "reason")
+_DECISION = OutputForm(_DECISION_FIELDS.read, _write_decision, _DECISION_FIELDS.fields)
+
 ITEMS = blocks(
     Block(
         "reasoning",
@@ -308,7 +318,7 @@ ITEMS = blocks(
         "mcp_approval_response",
         "mcp-approval",
         id_field="approval_request_id",
-        output=in_fields("approve", "reason"),
+        output=_DECISION,
         ids=(Id("approval_request_id"), ITEM_ID),
     ),
     *SERVER_ITEMS,
