@@ -175,7 +175,7 @@ MUTANTS = [
     ),
     Mutant(
         "conversation/minted_ids.py",
-        "self._run.sort(key=lambda result: order.get(result.call_id, last))",
+        "self._run.sort(key=lambda result: order.get(self.original_of[result].call_id, last))",
         "pass",
         "test_identity.py",
     ),

@@ -86,6 +86,8 @@ class _Walk:
         self.assistant_messages = 0
         self.message_of_call: PartMap[Call, int] = PartMap()
         """The number of the assistant message that holds a call."""
+        self.approval_requests: dict[str, OpenCalls] = {}
+        """By id, the approval requests of all turns without a decision."""
         self.open_by_id: dict[str, tuple[int, OpenCalls]] = {}
         """The turn in which an id was last used, and its calls without a result."""
         self.by_item_id: dict[str, Call | None] = {}
@@ -106,7 +108,7 @@ class _Walk:
         self.uncertain_ids: set[str] = set()
         """Ids of this turn with a result that may belong to several calls."""
         self.turn_calls: list[Call] = []
-        """The calls of this turn that the client runs. A result answers no approval request."""
+        """The calls of this turn that the client runs."""
         self.called_names: set[str] = set()
         self.server_calls: dict[str, deque[Call]] = {}
         """Calls without an id that a provider ran in this turn, by family."""
@@ -219,6 +221,9 @@ class _Walk:
 
         Waiting results can only belong to the calls before this one.
         """
+        if call.family == APPROVAL:
+            self._add_approval_request(call)
+            return
         if self.waiting and self.settled:
             self._pair_early()
         self.calls.append(call)
@@ -242,10 +247,26 @@ class _Walk:
         if call.item is not None:
             self.by_item_id[call.item] = None if call.item in self.by_item_id else call
         self.called_names.add(call.name)
-        if call.runs_on_client:
+        if call.executor == "client":
             self.turn_calls.append(call)
         elif call.origin == "minted":
             self.server_calls.setdefault(call.family, deque()).append(call)
+
+    def _add_approval_request(self, request: Call) -> None:
+        """Open an approval request: only a decision answers it, never the output of a tool."""
+        self.calls.append(request)
+        requests = self.approval_requests.get(request.id)
+        if requests is None:
+            self.approval_requests[request.id] = OpenCalls(request)
+        else:
+            requests.add(request)
+
+    def _pair_decision(self, decision: Result) -> None:
+        """Pair a decision with the request that it names, unless requests of several calls have
+        this id: it approves none that it may not be about."""
+        requests = self.approval_requests.get(decision.call_id)
+        if requests and requests.is_one_call:
+            self._join(requests.take(), decision, "id")
 
     def _reopen(self, call: Call, older: OpenCalls) -> None:
         """Record that open calls of an earlier turn have the id of a new call."""
@@ -257,7 +278,9 @@ class _Walk:
     def add_result(self, result: Result) -> None:
         """Pair a result by its id, or keep it until the turn is complete."""
         self.results.append(result)
-        if result.origin != "minted":
+        if result.family == APPROVAL:
+            self._pair_decision(result)
+        elif result.origin != "minted":
             self._pair_by_id(result)
         elif result.executor == "provider":
             # A provider answers its own calls in place, one after the other.
@@ -266,7 +289,7 @@ class _Walk:
                 calls.popleft()
             if calls and (len(calls) == 1 or self.ordered):
                 self._join(calls.popleft(), result, "order")
-        elif result.family != APPROVAL:
+        else:
             self._wait(result)
 
     def _pair_by_id(self, result: Result) -> None:
