@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from copy import deepcopy
+from copy import copy, deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -280,13 +280,16 @@ def leaves(value: JSON, at: JsonPath = ()) -> Iterator[tuple[JsonPath, JSON]]:
 
 
 def set_at(body: JSON, at: JsonPath, new: JSON) -> JSON:
-    """A copy of a body with another node at a path, or without it."""
+    """A copy of a body with another node at a path, or without it. Only what is on the path is
+    copied, so a value that also stands elsewhere changes only here."""
     if not at:
         return None if new is DELETE else new
-    out = deepcopy(body)
+    out = copy(body)
     parent = out
     for step in at[:-1]:
-        parent = parent[step]  # type: ignore[index]
+        child = copy(parent[step])  # type: ignore[index]
+        parent[step] = child  # type: ignore[index]
+        parent = child
     if new is DELETE:
         del parent[at[-1]]  # type: ignore[union-attr,arg-type]
     else:

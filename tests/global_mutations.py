@@ -12,6 +12,7 @@ from collections.abc import Callable
 from copy import deepcopy
 
 from cases import DELETE, nodes, set_at
+from msgspec import UNSET
 
 from toolwire import profiles
 from toolwire.codec import resolve
@@ -87,18 +88,15 @@ def change_field(body: JSON, chance: random.Random) -> JSON:
             other = chance.choice((snake(name), name.replace("_", ""), *names))
             for path in _innermost_first(fields[name]):
                 value = get(body, path)
-                assert isinstance(value, JSON_TYPES)
-                body = set_at(set_at(body, path, DELETE), (*path[:-1], other), value)
+                if value is not UNSET:  # the new name may be that of a field around another
+                    body = set_at(set_at(body, path, DELETE), (*path[:-1], other), value)
             return body
         case _:
             for path in _innermost_first(fields[name]):
                 value = get(body, path)
-                assert isinstance(value, JSON_TYPES)
-                body = set_at(body, path, _other_type(value))
+                if value is not UNSET:
+                    body = set_at(body, path, _other_type(value))
             return body
-
-
-JSON_TYPES = (str, int, float, bool, list, dict, type(None))
 
 
 def _other_type(value: JSON) -> JSON:
