@@ -147,13 +147,13 @@ class _StrippedHistory:
         stripped = result
         if _is_left_out(result.call_id, self._hidden_prefix):
             name = result.name or self._names.get(result.call_id)
-            stripped = replace(result, call_id="", origin="minted", name=name)
+            stripped = replace(result, origin="minted", name=name)
         self.original_of[stripped] = result
         return stripped
 
     def _flush_run(self) -> None:
         if self._run:
             order, last = self._call_order, len(self._call_order)
-            self._run.sort(key=lambda result: order.get(self.original_of[result].call_id, last))
+            self._run.sort(key=lambda result: order.get(result.call_id, last))
             self.messages.append(Message("tool", tuple(self._run)))
             self._run = []
