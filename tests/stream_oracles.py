@@ -295,6 +295,23 @@ def stream_may_break_off(given: Input) -> bool:
     return True
 
 
+def source_may_fail(given: Input) -> bool:
+    """A source that fails leaves the content of one that just ends there."""
+    events = events_of(given)
+    for end in range(0, len(events) + 1, len(events) // 8 + 1):
+        ended, failed = (
+            b"".join(translate_stream(given, source))
+            for source in (events[:end], [*events[:end], []])
+        )
+        try:
+            expected = read_answer(fold(ended, given.target), given.target)
+            found = read_answer(fold(failed, given.target), given.target)
+        except DOCUMENTED:
+            continue
+        assert found == expected, f"{found}, not {expected}"
+    return True
+
+
 def _bytes_of(given: Input) -> bytes:
     frame = _spec(given.wire).frame
     return b"".join(frame(event) for event in events_of(given) if isinstance(event, dict))
@@ -306,6 +323,7 @@ STREAM_ORACLES: dict[str, Oracle] = {
         stream_raises_only_documented_errors,
         stream_to_its_own_wire_is_unchanged,
         stream_may_break_off,
+        source_may_fail,
         bytes_may_be_cut_anywhere,
         stream_commutes,
     )
