@@ -233,10 +233,10 @@ class GenkitReader(TurnStreamReader):
         if request.streamed and not fragment:
             out += self.report_unknown("toolRequest", "input", reason=VALUE_CHANGED)
         partial = fields.get("partial") is True
-        request.add_input(fields.get("input"), partial=partial, fragment=fragment)
-        return out + self._emit_request(request)
+        text = request.add_input(fields.get("input"), partial=partial, fragment=fragment)
+        return out + self._emit_request(request, text)
 
-    def _emit_request(self, request: ToolRequest) -> list[Event]:
+    def _emit_request(self, request: ToolRequest, new_text: str) -> list[Event]:
         """Emit what is certain of a request. Requests are emitted in the order in which they
         started."""
         if not request.ref or not request.call.name:
@@ -248,14 +248,14 @@ class GenkitReader(TurnStreamReader):
             return self._close_request(request, cut=False)
         out = self._open_request(request)
         if request.streamed:
-            new = request.pieces[-1:] if isinstance(request.value, UnsetType) else []
+            texts = [new_text]
         elif any(request.pieces) and request.text_is_json:
             request.streamed = True
-            new = list(request.pieces)
+            texts = request.pieces
         else:
             return out
         assert request.slot is not None
-        return out + [PartDelta(request.slot, text) for text in new if text]
+        return out + [PartDelta(request.slot, text) for text in texts if text]
 
     def _open_request(self, request: ToolRequest) -> list[Event]:
         """Emit the start of a call, unless it was emitted."""
