@@ -8,9 +8,10 @@
 Mutations know the structure of a body: they drop, repeat, swap and move the elements of lists, give
 one id, name or role the value of another, cut histories and texts, join two histories, change the
 JSON inside of texts, and put nodes of other cases, also of other wires, in their place. Others change
-every occurrence of an id, name or field, and repeat or move whole turns. Targets are
-wires and profiles, and an input may be one of a profile of its wire. A find is reduced for as long as
-it still breaks the same law, and saved in tests/finds, where tests/laws/test_finds.py replays it.
+every occurrence of an id, name or field, and repeat or move whole turns. Streams also change as
+servers and proxies change them. Targets are wires and profiles, and an input may be one of a
+profile of its wire. A find is reduced for as long as it still breaks the same law, and saved in
+tests/finds, where tests/laws/test_finds.py replays it.
 At the end, it prints how many inputs each law checked, and the wires and profiles that were not
 drawn. Exits 1 if something was found.
 """
@@ -48,6 +49,7 @@ from cases import (  # noqa: E402  # after the path
 )
 from global_mutations import GLOBAL_MUTATIONS, IDENTITY_KEYS  # noqa: E402
 from oracles import BODY_ORACLES, Input, Oracle  # noqa: E402
+from stream_mutations import STREAM_MUTATIONS  # noqa: E402
 from stream_oracles import ORACLES, STREAM_ORACLES  # noqa: E402
 
 from toolwire import ToolwireError, profiles, restream, translate  # noqa: E402
@@ -91,13 +93,20 @@ class Mutator:
         while self.streams and self.chance.random() < self.stream_share:
             events: JSON = deepcopy(self.chance.choice(self.streams))
             target = self.chance.choice(self.chance.choice((streaming(), STREAM_PROFILES)))
-            events = self._mutate(events)
+            events = self._mutate_stream(events)
             if isinstance(events, list) and all(isinstance(event, dict) for event in events):
                 return Input(source, "response", target, events), STREAM_ORACLES
         case = self.chance.choice(self.bodies)
         body = self._mutate(deepcopy(case.body))
         target = self.chance.choice(self.chance.choice((WIRES, PROFILES)))
         return Input(source, case.kind, target, body), BODY_ORACLES
+
+    def _mutate_stream(self, events: JSON) -> JSON:
+        """Change a stream as servers and proxies do, or as any JSON, or both."""
+        for _ in range(self.chance.choice((0, 1, 1, 2, 3))):
+            if isinstance(events, list) and events:
+                events = self.chance.choice(STREAM_MUTATIONS)(events, self.chance)
+        return self._mutate(events) if self.chance.random() < 0.6 else events
 
     def _mutate(self, body: JSON) -> JSON:
         for _ in range(self.chance.choice((1, 1, 1, 2, 2, 3, 4))):

@@ -136,6 +136,13 @@ def fitter(*, unique: bool) -> IdFitter:
     return IdFitter(WORD, WORD, unique=unique, reverse_map=IdMap(), source_rules=(WORD, WORD))
 
 
+def test_a_tool_of_a_stream_does_not_get_the_name_that_another_was_sent_under() -> None:
+    names = fitter(unique=True)
+    sent = names.name("weatheré")
+    assert names.name(sent) not in ("weatheré", sent)
+    assert names.names[sent] == "weatheré"
+
+
 def test_a_stream_uses_an_id_of_an_earlier_turn_again_unless_ids_are_unique() -> None:
     for unique in (False, True):
         stream = fitter(unique=unique)

@@ -39,7 +39,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
+from oracles import Input
 from rows import rows
+from stream_oracles import source_may_fail
 
 from toolwire import (
     Call,
@@ -406,6 +408,12 @@ def test_no_known_stream_changes_a_value_that_it_sent(case: StreamCase) -> None:
     assert VALUE_CHANGED not in [loss.reason for loss in stream.losses]
 
 
+@rows("case", STREAMS)
+def test_a_source_that_fails_leaves_the_content_of_one_that_ends(case: StreamCase) -> None:
+    for target in ("anthropic", "ai-sdk"):
+        source_may_fail(Input(case.wire, "response", target, case.events))
+
+
 TEXTS = st.sampled_from(("", "Let me see.", "Two\n\nparagraphs: ünd sée", "\u2028 {}"))
 VALUES: tuple[JSON, ...] = ("Oslo", "", 'a "b"', 7, None, [1], {"x": "y"})
 ARGUMENTS = st.dictionaries(st.sampled_from(("city", "n")), st.sampled_from(VALUES))
@@ -443,6 +451,21 @@ def test_a_drawn_stream_folds_commutes_and_may_be_cut(name: str, data: st.DataOb
 
 
 # --- law 8: cutting the bytes anywhere changes nothing --------------------------------------------
+
+
+KEEP_ALIVES = (b": keep-alive\n\n", b"event: ping\ndata: \n\n", b"data:\n\n", b"retry: 3000\n\n")
+"""What servers and proxies send between the events of a stream to keep its connection alive."""
+
+
+@rows("case", [case for case in STREAMS if stream_spec(case.wire).media == "text/event-stream"])
+def test_keep_alives_between_events_change_nothing(case: StreamCase) -> None:
+    whole = raw(case)
+    target = "anthropic" if case.wire != "anthropic" else "openai-chat"
+    expected = b"".join(restream(whole, case.wire, target))
+    for keep_alive in KEEP_ALIVES:
+        padded = keep_alive + whole.replace(b"\n\n", b"\n\n" + keep_alive)
+        assert same(fold(padded, case.wire), fold(whole, case.wire))
+        assert b"".join(restream(padded, case.wire, target)) == expected
 
 
 def cut_positions(whole: bytes) -> list[int]:

@@ -326,6 +326,21 @@ def test_a_response_cut_by_its_token_limit_is_incomplete_and_keeps_its_open_call
     assert get(last, ("response", "incomplete_details", "reason")) == "max_output_tokens"
 
 
+@pytest.mark.parametrize(("status", "stop"), [("completed", "stop"), ("cancelled", "cancelled")])
+def test_a_last_event_without_a_status_ends_the_response_that_was_in_progress(
+    status: str, stop: str
+) -> None:
+    started: JSON = {"id": "r", "status": "in_progress", "output": []}
+    events: Events = [
+        {"type": "response.created", "response": started},
+        {"type": "response.output_text.delta", "item_id": "m", "delta": "Hi."},
+        {"type": f"response.{status}", "response": {"id": "r"}},
+    ]
+    body = fold(events, "openai-responses")
+    assert get(body, ("status",)) == status
+    assert decode(body, "openai-responses", "response").messages[-1].stop == stop
+
+
 def test_a_call_that_was_cut_off_is_incomplete_in_the_failed_response() -> None:
     events = list(restream(ANTHROPIC[:7], "anthropic", "openai-responses", framed=False))
     assert event_types(events)[-4:] == [

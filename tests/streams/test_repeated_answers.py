@@ -42,6 +42,22 @@ def test_a_value_that_changes_after_it_was_sent_is_reported(wire: str, events: l
     assert VALUE_CHANGED in [loss.reason for loss in stream.losses]
 
 
+AGGREGATED: JSON = {"role": "model", "aggregated": True, "content": [{"text": "Bergen."}]}
+OTHER_TEXTS: dict[str, tuple[str, list[JSON]]] = {
+    "genkit": CHANGES["genkit-text"],
+    "genkit-aggregated": ("genkit", [genkit_chunk({"text": "Oslo"}), {"message": AGGREGATED}]),
+    "adk": ("adk", [adk_event({"text": "Oslo"}, partial=True), adk_event({"text": "Bergen"})]),
+}
+
+
+@pytest.mark.parametrize("wire, events", OTHER_TEXTS.values(), ids=OTHER_TEXTS)
+def test_nothing_is_added_to_a_text_that_is_repeated_with_a_change(
+    wire: str, events: list[JSON]
+) -> None:
+    written = fold(b"".join(restream(events, wire, "openai-chat")), "openai-chat")
+    assert get(written, ("choices", 0, "message", "content")) == "Oslo"
+
+
 def test_a_result_without_a_message_keeps_the_message_of_the_chunks() -> None:
     events: list[JSON] = [genkit_chunk({"text": "Oslo"}), {"result": {"finishReason": "stop"}}]
     assert get(fold(events, "genkit"), ("message", "content")) == [{"text": "Oslo"}]

@@ -341,10 +341,11 @@ class IdFitter:
         return replace(result, call_id=new, name=name)
 
     def name(self, name: str) -> str:
-        """Return the name to send for a tool."""
+        """Return the name to send for a tool. A name that another tool was sent under is taken."""
         if name not in self._renames:
-            known = (*self._renames, name)
-            new = fit_names(known, self._name_rule, self._reverse_map.names).get(name, name)
+            taken = set(self._renames.values())
+            restored = self._reverse_map.names.get(name)
+            new = restored or _fit_free(name, self._name_rule, taken)
             self._renames[name] = new
             if new != name or not self._source_rules[1].fits(name):
                 self.names[new] = name

@@ -78,7 +78,7 @@ class EventInput:
         )
 
     def read_piece(self, piece: bytes) -> Chunk | StreamError | None:
-        """The event in a piece; None if the piece has no event, like a comment, or is `[DONE]`."""
+        """The event in a piece; None if the piece has no data, like a comment, or is `[DONE]`."""
         frame = self._decoder.frame(piece)
         return None if frame is None else self._read_frame(frame)
 
@@ -105,8 +105,9 @@ class EventInput:
         try:
             value = parse(frame.data)
         except ValueError:
-            if frame.data.strip() == b"[DONE]":
-                self.done = True
+            text = frame.data.strip()
+            self.done = self.done or text == b"[DONE]"
+            if text in (b"", b"[DONE]"):  # some servers keep a connection alive with empty events
                 return None
             try:
                 value, _ = load(frame.data, self._wire)  # more tolerant than `parse`, and slower

@@ -15,7 +15,7 @@ from toolwire.conversation.json import dump
 from toolwire.errors import DecodeError
 from toolwire.streaming.delta_cache import DeltaCache
 from toolwire.streaming.event_translator import EventTranslator, Out
-from toolwire.streaming.events import Chunk, Event, MessageStart, PartDelta, PartEnd, StreamError
+from toolwire.streaming.events import Chunk, Event, Finish, MessageStart, PartDelta, StreamError
 from toolwire.streaming.stream_edits import StreamEdits
 from toolwire.streaming.stream_input import BYTES, EventInput, Item, resolve_stream
 from toolwire.wires.engine.encode_context import NO_REQUEST, RequestInfo
@@ -202,12 +202,10 @@ class StreamTranslator(EventTranslator[Out]):
             self._last_events = [event]
             if self.passthrough:
                 return self._write_error(event)
-            closing: list[Event] = [
-                last for last in reader.end() if isinstance(last, PartDelta | PartEnd)
-            ]
             if self.fault is not None:
                 return []
-            return self._translate([*self._take_start(), *closing, event])
+            last = [end for end in reader.end() if not isinstance(end, Finish | StreamError)]
+            return self._translate([*self._take_start(), *last, event])
         if self.passthrough:
             return [event] if self._version is None else self._adapt(event, self._version)
         if self.fault is not None:

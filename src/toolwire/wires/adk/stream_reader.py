@@ -194,7 +194,7 @@ class EventReader(ContentReader):
 
     def _read_completed(self, message: Message) -> list[Event]:
         out: list[Event] = []
-        if message.parts and self._changes(message.parts):
+        if message.parts and self._compare_with_partial(message.parts):
             out += self.report_unknown("content", "parts", reason=VALUE_CHANGED)
         for part in message.parts:
             if isinstance(part, Text | Reasoning):
@@ -218,8 +218,9 @@ class EventReader(ContentReader):
             self._complete()
         return out
 
-    def _changes(self, parts: tuple[Part, ...]) -> bool:
-        """True if a completed Event has another text or other calls than the partial ones."""
+    def _compare_with_partial(self, parts: tuple[Part, ...]) -> bool:
+        """True if a completed Event has another text or other calls than the partial ones. Nothing
+        more of such a text is emitted."""
         texts = {"text": "", "thought": ""}
         calls: list[Call] = []
         for part in parts:
@@ -227,7 +228,12 @@ class EventReader(ContentReader):
                 texts[_kind(part)] += part.text
             elif isinstance(part, Call):
                 calls.append(self._with_executor(part))
-        if not all(digest.is_start_of(texts[kind]) for kind, digest in self.digests.items()):
+        changed = [
+            kind for kind, digest in self.digests.items() if not digest.is_start_of(texts[kind])
+        ]
+        for kind in changed:
+            self.emitted_chars[kind] = len(texts[kind])
+        if changed:
             return True
         for emitted, pieces in self.emitted_calls:
             same = [call for call in calls if _is_same(emitted, "".join(pieces), call)]

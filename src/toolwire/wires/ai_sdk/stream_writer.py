@@ -6,7 +6,8 @@
   also expect an output with this error.
 
 A text starts with its first delta, so that an empty text is not written. A call that was cut off
-but whose input is valid JSON is held back until the stream shows whether the input was complete.
+but whose input is valid JSON is held back until the stream shows whether the input was complete. It
+was not if another step follows.
 """
 
 from __future__ import annotations
@@ -114,7 +115,9 @@ class ChunkWriter(StreamWriter):
         """Start a step if the next part needs one."""
         if self.in_step and not self.has_results:
             return []
-        out: list[Chunk] = [*self._end_texts(), {"type": "finish-step"}] if self.in_step else []
+        out: list[Chunk] = []
+        if self.in_step:
+            out = [*self._reject_cut_calls(), *self._end_texts(), {"type": "finish-step"}]
         self.in_step, self.has_results = True, False
         return [*out, {"type": "start-step"}]
 
@@ -280,6 +283,16 @@ class ChunkWriter(StreamWriter):
         failed: Chunk = {"type": "tool-output-error", "toolCallId": call["toolCallId"]}
         return self._fit(rejected, {**failed, "errorText": error})
 
+    def _reject_cut_calls(self) -> list[Chunk]:
+        """Reject the input of calls that were cut off before a step or the stream ended."""
+        out: list[Chunk] = []
+        for call in self.cut_calls:
+            call.invalid_input = True
+            chunk: Chunk = {"toolCallId": call.part.id, "toolName": call.part.name}
+            out += self._reject_input(chunk, call.part.args.text, CUT_OFF)
+        self.cut_calls = []
+        return out
+
     # --- results ---
 
     def _write_result(self, result: Result) -> list[Chunk]:
@@ -353,12 +366,7 @@ class ChunkWriter(StreamWriter):
         return [*out, *self._fit({"type": "finish", "finishReason": self._finish_reason()})]
 
     def error(self, event: StreamError) -> list[Chunk]:
-        out: list[Chunk] = []
-        for call in self.cut_calls:
-            chunk: Chunk = {"toolCallId": call.part.id, "toolName": call.part.name}
-            out += self._reject_input(chunk, call.part.args.text, CUT_OFF)
-        self.cut_calls = []
-        out += self._end_texts()
+        out = [*self._reject_cut_calls(), *self._end_texts()]
         if event.code == "abort":
             return [*out, *self._fit({"type": "abort", "reason": event.message})]
         return [*out, {"type": "error", "errorText": event.message}]

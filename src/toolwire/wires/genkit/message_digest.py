@@ -32,17 +32,22 @@ class MessageDigest:
         """Add a piece of text to the last part of a type."""
         self._by_type[kind].append(text)
 
+    def changed_types(self, parts: Iterable[Part]) -> list[type[Part]]:
+        """The types of which a repeated message has other texts or parts than were sent."""
+        texts = dict.fromkeys(self._by_type, "")
+        for part in parts:
+            if not isinstance(part, Call):
+                texts[_type_of(part)] += _content_of(part)
+        return [
+            kind for kind, digest in self._by_type.items() if not digest.is_start_of(texts[kind])
+        ]
+
     def is_changed_by(self, parts: Iterable[Part], requests: Iterable[ToolRequest]) -> bool:
         """True if a repeated message has another text, or other parts or calls, than were sent."""
-        texts = dict.fromkeys(self._by_type, "")
-        calls: list[Call] = []
-        for part in parts:
-            if isinstance(part, Call):
-                calls.append(part)
-            else:
-                texts[_type_of(part)] += _content_of(part)
-        if not all(digest.is_start_of(texts[kind]) for kind, digest in self._by_type.items()):
+        parts = list(parts)
+        if self.changed_types(parts):
             return True
+        calls = [part for part in parts if isinstance(part, Call)]
         return any(not request.take_from(calls) for request in requests)
 
 

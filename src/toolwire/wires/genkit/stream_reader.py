@@ -23,7 +23,7 @@ HTTP flows send `{"message": chunk}`, and at the end `{"result": response}`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import UnsetType
 from msgspec.structs import replace
@@ -233,10 +233,10 @@ class GenkitReader(TurnStreamReader):
         if request.streamed and not fragment:
             out += self.report_unknown("toolRequest", "input", reason=VALUE_CHANGED)
         partial = fields.get("partial") is True
-        request.add_input(fields.get("input"), partial=partial, fragment=fragment)
-        return out + self._emit_request(request)
+        text = request.add_input(fields.get("input"), partial=partial, fragment=fragment)
+        return out + self._emit_request(request, text)
 
-    def _emit_request(self, request: ToolRequest) -> list[Event]:
+    def _emit_request(self, request: ToolRequest, new_text: str) -> list[Event]:
         """Emit what is certain of a request. Requests are emitted in the order in which they
         started."""
         if not request.ref or not request.call.name:
@@ -248,14 +248,14 @@ class GenkitReader(TurnStreamReader):
             return self._close_request(request, cut=False)
         out = self._open_request(request)
         if request.streamed:
-            new = request.pieces[-1:] if isinstance(request.value, UnsetType) else []
+            texts = [new_text]
         elif any(request.pieces) and request.text_is_json:
             request.streamed = True
-            new = list(request.pieces)
+            texts = request.pieces
         else:
             return out
         assert request.slot is not None
-        return out + [PartDelta(request.slot, text) for text in new if text]
+        return out + [PartDelta(request.slot, text) for text in texts if text]
 
     def _open_request(self, request: ToolRequest) -> list[Event]:
         """Emit the start of a call, unless it was emitted."""
@@ -298,15 +298,16 @@ class GenkitReader(TurnStreamReader):
         requests = list(self.requests)
         readable: list[JSON] = []
         parts: list[Part] = []
-        compared: dict[type[Part], int] = {}
-        out: list[Event] = []
         for i, block in enumerate(content):
             try:
-                part = MESSAGES.read_part(block, (*path, i))
+                parts.append(MESSAGES.read_part(block, (*path, i)))
             except DecodeError:
                 continue
             readable.append(block)
-            parts.append(part)
+        self._skip_changed_texts(parts)
+        compared: dict[type[Part], int] = {}
+        out: list[Event] = []
+        for part, block in zip(parts, readable, strict=True):
             if not isinstance(part, Call):
                 out += self._read_new(part, compared)
                 continue
@@ -321,6 +322,12 @@ class GenkitReader(TurnStreamReader):
         if self.keep:
             self._replace_content([copy_json(block) for block in readable])
         return out
+
+    def _skip_changed_texts(self, parts: Sequence[Part]) -> None:
+        """Count the texts of a repeated message as read if they differ from what was sent."""
+        for kind in self.digest.changed_types(parts):
+            if kind in (Text, Reasoning):
+                self.sizes[kind] = sum(_size(part) for part in parts if type(part) is kind)
 
     def _read_new(self, part: Part, compared: dict[type[Part], int]) -> list[Event]:
         """Read the new content of a repeated part.
@@ -404,6 +411,7 @@ class GenkitReader(TurnStreamReader):
         calls = match_calls(self.requests, [part for part in parts if isinstance(part, Call)])
         if not self.sizes and not self.requests:
             return out + [PartComplete(self._identify(part)) for part in parts]
+        self._skip_changed_texts(parts)
         compared: dict[type[Part], int] = {}
         for part in parts:
             if not isinstance(part, Call):

@@ -44,8 +44,12 @@ class ToolRequest(Struct, eq=False):
         call = replace(call, source=replace(call.source, raw=block))
         return cls(call, block, ordinal, call.id)
 
-    def add_input(self, value: JSON, *, partial: bool, fragment: bool) -> None:
-        """Add the input of a chunk, which replaces the previous input or continues its text."""
+    def add_input(self, value: JSON, *, partial: bool, fragment: bool) -> str:
+        """Add the input of a chunk, which replaces the previous input or continues its text.
+
+        Returns:
+            The text that it adds.
+        """
         self.partial = partial
         if isinstance(value, str) and not partial:
             self.fragmented = self.fragmented or fragment
@@ -53,8 +57,10 @@ class ToolRequest(Struct, eq=False):
                 self.pieces.clear()
             self.pieces.append(value)
             self.value = UNSET
-        elif value is not None or not self.pieces:
+            return value
+        if value is not None or not self.pieces:
             self.value = value
+        return ""
 
     @property
     def text_is_json(self) -> bool:

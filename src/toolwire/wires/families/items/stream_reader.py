@@ -215,17 +215,17 @@ class ItemStreamReader(ItemStreamBase):
     def _read_end(self, event: Chunk) -> list[Event]:
         if self.over:
             return []  # ended twice
-        kind, value = str(event.get("type")), event.get("response")
+        status, value = str(event.get("type")).removeprefix("response."), event.get("response")
         response: Object = value if isinstance(value, dict) else {}
         output = response.get("output")
         if isinstance(output, list) and self.error is None:
             self.response = response
             self.final_output = [item for item in output if isinstance(item, dict)]
         else:  # an error ends the answer, so items that follow it are not part of it
-            self.response = {**self.response, **response}
+            self.response = {**self.response, "status": status, **response}
         out = self._start()
         self.over = True
-        out += self._end_open_items(cut=kind != "response.completed")
+        out += self._end_open_items(cut=status != "completed")
         settings = read_settings(RESPONSE, self.response, _RESPONSE_FIELDS)
         out += [
             Unsupported((self.count, "response", *path), UNKNOWN_FIELD) for path in settings.unknown
@@ -234,10 +234,10 @@ class ItemStreamReader(ItemStreamBase):
         if self.error is not None:
             return out
         error = self.response.get("error")
-        if kind == "response.failed" or error is not None:
+        if status == "failed" or error is not None:
             return [*out, *self.fail(error, _error_code(error))]
-        status: Object = {"status": _STATUS.get(kind), **self.response}
-        return [*out, Finish(read_finish_reason(status, has_calls=False))]
+        finished: Object = {"status": status, **self.response}
+        return [*out, Finish(read_finish_reason(finished, has_calls=False))]
 
     def _end_open_items(self, *, cut: bool) -> list[Event]:
         """End all open items, and emit items that only the finished response has."""
@@ -366,22 +366,16 @@ def _error_code(error: JSON) -> JSON:
     return error.get("code") or error.get("type") if isinstance(error, dict) else None
 
 
-_STATUS = {
-    "response.completed": "completed",
-    "response.incomplete": "incomplete",
-    "response.cancelled": "cancelled",
-}
-_LAST_EVENTS = frozenset({"response.failed", *_STATUS})
+_LAST_EVENTS = frozenset(
+    f"response.{status}" for status in ("completed", "incomplete", "cancelled", "failed")
+)
 _HANDLERS: dict[str, Callable[[ItemStreamReader, Chunk], list[Event]]] = {
     "response.output_item.added": ItemStreamReader._read_added,
     "response.output_item.done": ItemStreamReader._read_done,
     "response.created": ItemStreamReader._read_start,
     "response.queued": ItemStreamReader._read_start,
     "response.in_progress": ItemStreamReader._read_start,
-    "response.completed": ItemStreamReader._read_end,
-    "response.incomplete": ItemStreamReader._read_end,
-    "response.failed": ItemStreamReader._read_end,
-    "response.cancelled": ItemStreamReader._read_end,
+    **dict.fromkeys(_LAST_EVENTS, ItemStreamReader._read_end),
     "error": ItemStreamReader._read_error,
     "keepalive": lambda reader, event: [],
     "ping": lambda reader, event: [],
