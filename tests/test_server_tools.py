@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import pytest
 from cases import CASES, WIRES, Case, load, same
+from msgspec.structs import replace
 from rows import rows
 
-from toolwire import Call, Conversation, Encoded, Result, Text, UsageError, decode, encode
+from toolwire import Call, Conversation, Encoded, Message, Result, Text, UsageError, decode, encode
 from toolwire.wires import wire
 from toolwire.wires.engine.server_tools import ServerToolPolicy
 
@@ -95,3 +96,17 @@ def test_server_tools_that_are_dropped_are_reported_as_losses(target: str) -> No
     assert "web_search" not in " ".join(
         part.text for part in losses.parts() if isinstance(part, Text)
     )
+
+
+def test_a_result_of_the_client_for_a_call_of_a_provider_goes_to_no_other_call() -> None:
+    search = Call("search", "search", {}, executor="provider")
+    result = replace(search.result("found"), executor="client")
+    conversation = Conversation(
+        [
+            Message("assistant", [search, Call("tw-1", "f", {}, origin="minted")], wire="meai"),
+            Message("tool", [result], wire="meai"),
+        ]
+    )
+    sent = decode(encode(conversation, "openai-chat").json(), "openai-chat")
+    assert [(pair.call and pair.call.name, pair.result) for pair in sent.pairs()] == [("f", None)]
+    assert "found" in "".join(part.text for part in sent.parts() if isinstance(part, Text))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from toolwire.codec import decode
+from toolwire import decode, translate
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.parts import Result, Text
 from toolwire.lint import check, repair
@@ -128,6 +128,15 @@ def test_arguments_that_cannot_be_restored_are_kept_under_raw_by_default(
     repaired = repair(body, wire, target=target)
     assert repaired.body == expected
     assert [finding for finding in repaired.findings if finding.severity == "error"] == []
+
+
+@pytest.mark.parametrize("action, arguments", [(" ", {}), ("ls", {"_raw": "ls"})])
+def test_text_in_a_call_that_is_no_function_call_becomes_an_object(
+    action: str, arguments: JSON
+) -> None:
+    call: JSON = {"type": "local_shell_call", "call_id": "c", "action": action}
+    sent = translate({"input": [call]}, "openai-responses", "vllm")
+    assert decode(sent.body, "vllm").calls()[0].input == arguments
 
 
 def test_merged_arguments_are_named_even_where_they_are_accepted() -> None:

@@ -338,6 +338,18 @@ def test_a_placeholder_replaces_a_missing_or_foreign_signature() -> None:
     assert repair(_steps("gAAAAABo", "CiQB"), "gemini").body == _steps(placeholder, "CiQB")
 
 
+def test_a_call_with_a_signature_of_another_wire_gets_the_placeholder() -> None:
+    call: JSON = {"toolRequest": {"name": "f"}, "metadata": {"thoughtSignature": "CiQB"}}
+    messages: JSON = [
+        {"role": "user", "content": [{"text": "hi"}]},
+        {"role": "model", "content": [call]},
+    ]
+    body: JSON = {"model": "googleai/gemini-3-pro", "messages": messages}
+    sent = translate(body, "genkit", "gemini")
+    assert b'"thoughtSignature":"skip_thought_signature_validator"' in sent.json()
+    assert [change.name for change in sent.changes] == ["signature-missing"]
+
+
 def test_reasoning_content_is_restored_from_another_field_or_is_empty() -> None:
     def call_message(call_id: str, **more: JSON) -> JSON:
         call: JSON = {

@@ -22,6 +22,7 @@ from toolwire import (
     decode,
     detect,
     encode,
+    repair,
     translate,
 )
 from toolwire.conversation.ids import is_minted
@@ -249,6 +250,16 @@ def test_a_reused_id_pairs_with_the_newer_call() -> None:
     assert [
         (p.call and p.call.input, p.result and p.result.output) for p in conversation.pairs()
     ] == [({"n": 1}, "one"), ({"n": 2}, "two")]
+
+
+def test_responses_of_calls_with_one_id_stay_with_their_calls_when_another_is_uncertain() -> None:
+    calls = [call_request(call_id, name) for call_id, name in zip("abab", "fghi", strict=True)]
+    responses = [call_response("a", "f or h"), call_response("b", "g"), call_response("b", "i")]
+    repaired = decode(repair([*calls, *responses], "mcp").body, "mcp")
+    texts = {
+        pair.call.name: pair.result.text for pair in repaired.pairs() if pair.call and pair.result
+    }
+    assert (texts["g"], texts["i"]) == ("g", "i")
 
 
 def test_the_response_to_another_method_is_no_result() -> None:

@@ -220,8 +220,7 @@ def _faults_elsewhere(facts: Facts, wants: str) -> Iterator[ArgumentFault]:
         if call.family == _FREE_TEXT or not isinstance(text, str) or not text:
             continue
         fault = _fault_in_text(call, call.path, text=text, is_text=True, wants=wants)
-        is_parsed = wants == "json" and call.family in _FUNCTION_FAMILIES
-        if fault is not None and (fault.kind == "double" or is_parsed):
+        if fault is not None and (fault.kind == "double" or wants == "json"):
             yield fault
 
 

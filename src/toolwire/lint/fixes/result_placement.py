@@ -16,6 +16,7 @@ from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Part, Result, Text, Traceable
 from toolwire.lint.facts import CallBatch, Facts
 from toolwire.lint.fixes.transforms import merge_same_roles, without_parts
+from toolwire.lint.ids.duplicates import calls_sharing_an_id
 from toolwire.lint.ids.edits import surplus_results
 
 _LEGACY_CALL = "function-legacy"
@@ -95,19 +96,34 @@ def _accepted_second_results(facts: Facts) -> PartMap[Call, list[Result]]:
 def add_results(
     facts: Facts, open_calls: Iterable[tuple[CallBatch, Call]], make: Callable[[Call], Result]
 ) -> Conversation:
-    """The conversation with results for open calls, each given with its batch. Other results move
-    only if the target requires it."""
+    """The conversation with results for open calls, each given with its batch.
+
+    Other results move only if the target requires it, or if calls of the turn share an id: an added
+    result may end the turn, and only the turn and the order distinguish the results of such calls.
+    """
     new_results: PartMap[Call, Result] = PartMap()
     batches: PartMap[CallBatch, CallBatch] = PartMap()
     results_may_stay = facts.profile.result_placement not in ("next", "alone")
     for batch, call in open_calls:
         new_results[call] = make(call)
-        if batch not in batches:
-            # Only their order distinguishes the results of calls that share an id.
-            shares_ids = len({call.id for call in batch.calls}) < len(batch.calls)
-            stays = results_may_stay and not shares_ids
-            batches[batch] = replace(batch, results=()) if stays else batch
+        batches[batch] = replace(batch, results=()) if results_may_stay else batch
+    if results_may_stay:
+        for batch in _batches_sharing_ids(facts, batches):
+            batches[batch] = batch
     return place_results(facts, batches.values(), new_results)
+
+
+def _batches_sharing_ids(facts: Facts, batches: Iterable[CallBatch]) -> list[CallBatch]:
+    """The batches with calls that share an id, of all turns that some batches belong to."""
+    sharing = PartSet(chain.from_iterable(calls_sharing_an_id(facts)))
+    if not len(sharing):
+        return []
+    turns = PartSet(facts.turn_of(batch.calls[0]) for batch in batches)
+    return [
+        batch
+        for batch in facts.batches
+        if facts.turn_of(batch.calls[0]) in turns and not sharing.isdisjoint(batch.calls)
+    ]
 
 
 class _Layout:

@@ -5,9 +5,10 @@ current turn: "Function call is missing a thought_signature". Clients that do no
 drop it, and calls of other models never had one.
 
 The fix writes the placeholder that Google documents for such calls, on the first call of the step
-only. The request is accepted, but the model continues without its earlier reasoning. A signature
-that a gateway for another wire appended to the id of a call is removed first. The rule applies only
-if the request names a model that is known to require signatures.
+only. The request is accepted, but the model continues without its earlier reasoning. A call of
+another wire gets it in place of its signature there, which is not sent. A signature that a gateway
+for another wire appended to the id of a call is removed first. The rule applies only if the request
+names a model that is known to require signatures.
 
 Claude requires the signature of every thinking block: "signature: Field required", and while
 thinking is enabled "Invalid `signature` in `thinking` block" for an empty one. Clients that keep
@@ -24,7 +25,7 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
-from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Part, Reasoning
+from toolwire.conversation.parts import PLACEHOLDER_SIGNATURE, Call, Message, Part, Reasoning
 from toolwire.lint.examples.chat import USER, blocks_example
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.thinking import thinking_as_text
@@ -55,11 +56,18 @@ def _calls_without_signature(facts: Facts) -> list[Call]:
     for message in facts.messages[current_turn_start(facts) :]:
         calls = (part for part in message.parts if isinstance(part, Call))
         call = next((call for call in calls if call.executor == "client"), None)
-        if call is None or call.signature:
+        if call is None or _sends_signature(facts, message, call):
             continue
         if _is_function_call(call) or not facts.own_wire:
             unsigned.append(call)
     return unsigned
+
+
+def _sends_signature(facts: Facts, message: Message, call: Call) -> bool:
+    """True if the target gets the signature of a call: it gets none of another wire."""
+    if message.wire == facts.profile.wire:
+        return bool(call.signature)
+    return call.signature == PLACEHOLDER_SIGNATURE
 
 
 def _calls_with_signature_in_id(facts: Facts) -> PartMap[Call, str]:
@@ -138,9 +146,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     calls = _calls_without_signature(facts)
     if not calls:
         return None
-    changes = tuple(
-        (call.path, f"added a placeholder signature to the call to {call.name}") for call in calls
-    )
+    changes = tuple((call.path, _describe(call)) for call in calls)
     if not facts.own_wire:
         parts: PartMap[Part, Part] = PartMap(
             (call, replace(call, signature=PLACEHOLDER_SIGNATURE)) for call in calls
@@ -150,6 +156,12 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | FixedBody | None:
     for call in calls:
         body = put(body, (*call.path, "thoughtSignature"), PLACEHOLDER_SIGNATURE)
     return FixedBody(body, changes)
+
+
+def _describe(call: Call) -> str:
+    if call.signature:
+        return f"replaced the signature of the call to {call.name} by a placeholder"
+    return f"added a placeholder signature to the call to {call.name}"
 
 
 def _remove_signatures_from_ids(facts: Facts, plain_ids: PartMap[Call, str]) -> FixedConversation:

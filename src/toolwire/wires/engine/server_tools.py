@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Loss
+from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import (
     APPROVAL,
     Call,
@@ -62,18 +63,21 @@ def lower_server_tools(
     """Replace the provider-executed calls and results of other wires, and return the losses."""
     form = form_of(policy, kind=kind)
     keeps_calls = target.hosts and kind == "response" and policy != "drop"
+    answers = PartSet[Part]() if form == "call" else _client_results(conversation)
     losses: list[Loss] = []
     messages: list[Message] = []
     for message in conversation.messages:
-        if message.wire == target.name or not any(map(_is_server_tool, message.parts)):
+        server_parts = [part for part in message.parts if _is_server_tool(part) or part in answers]
+        if message.wire == target.name or not server_parts:
             messages.append(message)
         elif keeps_calls:
             messages.append(_tell_approvals(message, losses))
         elif form == "call":
             messages += _split(_tell_approvals(message, losses), losses)
         else:
+            changed = PartSet(server_parts)
             lowered = (
-                lower_server_tool(part, form, losses) if _is_server_tool(part) else part
+                lower_server_tool(part, form, losses) if part in changed else part
                 for part in message.parts
             )
             parts = tuple(part for part in lowered if part is not None)
@@ -87,6 +91,20 @@ def _is_server_tool(part: Part) -> bool:
     """Return True for a call that a provider runs, its result, and the approval of such a call."""
     return isinstance(part, Call | Result) and (
         part.executor == "provider" or part.family == APPROVAL
+    )
+
+
+def _client_results(conversation: Conversation) -> PartSet[Part]:
+    """Return the results in the form of the client that belong to calls of a provider.
+
+    Without its call, such a result could pair with a call of the client.
+    """
+    return PartSet(
+        pair.result
+        for pair in conversation.pairs()
+        if pair.call is not None
+        and pair.result is not None
+        and pair.call.executor == "provider" != pair.result.executor
     )
 
 
