@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON, dump
 from toolwire.conversation.model import Change, Conversation, Finding, Loss
@@ -13,35 +15,24 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import Wire
 
 
-class Encoded:
+class Encoded(Struct, eq=False, gc=False):
     """A body of a wire, with its losses, the changes of repair, and the map that restores ids."""
 
-    __slots__ = ("_bytes", "body", "changes", "conversation", "findings", "ids", "losses")
-
-    def __init__(
-        self,
-        body: JSON,
-        losses: list[Loss],
-        ids: IdMap,
-        raw: bytes | None = None,
-        *,
-        changes: list[Change] | None = None,
-        findings: list[Finding] | None = None,
-    ) -> None:
-        self.body = body
-        """The body as dicts and lists. It may share parts with the source body: copy it before you
-        change it."""
-        self._bytes = raw
-        self.losses = losses
-        """Content that the target cannot express, with pointers into the source body."""
-        self.ids = ids
-        """The map that restores ids and names on the way back: pass it as `ids=`."""
-        self.changes: list[Change] = changes if changes is not None else []
-        """The repairs that the target required, with pointers into the source body."""
-        self.findings: list[Finding] = findings if findings is not None else []
-        """Violations that the target would refuse and that have no safe fix."""
-        self.conversation: Conversation | None = None
-        """The conversation that was encoded, before any repair."""
+    body: JSON
+    """The body as dicts and lists. It may share parts with the source body: copy it before you
+    change it."""
+    losses: list[Loss]
+    """Content that the target cannot express, with pointers into the source body."""
+    ids: IdMap
+    """The map that restores ids and names on the way back: pass it as `ids=`."""
+    raw: bytes | None = None
+    """The body as JSON, if it was decoded from bytes or was written before."""
+    changes: list[Change] = []
+    """The repairs that the target required, with pointers into the source body."""
+    findings: list[Finding] = []
+    """Violations that the target would refuse and that have no safe fix."""
+    conversation: Conversation | None = None
+    """The conversation that was encoded, before any repair."""
 
     @property
     def paired_by_order(self) -> list[Pair]:
@@ -55,9 +46,9 @@ class Encoded:
 
     def json(self) -> bytes:
         """The body as JSON. If nothing changed, these are the bytes that were decoded."""
-        if self._bytes is None:
-            self._bytes = dump(self.body)
-        return self._bytes
+        if self.raw is None:
+            self.raw = dump(self.body)
+        return self.raw
 
     def __repr__(self) -> str:
         return f"Encoded({len(self.json())} bytes, {len(self.losses)} losses)"

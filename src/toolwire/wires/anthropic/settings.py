@@ -8,7 +8,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Choice, Format, Setting, Tool, WebSearch
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.answers import (
-    AnswerFields,
+    answer_fields,
     answer_id,
     answer_model,
     id_setting,
@@ -243,18 +243,20 @@ _USAGE: Object = {
     "service_tier": None,
 }
 _ID_PREFIX = "msg_"
-ANSWER: AnswerFields = {
-    "id": answer_id(_ID_PREFIX),
-    "type": "message",
-    "role": "assistant",
-    "model": answer_model,
-    "content": [],
-    "stop_reason": None,
-    "stop_sequence": None,
-    "stop_details": None,
-    "usage": _USAGE,
-    "container": None,
-}
+ANSWER = answer_fields(
+    {
+        "id": answer_id(_ID_PREFIX),
+        "type": "message",
+        "role": "assistant",
+        "model": answer_model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "stop_details": None,
+        "usage": _USAGE,
+        "container": None,
+    }
+)
 """The fields of every response."""
 STOP_FIELDS = ("stop_reason", "stop_sequence", "stop_details", "container")
 """The fields that a stream sends at its end, beside the usage."""

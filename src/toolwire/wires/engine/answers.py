@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TypeAlias
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 
 from toolwire.conversation.ids import MINTED, digest, is_minted
 from toolwire.conversation.json import JSON, Object, dump
@@ -24,7 +24,7 @@ from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.engine.stream import copy_json
 
 MakeField: TypeAlias = "Callable[[EncodeContext], JSON]"
-AnswerFields: TypeAlias = "Mapping[str, JSON | MakeField]"
+FieldValues: TypeAlias = "Mapping[str, JSON | MakeField]"
 ID_PREFIXES = ("chatcmpl-", "resp_", "msg_", "v1_")
 """The prefixes that wires put before the id of a response."""
 UNKNOWN_MODEL = "unknown"
@@ -34,17 +34,39 @@ _LENGTH = len(MINTED) + _DIGEST
 _CONTAINERS = (dict, list)
 
 
+class AnswerFields(Struct, frozen=True, eq=False):
+    """The fields that every response of a wire has. Made by `answer_fields`."""
+
+    values: Object
+    """All fields in order, with their values; null for a value that is made."""
+    makers: tuple[tuple[str, MakeField], ...]
+
+
+def answer_fields(fields: FieldValues) -> AnswerFields:
+    """Split a table of fields into values and functions that make a value for each response."""
+    values: Object = {}
+    makers: list[tuple[str, MakeField]] = []
+    for key, value in fields.items():
+        values[key] = None
+        if callable(value):
+            makers.append((key, value))
+        elif value.__class__ in _CONTAINERS:
+            makers.append((key, _copy_of(value)))
+        else:
+            values[key] = value
+    return AnswerFields(values, tuple(makers))
+
+
+def _copy_of(value: JSON) -> MakeField:
+    return lambda context: copy_json(value)
+
+
 def complete_answer(body: Object, fields: AnswerFields, context: EncodeContext) -> Object:
     """Return a response with all fields of the table; fields that it has keep their values."""
-    out: Object = {}
-    for key, value in fields.items():
-        if key in body:
-            out[key] = body[key]
-        elif callable(value):
-            out[key] = value(context)
-        else:
-            out[key] = copy_json(value) if value.__class__ in _CONTAINERS else value
-    out.update(body)
+    out = {**fields.values, **body}
+    for key, make in fields.makers:
+        if key not in body:
+            out[key] = make(context)
     return out
 
 

@@ -19,11 +19,11 @@ from toolwire.conversation.model import (
     Setting,
     Tool,
     Usage,
-    WebSearch,
 )
 from toolwire.wires.engine.capabilities import Capabilities
 from toolwire.wires.engine.incidental import setting_matters
 from toolwire.wires.engine.specs import Block
+from toolwire.wires.engine.web_search import SETTING
 
 CLIENT_TOOLS = ("function", "custom")
 """Kinds of tools that a client runs; any other tool is a provider's own."""
@@ -165,11 +165,10 @@ def lower_settings(
 ) -> dict[str, Setting]:
     """The settings as the target can hold them; the same dict if nothing changes."""
     changed: dict[str, Setting] = {}
-    for name, value in settings.items():
-        lower = _LOWER.get(type(value))
-        if lower is not None:
-            lowered = lower(value, capabilities, paths.get(name, (name,)), losses)
-            if lowered is not value:
+    for name, kind, lower in _LOWER:
+        if name in settings and isinstance(settings[name], kind):
+            lowered = lower(settings[name], capabilities, paths.get(name, (name,)), losses)
+            if lowered is not settings[name]:
                 changed[name] = lowered
     return {**settings, **changed} if changed else settings
 
@@ -204,18 +203,19 @@ def _lower_usage(
     return _without_fields(value, _USAGE_FIELDS, capabilities.usage_fields, path, losses)
 
 
-_LOWER: dict[type, Callable[..., Setting]] = {
-    Choice: _lower_choice,
-    Format: _lower_format,
-    Usage: _lower_usage,
-}
-"""The function that lowers each type of setting whose fields a target may lack."""
-_LOWERABLE = frozenset({*_LOWER, WebSearch})
+_LOWER: tuple[tuple[str, type, Callable[..., Setting]], ...] = (
+    ("choice", Choice, _lower_choice),
+    ("format", Format, _lower_format),
+    ("usage", Usage, _lower_usage),
+)
+"""The settings whose fields a target may lack: their names, their types, and how each is lowered.
+"""
+_LOWERABLE = frozenset({"choice", "format", "usage", "parallel", SETTING})
 
 
 def has_lowerable(settings: Mapping[str, Setting]) -> bool:
     """True if a setting may have to be lowered; other settings concern only the writer."""
-    return "parallel" in settings or not _LOWERABLE.isdisjoint(map(type, settings.values()))
+    return not _LOWERABLE.isdisjoint(settings)
 
 
 def _without_fields(

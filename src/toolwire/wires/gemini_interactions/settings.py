@@ -10,7 +10,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Choice, Format, Setting, Tool, WebSearch
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.answers import (
-    AnswerFields,
+    answer_fields,
     answer_id,
     answer_model,
     answer_time_text,
@@ -165,14 +165,16 @@ _ID_PREFIX = "v1_"
 RESPONSE = setting_table(
     id_setting(prefix=_ID_PREFIX), model_setting(), time_text_setting("created"), USAGE
 )
-ANSWER: AnswerFields = {
-    "id": answer_id(_ID_PREFIX),
-    "object": "interaction",
-    "status": "completed",
-    "model": answer_model,
-    "created": answer_time_text,
-    "steps": [],
-}
+ANSWER = answer_fields(
+    {
+        "id": answer_id(_ID_PREFIX),
+        "object": "interaction",
+        "status": "completed",
+        "model": answer_model,
+        "created": answer_time_text,
+        "steps": [],
+    }
+)
 """The fields of every response."""
 RESPONSE_FIELDS = keys(
     *"object status steps updated input system_instruction tools generation_config".split(),

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Conversation, Usage
-from toolwire.wires.engine.answers import answer_model, answer_time_text, elapsed_nanoseconds
+from toolwire.wires.engine.answers import (
+    answer_fields,
+    answer_model,
+    answer_time_text,
+    elapsed_nanoseconds,
+)
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingsRead
 from toolwire.wires.engine.specs import count_at, keys
@@ -52,18 +57,20 @@ BODIES = OllamaBodies(
     write_tool=write_tool,
     finish_from_wire=FINISH_REASON_FROM_WIRE,
     finish_to_wire=FINISH_REASON_TO_WIRE,
-    answer={
-        "model": answer_model,
-        "created_at": answer_time_text,
-        "done": True,
-        "done_reason": "stop",
-        "total_duration": elapsed_nanoseconds,
-        "load_duration": 0,
-        "prompt_eval_count": 0,
-        "prompt_eval_duration": 0,
-        "eval_count": 0,
-        "eval_duration": elapsed_nanoseconds,
-    },
+    answer=answer_fields(
+        {
+            "model": answer_model,
+            "created_at": answer_time_text,
+            "done": True,
+            "done_reason": "stop",
+            "total_duration": elapsed_nanoseconds,
+            "load_duration": 0,
+            "prompt_eval_count": 0,
+            "prompt_eval_duration": 0,
+            "eval_count": 0,
+            "eval_duration": elapsed_nanoseconds,
+        }
+    ),
     request_defaults={"stream": False},
     ordered=True,
     answer_fields=keys("message", "done", "done_reason"),

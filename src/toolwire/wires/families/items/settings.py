@@ -7,7 +7,8 @@ from msgspec import UNSET, UnsetType
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
 from toolwire.wires.engine.answers import (
-    AnswerFields,
+    FieldValues,
+    answer_fields,
     answer_id,
     answer_model,
     answer_time,
@@ -217,7 +218,7 @@ def _completion_time(context: EncodeContext) -> JSON:
     return created + int(context.request.elapsed()) if created else None
 
 
-_REPEATED: AnswerFields = {
+_REPEATED: FieldValues = {
     "previous_response_id": repeat("previous_response_id", None),
     "instructions": repeat("instructions", None),
     "tools": _repeat_tools,
@@ -241,19 +242,21 @@ _REPEATED: AnswerFields = {
     "prompt_cache_key": repeat("prompt_cache_key", None),
 }
 """Settings of the request that a response repeats; they are not part of the answer."""
-ANSWER: AnswerFields = {
-    "id": answer_id(_ID_PREFIX),
-    "object": "response",
-    "created_at": answer_time,
-    "completed_at": _completion_time,
-    "status": "completed",
-    "incomplete_details": None,
-    "error": None,
-    "model": answer_model,
-    "output": [],
-    "usage": None,
-    **_REPEATED,
-}
+ANSWER = answer_fields(
+    {
+        "id": answer_id(_ID_PREFIX),
+        "object": "response",
+        "created_at": answer_time,
+        "completed_at": _completion_time,
+        "status": "completed",
+        "incomplete_details": None,
+        "error": None,
+        "model": answer_model,
+        "output": [],
+        "usage": None,
+        **_REPEATED,
+    }
+)
 """The fields of every response."""
 RESPONSE_FIELDS = frozenset(_REPEATED) | keys(
     *"object output status incomplete_details completed_at".split(),
