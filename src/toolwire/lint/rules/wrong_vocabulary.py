@@ -319,6 +319,7 @@ def _with_own_items(facts: Facts) -> FixedBody | None:
     return None
 
 
+_SYSTEM: JSON = {"role": "system", "content": "be brief"}
 _STORED_CALL: JSON = {"id": "c1", "name": "f", "args": {}, "type": "tool_call"}
 _STORED_RESULT: JSON = {"content": "1", "tool_call_id": "c1"}
 RULE = Rule(
@@ -370,6 +371,8 @@ RULE = Rule(
             user_blocks(tool_result("c1")),
         ),
         contents_example(HI, {"role": "assistant", "parts": [{"text": "hello"}]}, HI),
+        contents_example({"role": "system", "parts": [{"text": "be brief"}]}, HI),
+        blocks_example(_SYSTEM, USER, {"role": "assistant", "content": "hello"}, _SYSTEM, USER),
     ),
     good=(
         items_example(function_call("c1"), function_call_output("c1")),
