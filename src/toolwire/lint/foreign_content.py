@@ -256,9 +256,17 @@ def has_foreign_role(facts: Facts, message: Message) -> bool:
     """True if a message without results has a role that its provider does not know."""
     accepted, raw = facts.profile.accepted_roles, message.source.raw
     role = raw.get("role") if accepted and isinstance(raw, dict) else None
-    if not isinstance(role, str) or role in accepted:
+    if not isinstance(role, str) or role in accepted or _follows_user(facts, message):
         return False
     return not any(type(part) is Result for part in message.parts)
+
+
+def _follows_user(facts: Facts, message: Message) -> bool:
+    """True for a system message directly after one of the user, if the provider accepts it."""
+    if message.role != "system" or not facts.profile.system_may_follow_user:
+        return False
+    *field, index = message.path
+    return isinstance(index, int) and get(facts.body, (*field, index - 1, "role")) == "user"
 
 
 @once_per_history

@@ -43,8 +43,8 @@ def lacks_role(message: Message) -> bool:
     return "role" in spec.keys and not spec.keys.isdisjoint(("tool_calls", "tool_call_id"))
 
 
-def read_stored_message(message: Message) -> Object | None:
-    """The message of a chat that a stored one stands for; None if it is not a stored one, or if
+def read_stored_message(message: Message) -> list[Object] | None:
+    """The messages of a chat that a stored one stands for; None if it is not a stored one, or if
     its own wire reads messages without a role."""
     raw, spec = message.source.raw, message.source.spec
     if spec is not None and "role" not in spec.keys:
@@ -53,13 +53,13 @@ def read_stored_message(message: Message) -> Object | None:
 
 
 @once_per_history
-def stored_messages(facts: Facts) -> list[tuple[JsonPath, Object]]:
-    """The path of each message in the form in which a framework stores it, and the message of a
+def stored_messages(facts: Facts) -> list[tuple[JsonPath, list[Object]]]:
+    """The path of each message in the form in which a framework stores it, and the messages of a
     chat that it stands for."""
     if not facts.own_wire or facts.conversation.kind != "request":
         return []
     found = ((message.path, read_stored_message(message)) for message in facts.messages)
-    return [(path, message) for path, message in found if message is not None]
+    return [(path, messages) for path, messages in found if messages is not None]
 
 
 @once_per_history

@@ -22,8 +22,8 @@ can't read a block, the API drops it from that request without an error"."""
 _NO_PREFILL = r"claude-[a-z]+-(?:4[.-][6-9]|[5-9])(?!\d)"
 """copilot-api#261 (4.6 and later, not 4.5), conductor#1115, opencode#22404, magic-context#511."""
 
-_ANTHROPIC_ROLES = ("user", "assistant", "system")
-"""The roles of `MessageParam` in Anthropic's SDK."""
+_ANTHROPIC_ROLES = ("user", "assistant")
+"""'messages: Unexpected role "system". The Messages API accepts a top-level `system` parameter'."""
 
 _BLOCK_MESSAGE_FIELDS = ("role", "content")
 """Anthropic: "messages.0.id: Extra inputs are not permitted"; Bedrock: its client refuses them."""
@@ -33,6 +33,7 @@ _ANTHROPIC = Profile(
     "anthropic",
     accepted_message_fields=_BLOCK_MESSAGE_FIELDS,
     accepted_roles=_ANTHROPIC_ROLES,
+    system_may_follow_user=True,
     web_search_models="",
     sometimes_accepted=("id-reused-across-turns",),
     no_prefill_models=_NO_PREFILL,

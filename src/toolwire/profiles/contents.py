@@ -8,7 +8,7 @@ from toolwire.conversation.id_rules import IdRule
 from toolwire.profiles.id_rules import ANY, DOTTED
 from toolwire.profiles.profile import Profile
 
-_GEMINI_ROLES = ("user", "model", "function", "tool", "system")
+_GEMINI_ROLES = ("user", "model", "function", "tool")
 """openagent#1666, dify-official-plugins#566: "Please use a valid role: user, model". Other roles
 come from older clients and are not reported."""
 

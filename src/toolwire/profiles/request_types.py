@@ -116,6 +116,8 @@ ADDED_FIELDS = frozenset(
         *("timestamp", "created", "created_at", "createdAt", "updated_at", "updatedAt"),
         *("duration", "duration_ms", "durationMs", "usage", "cost", "extra_content", "isError"),
         *("_id", "uuid", "message_id", "messageId", "is_streaming"),
+        *("additional_kwargs", "response_metadata", "usage_metadata", "artifact", "example"),
+        "meta",
     }
 )
 """Fields that streams, helpers of SDKs and stores add to messages and blocks. No API has them in

@@ -10,7 +10,8 @@ blocks, and messages of blocks have the role `tool` or the field `tool_calls`. T
 and images also differ between wires: "Invalid value: 'input_text'. Supported values are: 'text',
 'image_url', …". So does the role of the model: "Please use a valid role: user, model." A program
 may also leave out the role, as in "Missing required parameter: 'messages[1].role'.": frameworks
-store messages with the type `human` or `ai` instead, alone or around the message.
+store messages with the type `human` or `ai` instead, alone or around the message, and calls and
+results in parts or fields that no API has.
 
 The fix converts them to the format of the wire. Ids, names, arguments and outputs stay verbatim. A
 result without a call is reported as such, and not here.
@@ -137,8 +138,8 @@ def _is_foreign(part: Call | Result, spec: Block, message: Message, facts: Facts
 
 def _check(facts: Facts) -> Iterable[Problem]:
     stored = stored_messages(facts)
-    for path, message in stored:
-        text = f"the message has a type and no role; expected the role `{message['role']}`"
+    for path, messages in stored:
+        text = f"the message is stored as by a framework; expected {_roles(messages)}"
         yield path, text, "safe"
     if not stored:  # otherwise, the rest is known once these messages are read
         yield from _foreign_halves(facts)
@@ -255,12 +256,23 @@ def _with_known_roles(facts: Facts) -> FixedBody | None:
 
 def _with_messages_unwrapped(facts: Facts) -> FixedBody | None:
     """The body with the messages of a chat that stored ones stand for."""
-    body = facts.body
-    changes = []
-    for path, message in stored_messages(facts):
-        body = put(body, path, message)
-        changes.append((path, f"converted to a message with the role `{message['role']}`"))
-    return FixedBody(body, tuple(changes)) if changes else None
+    stored = stored_messages(facts)
+    if not stored:
+        return None
+    list_path = stored[0][0][:-1]
+    new = {path[-1]: messages for path, messages in stored}
+    old = get(facts.body, list_path)
+    assert isinstance(old, list)
+    elements = [(n, element) for n, message in enumerate(old) for element in new.get(n, [message])]
+    changes = [(path, f"converted to {_roles(messages)}") for path, messages in stored]
+    body = put(facts.body, list_path, [element for _, element in elements])
+    return FixedBody(body, tuple(changes), tuple(n for n, _ in elements))
+
+
+def _roles(messages: list[Object]) -> str:
+    """The roles of messages, for a report."""
+    roles = ", ".join(f"`{message.get('role')}`" for message in messages)
+    return f"a message with the role {roles}" if len(messages) == 1 else f"messages: {roles}"
 
 
 def _with_ids(facts: Facts) -> FixedBody | None:
@@ -307,6 +319,7 @@ def _with_own_items(facts: Facts) -> FixedBody | None:
     return None
 
 
+_SYSTEM: JSON = {"role": "system", "content": "be brief"}
 _STORED_CALL: JSON = {"id": "c1", "name": "f", "args": {}, "type": "tool_call"}
 _STORED_RESULT: JSON = {"content": "1", "tool_call_id": "c1"}
 RULE = Rule(
@@ -358,6 +371,8 @@ RULE = Rule(
             user_blocks(tool_result("c1")),
         ),
         contents_example(HI, {"role": "assistant", "parts": [{"text": "hello"}]}, HI),
+        contents_example({"role": "system", "parts": [{"text": "be brief"}]}, HI),
+        blocks_example(_SYSTEM, USER, {"role": "assistant", "content": "hello"}, _SYSTEM, USER),
     ),
     good=(
         items_example(function_call("c1"), function_call_output("c1")),
