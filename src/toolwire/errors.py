@@ -42,6 +42,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from types import UnionType
 
 
 def pointer(path: tuple[str | int, ...]) -> str:
@@ -128,6 +129,12 @@ class ConfigError(UsageError):
         super().__init__("\n".join(mistakes))
         self.args = mistakes
         self.mistakes = list(mistakes)
+
+
+def require_type(value: object, types: type | UnionType, expected: str) -> None:
+    """Raise UsageError unless a value has one of the types; `expected` names them."""
+    if not isinstance(value, types):
+        raise UsageError(f"expected {expected}, got {type(value).__name__}")
 
 
 def require_text(value: object, what: str) -> None:

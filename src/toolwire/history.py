@@ -20,7 +20,7 @@ from toolwire.conversation.minted_ids import needs_minted_ids
 from toolwire.conversation.model import Conversation, Kind, Loss
 from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Output, Result, describe
-from toolwire.errors import UsageError
+from toolwire.errors import UsageError, require_type
 from toolwire.lint import find_all
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.result_placement import place_results
@@ -85,6 +85,7 @@ def resume(body: Body, wire: str, results: Mapping[str, Output | Result]) -> Enc
         UsageError: No pending call has one of the ids, several calls of the turn have it, or the
             turn has a result, with this id or without one, that cannot be assigned to one call.
     """
+    require_type(results, Mapping, "results by call id, as a dict")
     facts = _facts(body, wire)
     calls_by_id: dict[str, list[Call]] = {}
     for call in _pending_calls(facts):

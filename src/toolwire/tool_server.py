@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Set
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias
 
-from msgspec.structs import replace
-
 from toolwire.conversation.json import Object, dump
-from toolwire.errors import UsageError
+from toolwire.errors import UsageError, require_type
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import Ledger
 from toolwire.execution.metrics import CONTENT_TYPE
@@ -112,6 +110,11 @@ class ToolServer:
     ) -> None:
         if ledger is not None and executor is not None:
             raise UsageError("pass ledger= or executor=, not both")
+        require_type(executor, ToolExecutor | None, "a ToolExecutor as executor=")
+        require_type(auth, Auth, "Auth(...) as auth=")
+        require_type(limits, BodyLimits | None, "BodyLimits(...) as limits=")
+        require_type(allowed_hosts, list | tuple | Set, "a list of names as allowed_hosts=")
+        require_type(allowed_origins, list | tuple | Set, "a list of origins as allowed_origins=")
         self.tools = Tools.of(tools)
         self.executor = executor or ToolExecutor(ledger)
         self.executor.check_tools(self.tools)
@@ -254,7 +257,7 @@ class ToolServer:
         if kind == "http":
             if self._state == "new":
                 await self._open_on_first_request()
-            await self._respond(_request(scope, receive), send)
+            await self._respond(request_of(scope, receive), send)
         elif kind == "lifespan":
             await lifespan(receive, send, self.open, self.close)
         elif kind == "websocket":
@@ -330,15 +333,6 @@ class ToolServer:
         if self._state in ("new", "closed"):
             return oxp.reject("unavailable", _MESSAGES[self._state])
         return await self._oxp.call_tool(request)
-
-
-def _request(scope: Scope, receive: Receive) -> Request:
-    """The request, with its path below the mount point of this application."""
-    request = request_of(scope, receive)
-    root = scope.get("root_path")
-    if isinstance(root, str) and root and request.path.startswith(f"{root}/"):
-        return replace(request, path=request.path.removeprefix(root))
-    return request
 
 
 def _method_not_allowed(route: Collection[str]) -> OxpRejection:

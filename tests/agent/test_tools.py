@@ -281,9 +281,24 @@ def unsure(call: Call, tool: Runnable) -> Decision:
     return None  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("ask", [failing, raise_cancelled, unsure])
+def edit_without_json(call: Call, tool: Runnable) -> Decision:
+    return Edit({"a": object()})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(
+    ("ask", "log"),
+    [
+        (failing, "LookupError: no one is there"),
+        (raise_cancelled, ""),
+        (unsure, "approve returned None for a call of Calculator_Add"),
+        (edit_without_json, "/a: not JSON: expected a JSON value, got object"),
+    ],
+)
 def test_a_call_without_an_explicit_approval_does_not_run(
-    mock_server: MockServer, ask: Callable[[Call, Runnable], Decision]
+    mock_server: MockServer,
+    ask: Callable[[Call, Runnable], Decision],
+    log: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     agent = Agent(model_at("anthropic", mock_server.mock("anthropic").url), [add], approve=ask)
     seen = talk(agent, QUESTION)
@@ -294,6 +309,7 @@ def test_a_call_without_an_explicit_approval_does_not_run(
     )
     assert over(seen).phase is Phase.DONE
     assert_every_call_has_its_result(agent)
+    assert log in caplog.text
 
 
 # --- where tools run ------------------------------------------------------------------------------

@@ -97,9 +97,9 @@ def test_a_closed_executor_can_be_opened_again() -> None:
         ((None, {}), "expected a tool, a function or the name of a tool, got NoneType"),
         (
             (ring, '{"doorbell_id": "front"}'),
-            "the input of a tool is a dict of its arguments, not str",
+            "expected the input of a tool as a dict of its arguments, got str",
         ),
-        ((ring, [1]), "the input of a tool is a dict of its arguments, not list"),
+        ((ring, [1]), "expected the input of a tool as a dict of its arguments, got list"),
         ((ring, {"doorbell_id": "front"}, ""), "a call id must be a non-empty string, not ''"),
         ((ring, {"doorbell_id": "front"}, 5), "a call id must be a non-empty string, not 5"),
     ],

@@ -191,6 +191,15 @@ def test_what_was_looked_through_without_a_body_is_not_called_clean(tmp_path: Pa
     )
 
 
+@pytest.mark.parametrize("content", [b"", b"\n\n"])
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.sse"])
+def test_an_empty_file_is_named(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    result = check(str(tmp_path / name), "--from", "openai-chat")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"toolwire: {tmp_path / name}: ")
+
+
 def test_a_folder_without_anything_to_look_at_is_misuse(tmp_path: Path) -> None:
     result = check(str(tmp_path))
     assert (result.exit_code, result.stdout) == (2, "")

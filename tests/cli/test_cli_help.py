@@ -71,6 +71,12 @@ def test_help_of_a_command_is_its_help() -> None:
     assert invoke("help") == invoke("--help")
 
 
+def test_a_group_without_a_command_shows_its_help() -> None:
+    result = CliRunner().invoke(commands, ["keys"], prog_name="toolwire")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Usage: toolwire keys [OPTIONS] COMMAND [ARGS]...\n\n")
+
+
 def test_help_of_an_unknown_command_is_an_error() -> None:
     result = CliRunner().invoke(commands, ["help", "chekc"], prog_name="toolwire")
     assert result.exit_code == 2

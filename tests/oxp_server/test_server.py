@@ -190,22 +190,23 @@ def test_a_server_opens_on_its_first_request_and_runs_nothing_when_it_is_closed(
     assert asyncio.run(states()) == [200, 200, 200, 200, 503, 400]
 
 
-def test_a_server_can_be_mounted_in_another_application(tmp_path: Path) -> None:
+@pytest.mark.parametrize("prefix", ["/agents", "/tools"])
+def test_a_server_can_be_mounted_in_another_application(tmp_path: Path, prefix: str) -> None:
     """Starlette runs no lifespan of mounted applications, so the first request opens the ledger."""
     app = FastAPI()
     server = ToolServer(tools(), ledger=SqliteLedger(tmp_path / "calls.db"))
-    app.mount("/agents", server)
+    app.mount(prefix, server)
 
     async def requests() -> list[int]:
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             call = {"tool_id": "Calculator.Add", "call_id": "c1", "input": {"a": 1, "b": 2}}
             responses = [
-                await client.get("/agents/health"),
-                await client.get("/agents/tools"),
-                await client.post("/agents/tools/call", json=call),
-                await client.post("/agents/mcp", json={}),
-                await client.get("/agents/nothing"),
+                await client.get(f"{prefix}/health"),
+                await client.get(f"{prefix}/tools/"),
+                await client.post(f"{prefix}/tools/call", json=call),
+                await client.post(f"{prefix}/mcp", json={}),
+                await client.get(f"{prefix}/nothing"),
             ]
         await server.close()
         return [response.status_code for response in responses]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Annotated, Literal
 
 import pytest
@@ -86,6 +88,11 @@ INVALID: list[tuple[Callable[..., object], Mapping[str, object], str]] = [
     (plain, {"on_crash": "transactional"}, "make the tool async"),
     (no_context, {"on_crash": "transactional"}, "make the tool async"),
     (writes, {"on_crash": "transactional", "read_only": True}, "nothing to commit"),
+    (plain, {"id": 5}, "plain: id is text, not 5"),
+    (plain, {"description": 5}, "description is text, not 5"),
+    (plain, {"read_only": "no"}, "read_only is True or False, not 'no'"),
+    (plain, {"timeout": "5"}, "timeout is a number of seconds above 0, or None, not '5'"),
+    (plain, {"concurrency": 1.5}, "concurrency is at least 1, or None for no limit, not 1.5"),
     (plain, {"timeout": 0}, "above 0"),
     (plain, {"timeout": float("nan")}, "above 0"),
     (plain, {"concurrency": 0}, "at least 1"),
@@ -128,6 +135,20 @@ def test_an_invalid_definition_raises_an_error_that_says_what_to_change(
     with pytest.raises(ToolDefinitionError) as caught:
         make_tool(do, **options)  # type: ignore[arg-type]
     assert why in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("define", "name"),
+    [
+        (partial(tool, plain), "tool"),
+        (partial(tool.from_schema, "A.B@1.0.0", "", {}, dict), "tool.from_schema"),
+    ],
+    ids=["tool", "from_schema"],
+)
+def test_a_misspelt_option_gets_a_suggestion(define: Callable[..., object], name: str) -> None:
+    why = f"{name}() got unexpected options: readonly; did you mean read_only? "
+    with pytest.raises(TypeError, match=re.escape(why)):
+        define(readonly=True)
 
 
 def test_a_transactional_tool_is_async_and_has_a_context() -> None:

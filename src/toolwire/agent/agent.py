@@ -21,7 +21,7 @@ from toolwire.agent.toolset import Toolset
 from toolwire.codec import Encoded
 from toolwire.conversation.model import Setting
 from toolwire.conversation.parts import Message, Text
-from toolwire.errors import UsageError
+from toolwire.errors import UsageError, require_type
 from toolwire.execution.call_ids import uuid7
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.sync import run_in_new_loop
@@ -78,6 +78,10 @@ class Agent:
             raise UsageError(
                 f"expected a model, or a name such as anthropic:claude-opus-5, not {got}"
             )
+        require_type(executor, ToolExecutor | None, "a ToolExecutor as executor=")
+        require_type(limits, Limits, "Limits(...) as limits=")
+        require_type(store, Store | None, "a store as store=, such as FileStore(path)")
+        require_type(system, str | None, "text as system=")
         self.model: Model = model
         self.toolset = Toolset(tools)
         self.executor = executor if executor is not None else ToolExecutor()
@@ -156,6 +160,7 @@ class Agent:
         Raises:
             UsageError: The thread cannot be saved, or this agent is already running.
         """
+        require_type(question, str | Message | None, "text or a Message as the question")
         if self._running:
             raise UsageError("this agent is already running; use one agent per conversation")
         self._running = True

@@ -23,9 +23,16 @@ class Deny(Struct, frozen=True):
 
 
 class Edit(Struct, frozen=True):
-    """Run the call with other arguments: an object, or JSON text."""
+    """Run the call with other arguments: an object, or JSON text.
+
+    Raises:
+        UsageError: The object contains something that is not JSON.
+    """
 
     arguments: str | dict[str, JSON]
+
+    def __post_init__(self) -> None:
+        _ = self.text
 
     @property
     def text(self) -> str:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import TypeAlias
 
 from msgspec.structs import replace
@@ -83,8 +83,8 @@ class AgentRun:
         self._tool_names = tool_names
         self._store = store
         self._inbox: asyncio.Queue[MachineEvent | Exception] = asyncio.Queue()
-        self._tool_tasks: set[asyncio.Task[None]] = set()
-        self._model_task: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        """The request to the model and the calls in progress."""
 
     async def drive(self, question: str | Message | None) -> None:
         """Run to the end. Raises the errors of the store, and unexpected exceptions."""
@@ -128,11 +128,23 @@ class AgentRun:
 
     async def _cancel_tasks(self) -> None:
         """Cancel the request to the model and the wait for calls. A recorded call continues."""
-        tasks = [*self._tool_tasks, *([self._model_task] if self._model_task is not None else [])]
+        tasks = set(self._tasks)
         for task in tasks:
             task.cancel()
         if tasks:
             await asyncio.wait(tasks)
+
+    def _start_task(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._end_task)
+
+    def _end_task(self, task: asyncio.Task[None]) -> None:
+        """Pass an unexpected exception of a task to the caller of the run."""
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):
+            self._inbox.put_nowait(error)
 
     async def _execute(self, commands: list[Command]) -> FinishRun | None:
         finish: FinishRun | None = None
@@ -141,11 +153,9 @@ class AgentRun:
                 case SaveSession(thread):
                     await self._save(thread)
                 case CallModel(turn):
-                    self._model_task = asyncio.create_task(self._call_model(turn))
+                    self._start_task(self._call_model(turn))
                 case RunTool():
-                    task = asyncio.create_task(self._run_tool(command))
-                    self._tool_tasks.add(task)
-                    task.add_done_callback(self._tool_tasks.discard)
+                    self._start_task(self._run_tool(command))
                 case FinishRun():
                     finish = command
         return finish
@@ -168,8 +178,6 @@ class AgentRun:
             await self._ask(turn)
         except (ModelError, InputError) as error:
             self._inbox.put_nowait(ModelFailed(str(error)))
-        except Exception as error:  # a bug: the caller of the run gets it
-            self._inbox.put_nowait(error)
 
     async def _ask(self, turn: int) -> None:
         """Ask once. A history that the server refuses is repaired once and sent again."""

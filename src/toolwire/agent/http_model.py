@@ -22,7 +22,7 @@ from toolwire.agent.reply_reader import ReplyReader
 from toolwire.codec import Encoded, decode, resolve
 from toolwire.conversation.json import Object, dump
 from toolwire.conversation.model import Usage
-from toolwire.errors import InputError, UsageError
+from toolwire.errors import InputError, UsageError, require_type
 from toolwire.execution.redaction import Redactor
 from toolwire.lint import check
 from toolwire.lint.explain import explain
@@ -105,6 +105,12 @@ class HttpModel:
         retry: RetryPolicy = RETRY_POLICY,
         headers: Mapping[str, str] | None = None,
     ) -> None:
+        require_type(model, str | ModelEndpoint, "the name of a model, such as openai:gpt-5")
+        require_type(provider, Provider | None, "a Provider as provider=")
+        require_type(api_key, str | None, "text as api_key=")
+        require_type(base_url, str | None, "text as base_url=")
+        require_type(timeouts, Timeouts, "Timeouts(...) as timeouts=")
+        require_type(retry, RetryPolicy, "RetryPolicy(...) as retry=")
         self._demo: _LocalServer | None = None
         self._demo_wire: str | None = None
         if isinstance(model, str):

@@ -14,7 +14,7 @@ from errno import EINVAL
 from pathlib import Path
 from shutil import copymode
 from threading import Lock
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from toolwire.agent.session_format import dump_thread, load_thread
 from toolwire.agent.thread import Thread
@@ -25,6 +25,7 @@ from toolwire.execution.call_ids import uuid7
 Out = TypeVar("Out")
 
 
+@runtime_checkable
 class Store(Protocol):
     """Stores one thread."""
 

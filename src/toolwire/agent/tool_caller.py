@@ -30,10 +30,12 @@ from toolwire.execution.errors import MissingRequirements
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.base import LedgerUnavailable
 from toolwire.execution.ledger.memory import MemoryLedger
+from toolwire.execution.log_redaction import redacting_logger
 from toolwire.execution.tool_call import ToolCall
 from toolwire.tools.errors import InvalidInput
 from toolwire.tools.runnable import Runnable
 
+logger = redacting_logger("toolwire.agent")
 PRINCIPAL = "agent"
 """The owner of the calls in the ledger."""
 
@@ -109,6 +111,7 @@ class ToolCaller:
                 raise
             outcome = _CallOutcome(error_result(call, "the call was cancelled"), "failed")
         except Exception as error:
+            logger.error("the call of %s could not be run", call.name, exc_info=error)
             why = f"the call could not be run: {type(error).__name__}"
             outcome = _CallOutcome(error_result(call, why), "failed")
         finished = ToolFinished(
@@ -132,7 +135,13 @@ class ToolCaller:
         decision = await answer if isawaitable(answer) else answer
         if isinstance(decision, Allow | Deny | Edit):
             return decision
-        return Deny("the call was not approved")  # `approve` returned something else
+        logger.error(
+            "approve returned %r for a call of %s, which was not run; return Allow(), Deny(...) or"
+            " Edit(...)",
+            decision,
+            command.call.name,
+        )
+        return Deny("the call was not approved")
 
     async def _is_recorded(self, command: RunTool) -> bool:
         key = key_of(PRINCIPAL, self._user_id, command.key)

@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 from opentelemetry.trace import Span, TracerProvider
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.errors import UsageError, require_text
+from toolwire.errors import UsageError, require_text, require_type
 from toolwire.execution.call_ids import uuid7
 from toolwire.execution.call_key import BusinessKey, business_key, fingerprint, key_of, tenant
 from toolwire.execution.call_metrics import CallMetrics
@@ -81,6 +81,9 @@ class ToolExecutor:
         metrics: CallMetrics | None = None,
         tracer_provider: TracerProvider | None = None,
     ) -> None:
+        if ledger is not None and not hasattr(ledger, "claim"):
+            got = type(ledger).__name__
+            raise UsageError(f"expected a ledger, such as SqliteLedger(path), got {got}")
         self.ledger: Ledger = MemoryLedger() if ledger is None else ledger
         self.wait = wait
         self.metrics = metrics or CallMetrics()
@@ -442,8 +445,5 @@ def _task_result(call: InFlightCall) -> ToolCallResult:
 
 def _as_object(input: Mapping[str, JSON] | None) -> Object:
     """The arguments of a call as a dict of its own."""
-    try:
-        return dict(input or {})
-    except (TypeError, ValueError):
-        got = type(input).__name__
-        raise UsageError(f"the input of a tool is a dict of its arguments, not {got}") from None
+    require_type(input, Mapping | None, "the input of a tool as a dict of its arguments")
+    return dict(input or {})

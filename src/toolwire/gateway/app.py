@@ -20,7 +20,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Protocol, Self
 
-from toolwire.errors import ConfigError
+from toolwire.errors import ConfigError, require_type
 from toolwire.gateway.authenticate import FOREIGN_ORIGIN, authenticate, authenticate_operator
 from toolwire.gateway.balance import Balancer
 from toolwire.gateway.cancel_on_disconnect import DisconnectTimer, DisconnectWatch
@@ -128,6 +128,7 @@ class Gateway:
             services: services that are opened and closed with the gateway.
             observer: counts, logs, traces and records requests.
         """
+        require_type(models, ModelTable, "a ModelTable (`Gateway.from_config` reads a file)")
         self.observer = observer or Observer()
         self.failure: Exception | None = None
         """The error that prevented the gateway from opening."""

@@ -33,7 +33,7 @@ from mcp_types import (
 
 from toolwire.conversation.fitting import fit_names
 from toolwire.conversation.json import JSON, Object, require_json
-from toolwire.errors import DecodeError, UsageError
+from toolwire.errors import DecodeError, UsageError, require_type
 from toolwire.mcp import protocol as mcp
 from toolwire.mcp import results
 from toolwire.mcp.connect_errors import mcp_connect_error
@@ -82,6 +82,7 @@ class McpClient:
         timeout: float = TIMEOUT,
         retries: int = RETRIES,
     ) -> None:
+        require_type(server, str | Sequence, "an address, or a command as a list")
         if isinstance(server, str):
             try:
                 parse_url(server)

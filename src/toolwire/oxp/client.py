@@ -18,6 +18,7 @@ from typing import Literal, Self, TypeAlias
 from msgspec import Struct
 
 from toolwire.conversation.json import JSON, Object, dump
+from toolwire.errors import require_type
 from toolwire.execution.call_ids import uuid7
 from toolwire.oxp.call_context import ContextBuilder, Secrets, Tokens
 from toolwire.oxp.dialects import (
@@ -133,6 +134,9 @@ class OxpClient:
         default_toolkit: str = "Remote",
         max_response_bytes: int = 64 * MIB,
     ) -> None:
+        require_type(base_url, str, "an address as text")
+        require_type(timeouts, Timeouts, "Timeouts(...) as timeouts=")
+        require_type(retry, RetryPolicy, "RetryPolicy(...) as retry=")
         self._retry, self._poll_interval = retry, poll_interval
         self._http = OxpTransport(
             base_url,

@@ -6,7 +6,7 @@ another one in a few facts is written as this difference.
 
 from __future__ import annotations
 
-from toolwire.errors import UsageError, suggest
+from toolwire.errors import UsageError, require_type, suggest
 from toolwire.profiles import blocks, chat, contents, frameworks, items, other_apis
 from toolwire.profiles.profile import Profile, without_checks
 from toolwire.wires import names
@@ -54,8 +54,7 @@ def profile(name: str) -> Profile:
     """
     found = find_profile(name)
     if found is None:
-        if not isinstance(name, str):
-            raise UsageError(f"expected the name of a wire, got {type(name).__name__}")
+        require_type(name, str, "the name of a wire")
         known = sorted({*PROFILES, *PROVIDER_PROFILES})
         why = f"unknown wire, profile or provider{suggest(name, known)}"
         raise UsageError(why, wire=name)

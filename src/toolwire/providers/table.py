@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON
+from toolwire.errors import require_type
 
 AuthScheme = Literal["bearer", "x-api-key", "api-key", "x-goog-api-key", "sigv4", "none"]
 Fields = tuple[tuple[str, JSON], ...]
@@ -53,6 +54,10 @@ class Provider(Struct, frozen=True, kw_only=True):
     """True if requests without a key are allowed, as by servers that users run themselves."""
     start_command: str = ""
     """The command that starts such a server."""
+
+    def __post_init__(self) -> None:
+        require_type(self.key_envs, tuple | list, "a tuple of variables as key_envs=")
+        require_type(self.headers, tuple | list, "a tuple of (name, value) as headers=")
 
 
 _STREAM_WITH_USAGE: Fields = (("stream", True), ("stream_options", {"include_usage": True}))

@@ -20,6 +20,7 @@ from toolwire.tools.options import (
     check_options,
     name_as_words,
     report_missing_descriptions,
+    require_known_options,
     tool_id,
 )
 from toolwire.tools.runnable import Body, Runnable, ToolContext
@@ -51,6 +52,7 @@ def from_schema(
     Raises:
         ToolDefinitionError: a schema or an option is invalid.
     """
+    require_known_options(options, Behaviour.__optional_keys__, function="tool.from_schema")
     settings = check_options(tool_id("", "", {"id": id}), options)
     label = str(settings.id)
     inlined = inline_input_schema(label, input_schema)

@@ -196,7 +196,7 @@ def runnable(
     settings = check_options(tool_id(_name(function, inner), module, options), options)
     label = str(settings.id)
     if isinstance(function, type) or not callable(function):
-        raise ToolDefinitionError(label, "a tool is a function")
+        raise ToolDefinitionError(label, "a tool is a function; options have names: @tool(id=…)")
     if inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner):
         raise ToolDefinitionError(label, "a tool returns one value: use return instead of yield")
     hints = _hints(label, inner)

@@ -8,11 +8,13 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import UnionType
 from typing import TypedDict
 
 from msgspec import Struct
 
+from toolwire.errors import suggest
 from toolwire.tools.errors import ToolDefinitionError
 from toolwire.tools.runnable import (
     DEFAULT_TIMEOUT,
@@ -29,6 +31,15 @@ DEFAULT_VERSION = "0.1.0"
 RESERVED_TOOLKITS = frozenset({"toolwire"})
 MAX_NAME_LENGTH = 64
 """Characters of the name for models; several providers reject longer names."""
+_TYPES: dict[str, tuple[type | UnionType, str]] = {
+    **dict.fromkeys(
+        ("id", "toolkit", "name", "version", "description", "deprecated"), (str, "text")
+    ),
+    **dict.fromkeys(("read_only", "idempotent", "user_id", "strict"), (bool, "True or False")),
+    "timeout": (int | float | None, "a number of seconds above 0, or None"),
+    "concurrency": (int | None, "at least 1, or None for no limit"),
+}
+"""The types of options, and how an error describes them."""
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})\.(0|[1-9][0-9]{0,8})")
 
@@ -108,9 +119,27 @@ def name_as_words(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").lower().strip()
 
 
+def require_known_options(
+    options: Mapping[str, object], known: Iterable[str], *, function: str
+) -> None:
+    """Raise TypeError, as Python does, if a function has no option of a name."""
+    unknown = sorted(options.keys() - set(known))
+    if unknown:
+        more = suggest(unknown[0], sorted(known))
+        raise TypeError(f"{function}() got unexpected options: {', '.join(unknown)}{more}")
+
+
+def _check_types(tool: str, options: Mapping[str, object]) -> None:
+    for name, value in options.items():
+        types, expected = _TYPES.get(name, (object, ""))
+        if not isinstance(value, types):
+            raise ToolDefinitionError(tool, f"{name} is {expected}, not {value!r}")
+
+
 def check_options(id: ToolId, options: Behaviour) -> ToolSettings:
     """Check the options of a tool and fill in the defaults. Raises ToolDefinitionError."""
     tool = str(id)
+    _check_types(tool, options)
     repeatable = options.get("idempotent", False) or options.get("read_only", False)
     on_crash: OnCrash = options.get("on_crash", "retry" if repeatable else "report")
     probe = options.get("probe")
@@ -135,9 +164,9 @@ def check_options(id: ToolId, options: Behaviour) -> ToolSettings:
             tool, "a read-only tool has nothing to commit: remove read_only or on_crash"
         )
     if timeout is not None and not timeout > 0:
-        raise ToolDefinitionError(tool, "timeout is a number of seconds above 0, or None")
+        raise ToolDefinitionError(tool, f"timeout is {_TYPES['timeout'][1]}")
     if concurrency is not None and (isinstance(concurrency, bool) or concurrency < 1):
-        raise ToolDefinitionError(tool, "concurrency is at least 1, or None for no limit")
+        raise ToolDefinitionError(tool, f"concurrency is {_TYPES['concurrency'][1]}")
     return ToolSettings(
         id=id,
         needs=_requirements(tool, options),
@@ -158,9 +187,8 @@ def tool_id(function_name: str, module: str, options: Options) -> ToolId:
 
     Raises ToolDefinitionError.
     """
-    unknown = options.keys() - Options.__optional_keys__
-    if unknown:
-        raise TypeError(f"tool() got unexpected options: {', '.join(sorted(unknown))}")
+    require_known_options(options, Options.__optional_keys__, function="tool")
+    _check_types(function_name, options)
     id = options.get("id")
     if id is None:
         toolkit = options.get("toolkit", pascal_case(module.rpartition(".")[2]))

@@ -18,7 +18,7 @@ from toolwire.errors import InputError
 from toolwire.tools.completion import Completer, completers
 from toolwire.tools.errors import InvalidResult
 from toolwire.tools.function import DecoratedFunction, runnable
-from toolwire.tools.options import Options, RunOptions
+from toolwire.tools.options import Options, RunOptions, require_known_options
 from toolwire.tools.runnable import DEFAULT_TIMEOUT, Runnable
 from toolwire.tools.validate import Problem, validate
 
@@ -76,9 +76,7 @@ class Content(DecoratedFunction[P, R_co]):
 
 
 def _tool_options(listing: Listing, options: RunOptions, kind: str) -> Options:
-    unknown = options.keys() - RunOptions.__optional_keys__
-    if unknown:
-        raise TypeError(f"{kind.lower()}() got unexpected options: {', '.join(sorted(unknown))}")
+    require_known_options(options, RunOptions.__optional_keys__, function=kind.lower())
     return {
         "toolkit": kind,
         "description": listing.description or "",

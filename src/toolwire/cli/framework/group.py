@@ -15,7 +15,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 import click
-from click.exceptions import Exit
+from click.exceptions import Exit, NoArgsIsHelpError
 
 from toolwire.cli.framework.errors import CommandError, describe_error, describe_os_error
 from toolwire.cli.framework.extras import error_for_missing_module
@@ -104,6 +104,8 @@ class CommandGroup(click.Group):
                 value: object = super().invoke(ctx)
                 if sys.stdout is not None:
                     sys.stdout.flush()
+        except NoArgsIsHelpError:
+            raise  # its text is the help of a group, such as `keys`
         except click.UsageError as error:
             path = error.ctx.command_path if error.ctx else "toolwire"
             message = error.format_message().rstrip(".")

@@ -121,8 +121,8 @@ def _split(
             break
     first = first_two[0] if first_two else b""
     line_is_body = len(first_two) == 2 and first[:1] + first[-1:] in BRACKETS
-    if not is_stream and (suffix in LINE_SUFFIXES or line_is_body):
-        if first and (not _is_body(first, wire) or _may_be_messages(first_two)):
+    if first and not is_stream and (suffix in LINE_SUFFIXES or line_is_body):
+        if not _is_body(first, wire) or _may_be_messages(first_two):
             text = b"".join([*head, source.read()])
             all_lines = split_lines(text)
             transcript = find_transcript(all_lines, source=wire)

@@ -1,0 +1,67 @@
+"""A wrong argument is refused where it is passed, with a text that names it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from toolwire import (
+    Agent,
+    Gateway,
+    HttpModel,
+    McpClient,
+    OxpClient,
+    Provider,
+    SqliteLedger,
+    ToolExecutor,
+    ToolServer,
+    UsageError,
+    resume,
+)
+
+LEDGER = SqliteLedger("never-opened.db")
+ROWS: list[tuple[Callable[..., object], tuple[object, ...], dict[str, object], str]] = [
+    (Agent, ("demo:",), {"executor": LEDGER}, "a ToolExecutor as executor=, got SqliteLedger"),
+    (Agent, ("demo:",), {"limits": {}}, "Limits(...) as limits=, got dict"),
+    (Agent, ("demo:",), {"store": "f.json"}, "such as FileStore(path), got str"),
+    (Agent, ("demo:",), {"system": 5}, "text as system=, got int"),
+    (Agent("demo:").run_sync, ({},), {}, "text or a Message as the question, got dict"),
+    (HttpModel, (5,), {}, "such as openai:gpt-5, got int"),
+    (HttpModel, ("demo:",), {"timeouts": 5}, "Timeouts(...) as timeouts=, got int"),
+    (HttpModel, ("demo:",), {"retry": 5}, "RetryPolicy(...) as retry=, got int"),
+    (HttpModel, ("demo:",), {"api_key": 5}, "text as api_key=, got int"),
+    (HttpModel, ("demo:",), {"base_url": 5}, "text as base_url=, got int"),
+    (HttpModel, ("acme",), {"provider": "acme"}, "a Provider as provider=, got str"),
+    (Provider, (), {"name": "a", "profile": "openai", "key_envs": "K"}, "as key_envs=, got str"),
+    (Provider, (), {"name": "a", "profile": "openai", "headers": {}}, "as headers=, got dict"),
+    (ToolExecutor, ("calls.db",), {}, "such as SqliteLedger(path), got str"),
+    (ToolExecutor().run_sync, (5,), {}, "a tool, a function or the name of a tool, got int"),
+    (ToolServer, ([],), {"ledger": "calls.db"}, "such as SqliteLedger(path), got str"),
+    (ToolServer, ([],), {"executor": LEDGER}, "a ToolExecutor as executor=, got SqliteLedger"),
+    (ToolServer, ([],), {"auth": "key"}, "Auth(...) as auth=, got str"),
+    (ToolServer, ([],), {"limits": 5}, "BodyLimits(...) as limits=, got int"),
+    (ToolServer, ([],), {"allowed_hosts": "a.example"}, "names as allowed_hosts=, got str"),
+    (ToolServer, ([],), {"allowed_origins": "https://a"}, "as allowed_origins=, got str"),
+    (Gateway, ("gateway.toml",), {}, "`Gateway.from_config` reads a file"),
+    (OxpClient, (5,), {}, "an address as text, got int"),
+    (McpClient, (5,), {}, "an address, or a command as a list, got int"),
+    (resume, ([], "openai", 5), {}, "results by call id, as a dict, got int"),
+]
+
+
+@pytest.mark.parametrize(("call", "args", "options", "text"), ROWS)
+def test_a_value_of_a_wrong_type_is_refused_by_name(
+    call: Callable[..., object], args: tuple[object, ...], options: dict[str, object], text: str
+) -> None:
+    with pytest.raises(UsageError, match=f"^expected .*{re.escape(text)}"):
+        call(*args, **options)
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://localhost", "http://localhost:99999", "http://", "http://a b"]
+)
+def test_a_base_url_is_checked_when_the_model_is_made(url: str) -> None:
+    with pytest.raises(UsageError, match=r"^openai:gpt-5: the address is not an http or https URL"):
+        HttpModel("openai:gpt-5", base_url=url)
