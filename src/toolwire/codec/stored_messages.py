@@ -37,8 +37,11 @@ _KIND_FIELDS = ("part_kind", "content_type", "block_type")
 """The fields with the kind of a part, which no API has."""
 _CALL_KINDS = ("tool-call", "tool_call", "function_call", "functioncallcontent")
 _RESULT_KINDS = (
-    *("tool-return", "retry-prompt", "tool_call_result"),
-    *("function_result", "functionresultcontent"),
+    "tool-return",
+    "retry-prompt",
+    "tool_call_result",
+    "function_result",
+    "functionresultcontent",
 )
 
 

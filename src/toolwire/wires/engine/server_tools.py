@@ -104,7 +104,8 @@ def _client_results(conversation: Conversation) -> PartSet[Part]:
         for pair in conversation.pairs()
         if pair.call is not None
         and pair.result is not None
-        and pair.call.executor == "provider" != pair.result.executor
+        and pair.call.executor == "provider"
+        and pair.result.executor == "client"
     )
 
 
