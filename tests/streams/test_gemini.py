@@ -181,6 +181,14 @@ def test_values_by_path_are_emitted_as_json_text() -> None:
     assert args.corrected_text is None
 
 
+def test_null_fields_of_a_value_by_path_do_not_count() -> None:
+    nulls: Object = dict.fromkeys(("stringValue", "numberValue", "boolValue", "nullValue"))
+    args = PartialArguments()
+    given: tuple[Object, ...] = ({"boolValue": False}, {"nullValue": "NULL_VALUE"}, {})
+    results = [args.add({**nulls, "jsonPath": f"$.v{n}", **value}) for n, value in enumerate(given)]
+    assert results == ['{"v0":false', ',"v1":null', ""]
+
+
 def test_an_out_of_order_path_replaces_the_arguments_at_the_end() -> None:
     partial_arguments = (
         partial_argument("$.a.x", numberValue=1),

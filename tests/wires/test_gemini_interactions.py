@@ -146,6 +146,19 @@ def test_thoughts_of_a_stream_are_one_text_with_its_signature() -> None:
     )
 
 
+def test_null_fields_of_thoughts_in_a_stream_do_not_count() -> None:
+    def summary(text: JSON) -> JSON:
+        content: JSON = {"type": "text", "text": text, "annotations": None}
+        delta: JSON = {"type": "thought_summary", "content": content}
+        return {"event_type": "step.delta", "index": 0, "delta": delta}
+
+    events = [summary("Paris is "), summary(None), summary("warmer.")]
+    written = fold(b"".join(restream(events, WIRE, "openai-chat")), "openai-chat")
+    for body, wire in ((fold(events, WIRE), WIRE), (written, "openai-chat")):
+        (thought,) = decode(body, wire, "response").parts()
+        assert isinstance(thought, Reasoning) and thought.text == "Paris is warmer."
+
+
 @pytest.mark.parametrize(
     "stream", [stream for wire in wires() for stream in load_streams(wire)], ids=str
 )

@@ -254,7 +254,7 @@ class InteractionReader(IndexedBlockReader):
         spec = self.open[index].spec
         if isinstance(piece, dict):
             if kind == "thought_summary" and _is_plain_text(piece):
-                piece = piece["text"]
+                piece = piece.get("text") or ""
             elif spec is FUNCTION_CALL:  # whole arguments instead of a piece of their text
                 piece = text_of(piece)
         field = kind if spec is None else spec.deltas[kind][0]
@@ -312,7 +312,9 @@ def _content_key(index: JSON) -> tuple[str, JSON]:
 
 
 def _is_plain_text(block: Object) -> bool:
-    return block.keys() <= {"type", "text"} and isinstance(block.get("text"), str)
+    """True if a block has only a text. Null fields do not count; some serializers write them."""
+    given = {key: value for key, value in block.items() if value is not None}
+    return given.keys() <= {"type", "text"} and isinstance(given.get("text", ""), str)
 
 
 _HANDLERS: dict[str, Callable[[InteractionReader, Chunk], list[Event]]] = {

@@ -105,7 +105,7 @@ class GenkitReader(TurnStreamReader):
         if error is not None:
             code = text_or_none(error.get("status")) if isinstance(error, dict) else None
             return out + self.fail(error, code)
-        if "result" in event:
+        if "result" in event and event.get("message") is None:
             return out + self._read_result(event["result"], (self.count, "result"))
         if not _RESPONSE_KEYS.isdisjoint(event):
             return out + self._read_result(event, (self.count,))

@@ -13,7 +13,7 @@ Each update holds contents, and fields of the message and the answer they belong
 - first-values-count: id, model and time of an answer are the first ones that arrived, because they
   have been emitted.
 - no-event-for-errors: an `error` content need not be the end. An answer whose last message has no
-  finish reason was cut off; if an error is the last content, it is the cause.
+  finish reason was cut off; if an error is the last content, it is the cause. A refusal is content.
 """
 
 from __future__ import annotations
@@ -189,7 +189,8 @@ class MeaiReader(TurnStreamReader):
         details = block.get("details")
         if kind == "usage" and isinstance(details, dict):
             return self._read_usage(block, details, part.path)
-        self.last_error = block if kind == "error" else None
+        is_error = kind == "error" and block.get("errorCode") != "Refusal"
+        self.last_error = block if is_error else None
         out = self.close_text()
         if not self.ignored:
             return out + self.parts.add(part, block)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from toolwire.conversation.json import JSON, Object, snake, text_of
 from toolwire.wires.families.contents.spelling import get_field
@@ -58,15 +58,9 @@ class PartialArguments:
 
     def add(self, partial: Object) -> str:
         """Add one value; return the text that it appends."""
-        for name, snake_name in _VALUE_FIELDS.items():
-            if name in partial or snake_name in partial:
-                break
-        else:
+        value, path = _read_value(partial), get_field(partial, "jsonPath")
+        if value is UNSET or not isinstance(path, str):
             return ""
-        path = get_field(partial, "jsonPath")
-        if not isinstance(path, str):
-            return ""
-        value = None if name == "nullValue" else _without_point(get_field(partial, name))
         text = self._append(parse_json_path(path) or [""], value)
         if text:
             self.texts.append(text)
@@ -117,6 +111,15 @@ class PartialArguments:
     def corrected_text(self) -> str | None:
         """The text of all arguments, if it differs from the joined pieces."""
         return text_of(self._value.to_json()) if self._returned else None
+
+
+def _read_value(partial: Object) -> JSON | UnsetType:
+    """The value of a partial argument. Of several fields, those that are null do not count."""
+    names = [name for name, alias in _VALUE_FIELDS.items() if name in partial or alias in partial]
+    given = [name for name in names if get_field(partial, name) is not None]
+    if given:
+        return None if given[0] == "nullValue" else _without_point(get_field(partial, given[0]))
+    return None if len(names) == 1 else UNSET
 
 
 def _without_point(value: JSON) -> JSON:

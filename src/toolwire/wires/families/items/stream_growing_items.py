@@ -90,8 +90,6 @@ class _MessageItem(StreamItem):
         if growing.prefixed:  # its annotations have been reported
             known["annotations"] = True
         self.report_new_fields(known, block, part.spec, path)
-        if _has_other_type(block, growing):
-            self.reader.trailing.append(Unsupported(path, VALUE_CHANGED))
         return growing.close(_text_of(block), path, cut=self.cut)
 
     def emit_end(self) -> list[Event]:
@@ -107,33 +105,18 @@ class _MessageItem(StreamItem):
             part, part_path = self._parts.get(index), (*path, "content", n)
             if index not in self._parts:
                 out.append(PartComplete(read_block(entry.assemble(), part_path)))
-            elif part is not None and entry.finished is not None:
-                out += self._compare_part(part, entry.finished, part_path)
-            elif entry.finished is not None and growing_field(entry.finished) != entry.field:
+            elif entry.finished is None:
+                continue
+            elif growing_field(entry.finished) != entry.field:
+                out.append(Unsupported(part_path, VALUE_CHANGED))
+            elif part is not None and not part.closed:
+                out += self._end_part(part, entry.finished, part_path)
+            elif part is not None and not part.was_emitted(_text_of(entry.finished)):
                 out.append(Unsupported(part_path, VALUE_CHANGED))
         for part in self._parts.values():
             if part is not None and not part.closed:
                 out += part.close(None, (self.reader.count,), cut=self.cut)
         return out
-
-    def _compare_part(self, part: GrowingPart, block: JSON, path: JsonPath) -> list[Event]:
-        """End a part with its finished block; report the block if other text was emitted."""
-        if not isinstance(block, dict):
-            return [Unsupported(path, VALUE_CHANGED)]
-        if not part.closed:
-            return self._end_part(part, block, path)
-        if _has_other_type(block, part) or not part.was_emitted(_text_of(block)):
-            return [Unsupported(path, VALUE_CHANGED)]
-        return []
-
-
-def _has_other_type(block: JSON, growing: GrowingPart) -> bool:
-    """True if a finished block is no text although a text was started, or no refusal."""
-    spec = growing.part.spec
-    if not isinstance(block, dict) or not isinstance(spec, Block):
-        return False
-    kind = block.get("type") or growing_field(block)
-    return _TEXT_FIELDS.get(str(kind)) != _TEXT_FIELDS.get(spec.name)
 
 
 def _text_of(entry: JSON) -> str | None:
