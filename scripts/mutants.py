@@ -677,8 +677,8 @@ MUTANTS = [
     ),
     Mutant(
         "history.py",
-        "nearest = [n for n in indexes if n <= index][-1:] or indexes[:1]",
-        "nearest = indexes[:1]",
+        "                nearest[part.id] = n\n",
+        "",
         "test_history.py",
     ),
     Mutant(
