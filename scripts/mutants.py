@@ -675,12 +675,7 @@ MUTANTS = [
         "abandon_pending=False",
         "laws/test_sent_history.py",
     ),
-    Mutant(
-        "history.py",
-        "                nearest[part.id] = n\n",
-        "",
-        "test_history.py",
-    ),
+    Mutant("history.py", "                nearest[part.id] = n\n", "", "test_history.py"),
     Mutant(
         "history.py",
         "return call.result(output.output, error=output.error)",
