@@ -675,12 +675,7 @@ MUTANTS = [
         "abandon_pending=False",
         "laws/test_sent_history.py",
     ),
-    Mutant(
-        "history.py",
-        "nearest = [n for n in indexes if n <= index][-1:] or indexes[:1]",
-        "nearest = indexes[:1]",
-        "test_history.py",
-    ),
+    Mutant("history.py", "                nearest[part.id] = n\n", "", "test_history.py"),
     Mutant(
         "history.py",
         "return call.result(output.output, error=output.error)",

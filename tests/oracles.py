@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from typing import TypeAlias
 
 from cases import leaves, same
 from msgspec import Struct
-from msgspec.structs import replace
 
 from toolwire import (
     Call,
@@ -47,6 +46,7 @@ from toolwire.lint.fixes.transforms import MARK
 DOCUMENTED = (UsageError, DecodeError)
 TOOL_PROTOCOLS = ("mcp", "oxp")
 """Wires that hold calls and results only, and no history."""
+NO_NAMES: Mapping[str, str] = {}
 
 
 class Input(Struct, frozen=True):
@@ -93,9 +93,11 @@ def arguments_of(call: Call) -> str:
     return "{}" if arguments in ("", "null") else arguments
 
 
-def _call_content(call: Call | None) -> str:
+def _call_content(call: Call | None, names: Mapping[str, str] = NO_NAMES) -> str:
     """The name and arguments of a call; a repair replaces lone surrogates."""
-    content = "" if call is None else f"{call.name} {arguments_of(call)}"
+    if call is None:
+        return ""
+    content = f"{names.get(call.name, call.name)} {arguments_of(call)}"
     return str(replace_lone_surrogates(content))
 
 
@@ -103,10 +105,12 @@ def _result_content(result: Result | None) -> str:
     return "" if result is None else "".join(result.text.split())
 
 
-def results_that_moved(before: Conversation, after: Conversation) -> list[str]:
-    """Results that went to another call. Only calls and results whose content is unique count, and
+def results_that_moved(
+    before: Conversation, after: Conversation, names: Mapping[str, str] = NO_NAMES
+) -> list[str]:
+    """Results that went to another call; `names` leads from fitted names to those before. Only calls and results whose content is unique count, and
     no calls without a name: a repair may give one the name of another. Calls whose content is new
-    do not count: a repair may change arguments, and a translation the name. Nor does a result that
+    do not count: a repair may change arguments or give a name. Nor does a result that
     equals one that stayed, if there are more results than before (messages of an unknown role are
     read only once their role is repaired) or another result has other content than before. Nor does
     one that equals the result of a provider's tool, if the latter is text now. Nor does one with
@@ -119,14 +123,14 @@ def results_that_moved(before: Conversation, after: Conversation) -> list[str]:
         if isinstance(call_id := part.value.get("tool_call_id"), str)
     }
     calls = Counter(_call_content(call) for call in before.calls())
-    for content, count in Counter(_call_content(call) for call in after.calls()).items():
+    for content, count in Counter(_call_content(call, names) for call in after.calls()).items():
         if calls[content]:
             calls[content] = max(calls[content], count)  # a repair may make arguments equal
     results = Counter(_result_content(result) for result in before.results())
     stayed: set[tuple[str, str]] = set()
     results_after = Counter(_result_content(result) for result in after.results())
     if results_after.total() > results.total() or results - results_after:
-        stayed = {(_result_content(p.result), _call_content(p.call)) for p in after.pairs()}
+        stayed = {(_result_content(p.result), _call_content(p.call, names)) for p in after.pairs()}
     texts = "".join("".join(p.text for p in after.parts() if isinstance(p, Text)).split())
     owners = {
         _result_content(pair.result): _call_content(pair.call)
@@ -139,14 +143,14 @@ def results_that_moved(before: Conversation, after: Conversation) -> list[str]:
     }
     return [
         f"{_result_content(pair.result)} belongs to {owners[_result_content(pair.result)]!r},"
-        f" not to {_call_content(pair.call)!r}"
+        f" not to {_call_content(pair.call, names)!r}"
         for pair in after.pairs()
         if pair.call is not None
         and pair.result is not None
-        and calls[_call_content(pair.call)] == 1
+        and calls[_call_content(pair.call, names)] == 1
         and results[_result_content(pair.result)] == 1
         and _result_content(pair.result) in owners
-        and owners[_result_content(pair.result)] != _call_content(pair.call)
+        and owners[_result_content(pair.result)] != _call_content(pair.call, names)
         and (_result_content(pair.result), owners[_result_content(pair.result)]) not in stayed
         and not pair.result.text.startswith(MARK)
     ]
@@ -231,7 +235,7 @@ def translation_swaps_no_results(given: Input) -> bool:
         home = decode(back.json(), given.wire)
     except DOCUMENTED:
         return False
-    expect_none(results_that_moved(before, after))
+    expect_none(results_that_moved(before, after, there.ids.names))
     expect_none(results_that_moved(before, home))
     return True
 
@@ -343,10 +347,7 @@ def translation_reports_what_it_loses(given: Input) -> bool:
         after = decode(there.json(), given.target, given.kind)
     except DOCUMENTED:
         return False
-    names = there.ids.names
-    calls = Counter(
-        _call_content(replace(call, name=names.get(call.name, call.name))) for call in after.calls()
-    )
+    calls = Counter(_call_content(call, there.ids.names) for call in after.calls())
     texts = _joined_texts(after) + "".join(there.json().decode().split())
     reported = [loss.path for loss in there.losses]
     reported += [change.path for change in there.changes]

@@ -22,7 +22,7 @@ from toolwire.conversation.part_map import PartMap, PartSet
 from toolwire.conversation.parts import Call, Message, Output, Result, describe
 from toolwire.errors import UsageError, require_type
 from toolwire.lint import find_all
-from toolwire.lint.facts import Facts
+from toolwire.lint.facts import Facts, ToolTurn
 from toolwire.lint.fixes.result_placement import place_results
 from toolwire.lint.fixes.transforms import MARK, placeholder_result
 from toolwire.lint.ids.edits import all_ids, new_id, reassign_ids, with_id
@@ -343,19 +343,29 @@ def _continues(previous: Message, message: Message) -> bool:
 
 
 def _spans_of_orphans(facts: Facts) -> list[tuple[int, int]]:
-    """Return the index of each unpaired result with that of the nearest call with its id: without
-    this call, the result would become an orphan."""
+    """Return the index of each unpaired result with that of a call with its id: the newest open one
+    of an earlier turn, without which a later call would get the result, or else the nearest call,
+    without which the result would become an orphan."""
     if not facts.results_without_call:
         return []
-    indexes_by_id: dict[str, list[int]] = {}
-    for call in facts.calls:
-        indexes_by_id.setdefault(call.id, []).append(facts.message_index(call))
+    unpaired = PartSet(facts.results_without_call)
+    nearest = {call.id: facts.message_index(call) for call in reversed(facts.calls)}
+    turn_of_id: dict[str, ToolTurn | None] = {}
+    open_calls: dict[str, int] = {}
+    older_open_calls: dict[str, int] = {}
     spans: list[tuple[int, int]] = []
-    for result in facts.results_without_call:
-        index = facts.message_index(result)
-        indexes = indexes_by_id.get(result.call_id, [])
-        nearest = [n for n in indexes if n <= index][-1:] or indexes[:1]
-        spans += [(n, index) for n in nearest]
+    for n, message in enumerate(facts.messages):
+        for part in message.parts:
+            if isinstance(part, Call) and part.executor == "client":
+                nearest[part.id] = n
+                turn = facts.turn_of(part)
+                if turn is not turn_of_id.get(part.id) and part.id in open_calls:
+                    older_open_calls[part.id] = open_calls.pop(part.id)
+                turn_of_id[part.id] = turn
+                if part not in facts.result_of:
+                    open_calls[part.id] = n
+            elif isinstance(part, Result) and part in unpaired and part.call_id in nearest:
+                spans.append((older_open_calls.get(part.call_id, nearest[part.call_id]), n))
     return spans
 
 

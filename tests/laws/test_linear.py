@@ -12,7 +12,7 @@ import pytest
 from cases import DEEP
 from growth import GROWTH_LIMIT, growth
 
-from toolwire import check, decode, repair, translate
+from toolwire import check, cut, decode, repair, translate
 from toolwire.codec import resolve
 from toolwire.conversation.json import JSON, dump
 from toolwire.lint.facts import Facts
@@ -58,6 +58,15 @@ HISTORIES: dict[str, Callable[[int], list[JSON]]] = {
     ],
     "one id in every turn": lambda size: many(
         lambda n: [USER, ask(call("c", arguments=f'{{"n":{n}}}')), answer("c")], size
+    ),
+    "three calls under one id and two results in every turn": lambda size: many(
+        lambda n: [
+            ask(*(call("c", arguments=f'{{"n":{i}}}') for i in range(3))),
+            answer("c", "1"),
+            answer("c", "2"),
+            USER,
+        ],
+        size // 2,
     ),
     "open calls of one tool": lambda size: [ask(*(call(f"c{n}") for n in range(size))), USER],
     "results of one call": lambda size: [ask(call("c")), *many(lambda n: [answer("c")], size)],
@@ -119,6 +128,11 @@ def test_a_check_takes_linear_time(name: str) -> None:
 @pytest.mark.parametrize("name", HISTORIES)
 def test_a_repair_takes_linear_time(name: str) -> None:
     assert growth_of(name, lambda body: repair(body, "openai-chat")) < GROWTH_LIMIT
+
+
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_cut_takes_linear_time(name: str) -> None:
+    assert growth_of(name, lambda body: cut(body, "openai-chat", messages=1)) < GROWTH_LIMIT
 
 
 @pytest.mark.parametrize(

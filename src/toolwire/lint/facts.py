@@ -129,8 +129,7 @@ class Facts(PairFacts):
         results_of: dict[str, list[Result]] = {}
         for result in self.results_without_call:
             calls = calls_of.get(result.call_id, ()) if result.origin != "minted" else ()
-            index = self.message_index(result)
-            if sum(self.message_index(call) < index for call in calls) > 1:
+            if len(calls) > 1 and self.message_index(calls[1]) < self.message_index(result):
                 results_of.setdefault(result.call_id, []).append(result)
         return [
             AmbiguousGroup(tuple(calls_of[call_id]), tuple(results))
