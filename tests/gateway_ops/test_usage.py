@@ -509,14 +509,18 @@ def test_requests_go_to_the_least_busy_upstream_and_failed_ones_are_tried_last()
     balancer, targets = Balancer(clock), table(NOWHERE, NOWHERE, NOWHERE).find("fast")
     assert names(targets) == ["fast", "fast-b", "slow"]
     first = balancer.order(targets)[0]
-    with balancer.use(first):
-        assert balancer.order(targets)[0].table != first.table
-        with balancer.use(balancer.order(targets)[0]):
-            assert balancer.order(targets)[0].table == first.table, "it waits for longer"
+    balancer.start(first)
+    second = balancer.order(targets)[0]
+    assert second.table != first.table
+    balancer.start(second)
+    assert balancer.order(targets)[0].table == first.table, "it waits for longer"
+    balancer.end(second)
+    balancer.end(first)
     used = [names(balancer.order(targets))[0]]
     for _ in range(5):
-        with balancer.use(balancer.order(targets)[0]):
-            pass
+        target = balancer.order(targets)[0]
+        balancer.start(target)
+        balancer.end(target)
         used.append(names(balancer.order(targets))[0])
     assert used.count("fast") == used.count("fast-b") == 3, "in turn"
     balancer.rest(targets[0], None)

@@ -30,9 +30,13 @@ class IdRule(Struct, frozen=True, cache_hash=True):
         return matcher(self)(text) is not None
 
 
+_ANY = "(?s:.)"
+"""Any character, in the form that `re` matches without looking at it."""
+
+
 @lru_cache(maxsize=256)
 def _pattern(rule: IdRule) -> re.Pattern[str]:
-    chars = f"[{rule.chars}]" if rule.chars else r"[\s\S]"
+    chars = f"[{rule.chars}]" if rule.chars else _ANY
     shortest = rule.longest if rule.exact else 1
     count = f"{{{shortest},{rule.longest or ''}}}"
     return re.compile(f"(?={rule.first}){chars}{count}" if rule.first else f"{chars}{count}")
@@ -41,7 +45,7 @@ def _pattern(rule: IdRule) -> re.Pattern[str]:
 @lru_cache(maxsize=256)
 def lines_matcher(rule: IdRule) -> Callable[[str], re.Match[str] | None]:
     """Return a function that matches lines which all fit the rule."""
-    line = _pattern(rule).pattern.replace(r"[\s\S]", r"[^\n]")
+    line = _pattern(rule).pattern.replace(_ANY, ".")
     return re.compile(f"{line}(?:\n{line})*").fullmatch  # tries no line twice
 
 

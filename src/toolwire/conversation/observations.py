@@ -168,7 +168,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
     outputs: list[str] = []
     """The results that are texts."""
     fields: dict[FieldSpec | None, set[str]] = {}
-    fields_of_spec: set[str] = set()
+    fields_of_spec: set[str]
     last_spec: FieldSpec | None = None
     """The spec of `fields_of_spec`: most messages have the spec of the one before."""
     has_own_wire = False
@@ -280,7 +280,7 @@ def observe(conversation: Conversation, target: str) -> Observations:
         missing |= Observation.NO_BLANK_RESULTS
     if len(outputs) < len(results):
         missing |= Observation.TEXT_RESULTS
-    observations = Observations(0, calls, results, leftovers, [], set(), fields)
+    observations = Observations(0, calls, results, leftovers, fields=fields)
     if calls or results:
         missing |= _observe_calls(conversation, target, observations)
     missing |= _observe_settings(conversation, target, observations)
@@ -325,9 +325,7 @@ def is_left_out(message: Message) -> bool:
 
 def _observe_calls(conversation: Conversation, target: str, observations: Observations) -> int:
     """Return the properties of calls and their executors that do not hold."""
-    calls = observations.calls
-    call_ids: list[str] = []
-    names: set[str] = set()
+    calls, call_ids, names = observations.calls, observations.call_ids, observations.names
     missing = _observe_arguments(calls) if calls else 0
     for call in calls:
         call_ids.append(call.id)
@@ -346,10 +344,9 @@ def _observe_calls(conversation: Conversation, target: str, observations: Observ
         observations.native_server_calls = native_calls(messages, target, executor="provider")
         native = PartSet(observations.native_server_calls)
         calls = observations.calls = [call for call in calls if call not in native]
-        call_ids = [call.id for call in calls]
-        names = {call.name for call in calls}
-    observations.call_ids, observations.names = call_ids, names
-    if len(set(call_ids)) < len(call_ids):
+        call_ids = observations.call_ids = [call.id for call in calls]
+        names = observations.names = {call.name for call in calls}
+    if len(call_ids) > 1 and len(set(call_ids)) < len(call_ids):
         missing |= Observation.UNIQUE_CALL_IDS
     joined_ids = " ".join(call_ids)
     for prefix in SERVER_TOOL_IDS:

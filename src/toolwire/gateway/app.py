@@ -369,15 +369,17 @@ class Gateway:
         balancer = self._state.balancer
         for target in balancer.order(request.targets):
             request.start_attempt(target)
+            balancer.start(target)
             try:
-                with balancer.use(target):
-                    await self._ask_model(request)
+                await self._ask_model(request)
                 return
             except UpstreamFailed as failure:
                 failures.append((request.record.upstream, failure))
                 if not failure.retryable:
                     break
                 balancer.rest(target, retry_after(failure.headers))
+            finally:
+                balancer.end(target)
             if len(failures) < len(request.targets):
                 self._note_fallback(request.record, *failures[-1])
         await _send_failure(request, failures)

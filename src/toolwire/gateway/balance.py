@@ -6,7 +6,6 @@ An upstream that fails rests for a while: requests try it only after all others.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from time import monotonic
 
 from msgspec import Struct
@@ -19,18 +18,12 @@ MAX_COOLDOWN = 300.0
 
 
 class _Load(Struct):
-    """The state of one upstream. As a context manager, it counts a request in progress."""
+    """The state of one upstream."""
 
     in_progress: int = 0
     last_used: int = 0
     """The number of the last request that it got."""
     rests_until: float = 0.0
-
-    def __enter__(self) -> None:
-        self.in_progress += 1
-
-    def __exit__(self, *error: object) -> None:
-        self.in_progress -= 1
 
 
 class Balancer:
@@ -60,12 +53,17 @@ class Balancer:
 
         return [target for _, target in sorted(enumerate(targets), key=rank)]
 
-    def use(self, target: ModelTarget) -> AbstractContextManager[None]:
-        """A context manager for the time in which an upstream serves a request."""
+    def start(self, target: ModelTarget) -> None:
+        """Count a request that an upstream serves, until `end`. A context manager would cost as
+        much as the rest of the balancer."""
         self._requests += 1
         load = self._load(target)
         load.last_used = self._requests
-        return load
+        load.in_progress += 1
+
+    def end(self, target: ModelTarget) -> None:
+        """Count a request no longer: the upstream has served it, or failed."""
+        self._load(target).in_progress -= 1
 
     def _load(self, target: ModelTarget) -> _Load:
         load = self._loads.get(target.table)

@@ -46,6 +46,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     uvicorn waits forever for the rest of a request, and its parser accepts headers of any length.
     One timer per connection, which reads the clock only when it fires, costs nothing per request.
+    What runs for every request calls uvicorn's methods by name: `super()` would cost more than they
+    do.
     """
 
     limits = ConnectionLimits()
@@ -105,7 +107,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._in_headers = True
             self._unparsed = 0
         self._unparsed += len(data)
-        super().data_received(data)
+        HttpToolsProtocol.data_received(self, data)
         if self._unparsed > self.limits.head and not self.transport.is_closing():
             if self._in_headers and not self._responding:
                 self._refuse(
@@ -151,14 +153,14 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._unparsed = 0
-        super().on_body(body)
+        HttpToolsProtocol.on_body(self, body)
 
     def resume_writing(self) -> None:
         self._unsent = 0
         super().resume_writing()
 
     def on_message_complete(self) -> None:
-        super().on_message_complete()
+        HttpToolsProtocol.on_message_complete(self)
         self._request_started = None
         self._unparsed = 0
 

@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Protocol
 
+from msgspec import Struct
+
 from toolwire.providers.http.compression import Decompressor, decompressor_for
 from toolwire.providers.http.errors import ProtocolError
 
@@ -72,43 +74,27 @@ def _read_name(name: bytes) -> str:
     return key
 
 
-class Response:
+class Response(Struct, eq=False):
     """A response whose body is read piece by piece. The caller closes it."""
 
-    __slots__ = (
-        "_buffered",
-        "_consumer",
-        "_consumer_error",
-        "_consumer_paused",
-        "_decompressor",
-        "_error",
-        "_owner",
-        "_pieces",
-        "_waiter",
-        "ended",
-        "headers",
-        "started",
-        "status",
-    )
-
-    def __init__(self, owner: ResponseOwner) -> None:
-        self._owner: ResponseOwner | None = owner
-        self._pieces: list[bytes] = []
-        self._buffered = 0
-        self._waiter: asyncio.Future[None] | None = None
-        self._error: OSError | None = None
-        self._decompressor: Decompressor | None = None
-        self._consumer: Callable[[bytes], bool] | None = None
-        """Gets each piece directly, without a task switch."""
-        self._consumer_error: Exception | None = None
-        self._consumer_paused = False
-        self.status = 0
-        self.headers: dict[str, str] = {}
-        """By name in lower case."""
-        self.started = False
-        """True if status and headers are there."""
-        self.ended = False
-        """True if the last byte has arrived."""
+    _owner: ResponseOwner | None
+    """The connection, until the response is closed."""
+    status: int = 0
+    headers: dict[str, str] = {}
+    """By name in lower case."""
+    started: bool = False
+    """True if status and headers are there."""
+    ended: bool = False
+    """True if the last byte has arrived."""
+    _pieces: list[bytes] = []
+    _buffered: int = 0
+    _waiter: asyncio.Future[None] | None = None
+    _error: OSError | None = None
+    _decompressor: Decompressor | None = None
+    _consumer: Callable[[bytes], bool] | None = None
+    """Gets each piece directly, without a task switch."""
+    _consumer_error: Exception | None = None
+    _consumer_paused: bool = False
 
     async def wait_for_head(self) -> None:
         """Wait until status and headers are there; close the response if they do not arrive.

@@ -25,8 +25,8 @@ from toolwire.wires.engine.stream import copy_json
 
 MakeField: TypeAlias = "Callable[[EncodeContext], JSON]"
 FieldValues: TypeAlias = "Mapping[str, JSON | MakeField]"
-ID_PREFIXES = ("chatcmpl-", "resp_", "msg_", "v1_")
-"""The prefixes that wires put before the id of a response."""
+ID_PREFIXES = ("msg_", "chatcmpl-", "resp_", "v1_")
+"""The prefixes that wires put before the id of a response, the most common first."""
 UNKNOWN_MODEL = "unknown"
 """The model of a response if neither its source nor its request names one."""
 _DIGEST = 16

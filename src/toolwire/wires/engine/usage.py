@@ -33,10 +33,10 @@ def usage_spec(
         required: Fields that the usage always has, with their values if nothing is known.
     """
     field_of = {name: field for field, names in fields.items() for name in names}
-    nested = {
-        field: tuple(names[0].split(".")) for field, names in fields.items() if "." in names[0]
-    }
-    nested_paths = tuple(nested.items())
+    plain = tuple((field, names[0]) for field, names in fields.items() if "." not in names[0])
+    nested = tuple(
+        (field, tuple(names[0].split("."))) for field, names in fields.items() if "." in names[0]
+    )
     has_total = "total" in fields
 
     def read(value: JSON) -> Setting | UnsetType:
@@ -46,7 +46,7 @@ def usage_spec(
             field = field_of.get(name)
             if field is not None and isinstance(count, int):
                 counts.setdefault(field, count)
-        for field, inner_path in nested_paths:
+        for field, inner_path in nested:
             if inner_path[0] in usage and (inner := count_at(usage, *inner_path)) is not None:
                 counts[field] = inner
         if has_total:
@@ -70,15 +70,13 @@ def usage_spec(
             "cache_write": value.cache_write,
             "reasoning": value.reasoning,
         }
-        usage: Object = dict(required or {})
-        for field, names in fields.items():
-            count = counts[field]
-            if count is None:
-                continue
-            if field in nested:
-                usage = require_object(put(usage, nested[field], count))
-            else:
-                usage[names[0]] = count
+        usage: Object = {**required} if required else {}
+        for field, name in plain:
+            if counts[field] is not None:
+                usage[name] = counts[field]
+        for field, inner_path in nested:
+            if counts[field] is not None:
+                usage = require_object(put(usage, inner_path, counts[field]))
         return usage
 
     return SettingSpec("usage", path, read=read, write=write, knows=frozenset(field_of))

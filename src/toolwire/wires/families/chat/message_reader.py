@@ -83,10 +83,11 @@ class MessageReader(Struct, frozen=True, eq=False):
         if content.__class__ is str and len(message) == 2 and "role" in message:
             source = Source(content, path + ("content",), PLAIN_TEXT, None, True)
             parts = (Text(content, source=source),) if content else ()
-        elif _CALLER.issuperset(message) and message.get("tool_calls") is not None:
+        elif _CALLER.issuperset(message) and (calls := message.get("tool_calls")) is not None:
             # Most messages with calls have nothing else, so there are no other fields to read.
-            said = [] if content is None else self._read_text_or_content(content, path)
-            parts = (*said, *self._read_calls(message["tool_calls"], path + ("tool_calls",)))
+            read = [] if content is None else self._read_text_or_content(content, path)
+            self._read_calls(calls, path + ("tool_calls",), read)
+            parts = tuple(read)
         else:
             is_complete = False
             parts = tuple(self.read_parts(message, content, path))
@@ -143,7 +144,7 @@ class MessageReader(Struct, frozen=True, eq=False):
         if isinstance(refusal, str):
             parts.append(Text(refusal, True, source=Source(refusal, path + ("refusal",), REFUSAL)))
         if calls is not None:
-            parts += self._read_calls(calls, path + ("tool_calls",))
+            self._read_calls(calls, path + ("tool_calls",), parts)
         if self.legacy_call is not None:
             legacy = message.get(self.legacy_call.name)
             # Some servers send an empty legacy call with every answer.
@@ -183,19 +184,18 @@ class MessageReader(Struct, frozen=True, eq=False):
                 if spec.answer is not None:
                     yield _read(spec.answer, entry, path + (spec.name, i))
 
-    def _read_calls(self, calls: JSON, path: JsonPath) -> list[Part]:
+    def _read_calls(self, calls: JSON, path: JsonPath, parts: list[Part]) -> None:
+        """Read the list of calls, and append each to the parts of its message."""
         if not isinstance(calls, list):
             raise_unexpected(self.name, path, (list, None), calls)
         function = self.calls["function"]
         read_function = function.read
         assert read_function is not None
-        parts: list[Part] = []
         for i, call in enumerate(calls):
-            if isinstance(call, dict) and call.get("type", "function") in ("function", None):
+            if isinstance(call, dict) and call.get("type") in ("function", None):
                 parts.append(read_function(call, path + (i,), function))
             else:
                 parts.append(read_block(self.name, self.calls, call, path + (i,)))
-        return parts
 
 
 def _read(spec: Block, block: Object, path: JsonPath) -> Part:

@@ -27,8 +27,6 @@ from toolwire.wires.engine.usage import usage_spec
 # --- tool definitions -----------------------------------------------------------------------------
 
 WriteTool: TypeAlias = "Callable[[Tool, EncodeContext], JSON]"
-_USUAL_FIELDS = {"name", "description", "parameters"}
-"""The fields of most functions."""
 
 
 def read_tool(tool: Object, path: JsonPath, specs: Mapping[str, Block]) -> Tool:
@@ -39,8 +37,9 @@ def read_tool(tool: Object, path: JsonPath, specs: Mapping[str, Block]) -> Tool:
     for kind in specs:
         inner = tool.get(kind)
         if isinstance(inner, dict):
-            is_usual = kind == "function" and inner.keys() == _USUAL_FIELDS
-            is_complete = is_usual and len(tool) == 2 and "type" in tool
+            has_usual_fields = len(inner) == 3 and "description" in inner and "parameters" in inner
+            is_function = kind == "function" and len(tool) == 2 and "type" in tool
+            is_complete = is_function and has_usual_fields and "name" in inner
             source = Source(tool, path, specs[kind], None, is_complete)
             return read_definition(inner, inner.get("parameters"), source, kind)
     return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=path))
