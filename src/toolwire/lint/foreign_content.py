@@ -46,7 +46,7 @@ from toolwire.lint.foreign_roles import lacks_role, read_stored_message, unread_
 from toolwire.lint.items import input_items
 from toolwire.lint.memo import once_per_history
 from toolwire.lint.misplaced_outputs import misplaced_outputs, with_output
-from toolwire.lint.unknown_fields import broken_blocks, unknown_fields
+from toolwire.lint.unknown_fields import broken_blocks, null_fields, unknown_fields
 from toolwire.wires import wire
 from toolwire.wires.engine.capabilities import NO_MEDIA, Place
 from toolwire.wires.engine.specs import Block, Wire, read_id
@@ -72,9 +72,9 @@ def has_accepted_fields(facts: Facts) -> bool:
             return False
         if refused and not fields.isdisjoint(refused):
             return False
-    if facts.observations.holds(_FIELDS_READ):
-        return True
-    return not unknown_fields(facts)
+    if not facts.observations.holds(_FIELDS_READ) and unknown_fields(facts):
+        return False
+    return not null_fields(facts)
 
 
 def has_own_format(facts: Facts) -> bool:

@@ -18,7 +18,7 @@ from toolwire.lint.fixes.json_remove import remove_paths
 from toolwire.lint.memo import once_per_history
 from toolwire.lint.misplaced_outputs import misplaced_outputs
 from toolwire.profiles.request_schema import Violation
-from toolwire.profiles.request_types import full_schema, is_accepted, known_names
+from toolwire.profiles.request_types import NULL_IS_ABSENT, full_schema, is_accepted, known_names
 from toolwire.wires import wire
 
 _MESSAGE_DEPTH = 3
@@ -29,6 +29,8 @@ _READ_ELSEWHERE = frozenset(
 )
 """Fields of messages in which other wires write content, calls and results. Another rule converts
 them."""
+_NULL_ELSEWHERE = ("content", "summary", "status", "tool_calls", "id", "call_id", "tool_call_id")
+"""Fields for which another rule knows what to write instead of null."""
 _UNKNOWN_TYPE: frozenset[str] = frozenset()
 """The fields that a wire reads from a block of unknown type."""
 
@@ -57,6 +59,41 @@ def unknown_fields(facts: Facts) -> list[JsonPath]:
         path = (field, indexes[index], *path[2:])
         if _is_refused(facts, violation, path, known):
             found.append(path)
+    return found
+
+
+@once_per_history
+def null_fields(facts: Facts) -> list[JsonPath]:
+    """The paths of the optional fields of messages that are null although the API refuses null.
+
+    Dumps of SDK objects contain them. A required field is an empty content, which has a rule.
+    """
+    profile, raw = facts.profile, facts.conversation.source.raw
+    if profile.wire in NULL_IS_ABSENT or not facts.own_wire or (raw and b"null" not in raw):
+        return []
+    field = wire(profile.wire).messages_field
+    schema = full_schema(profile.name)
+    elements = facts.body.get(field) if isinstance(facts.body, dict) else None
+    if schema is None or facts.conversation.kind != "request" or not isinstance(elements, list):
+        return []
+    paths = [
+        part.path
+        for message in facts.messages
+        for part in (message, *message.parts)
+        if part.raw.__class__ is dict and None in part.raw.values()
+    ]
+    indexes = sorted({n for path in paths if (n := _index_of(path, field)) is not None})
+    found: list[JsonPath] = []
+    for violation in schema.violations({field: [elements[n] for n in indexes]}):
+        path = violation.path
+        if violation.value is not None or violation.fault != "type" or len(path) < _MESSAGE_DEPTH:
+            continue
+        if schema.is_required(violation) or is_accepted(violation, profile):
+            continue
+        index = path[1]
+        assert isinstance(index, int)
+        if path[-1] not in _NULL_ELSEWHERE:
+            found.append((field, indexes[index], *path[2:]))
     return found
 
 

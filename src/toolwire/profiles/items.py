@@ -19,6 +19,7 @@ _OPENAI = Profile(
     "openai-responses",
     "openai-responses",
     media_only_from_user=True,
+    computer_results_are_images=True,
     models_without_reasoning=_NO_REASONING,
     web_search_models="",
     takes_extra_settings=True,

@@ -144,6 +144,8 @@ class Profile(Struct, frozen=True):
     """True if the official client refuses unknown fields although the server does not."""
     accepted_roles: tuple[str, ...] = ()
     """The roles that a message of a history may have; empty if no check is known."""
+    computer_results_are_images: bool = False
+    """True if the result of a computer call must be an image; it cannot be an error text."""
     system_may_follow_user: bool = False
     """True if `accepted_roles` also has `system`, but only directly after a user message."""
     system_comes_first: bool = False

@@ -129,6 +129,11 @@ class RequestSchema:
         for fields in self._types.values():
             yield from fields
 
+    def is_required(self, violation: Violation) -> bool:
+        """True if the type of an object requires the field of a violation."""
+        field = self._types.get(violation.owner, {}).get(str(violation.path[-1]))
+        return field is not None and field.required
+
     def violations(self, body: Object) -> Iterator[Violation]:
         """The violations of the types. In each object, missing fields come before unknown ones."""
         return self._object(body, "Request", (), ())

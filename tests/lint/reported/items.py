@@ -13,9 +13,34 @@ from lint.reported.report import (
     user,
 )
 
+from toolwire.conversation.json import JSON
+
 _ENCRYPTED = "gAAAAA=="
 
+_SHELL: JSON = {"type": "shell_call", "call_id": "call_1", "action": {"commands": ["ls"]}}
+_SCREEN: JSON = {
+    "type": "computer_call",
+    "id": "cu_1",
+    "call_id": "call_1",
+    "action": {"type": "screenshot"},
+    "pending_safety_checks": [],
+    "status": "completed",
+}
+
+
 ITEMS = [
+    ReportedHistory(
+        "the output of a shell call is a list of outcomes",
+        "openai-responses",
+        responses(user(), _SHELL, user()),
+        ("missing-result",),
+    ),
+    ReportedHistory(
+        "the output of a computer call is a screenshot",
+        "openai-responses",
+        responses(user(), _SCREEN, user()),
+        ("missing-result",),
+    ),
     ReportedHistory(
         "n8n#33431",
         "openai-responses",

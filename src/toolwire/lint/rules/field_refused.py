@@ -10,7 +10,9 @@ Fields inside messages are refused in the same way: the number of a block from a
 ("tool_use.index: Extra inputs are not permitted"), a cache breakpoint on a block that cannot have
 one ("thinking.cache_control"), or "Unknown parameter: 'messages[2].tool_calls[0].index'". The types
 of the provider's official SDK list the fields of each block. A field that no provider has may be
-newer than these types: it is not reported, unless streams or stores are known to add it.
+newer than these types: it is not reported, unless streams or stores are known to add it. Dumps of
+SDK objects also add null to fields that must be absent: "Invalid type for 'messages[0].name':
+expected a string, but got null instead".
 
 The fix removes the field. Reasoning text becomes marked text in the content of the message, so that
 the model can still read it; what a block says in a field `text` becomes a text block.
@@ -38,7 +40,7 @@ from toolwire.lint.foreign_content import foreign_content
 from toolwire.lint.foreign_roles import foreign_roles
 from toolwire.lint.memo import once_per_history
 from toolwire.lint.rule import Example, FixedBody, Problem, Rule
-from toolwire.lint.unknown_fields import unknown_fields, without_fields
+from toolwire.lint.unknown_fields import null_fields, unknown_fields, without_fields
 from toolwire.profiles.request_types import SCHEMAS
 
 _CONTENT_FIELDS = ("content", "parts")
@@ -82,10 +84,13 @@ def _check(facts: Facts) -> Iterable[Problem]:
     paths = [(*path, name) for path, _, names in _messages(facts) for name in names]
     for path in (*paths, *unknown_fields(facts)):
         yield path, f"{facts.profile.name} refuses the field {path[-1]}", "safe"
+    for path in null_fields(facts):
+        yield path, f"{facts.profile.name} refuses null in the field {path[-1]}", "safe"
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
-    body = without_fields(facts.body, unknown_fields(facts))
+    refused = [*unknown_fields(facts), *null_fields(facts)]
+    body = without_fields(facts.body, refused)
     changes: list[tuple[JsonPath, str]] = []
     for path, _, names in _messages(facts):
         raw = get(body, path)
@@ -98,7 +103,7 @@ def _fix(facts: Facts, unsafe: bool) -> FixedBody | None:
             message["content"] = _with_note(message.get("content"), note)
         body = put(body, path, message)
         changes += [((*path, name), f"removed the field {name}") for name in names]
-    changes += [(path, f"removed the field {path[-1]}") for path in unknown_fields(facts)]
+    changes += [(path, f"removed the field {path[-1]}") for path in refused]
     return FixedBody(body, tuple(changes)) if changes else None
 
 
@@ -118,7 +123,8 @@ _CALL: Object = {
     "function": {"name": "f", "arguments": "{}"},
     "index": 0,
 }
-_NUMBERED: Object = {"type": "tool_use", "id": "t1", "name": "f", "input": {}, "index": 1}
+_USE: Object = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+_NUMBERED: Object = {**_USE, "index": 1}
 _CACHED: Object = {"type": "text", "text": "hi", "cache_control": {"type": "ephemeral"}}
 RULE = Rule(
     "TW078",
@@ -141,6 +147,9 @@ RULE = Rule(
         blocks_example(USER, {"role": "assistant", "content": [_NUMBERED]}),
         chat_example(USER, assistant(_CALL), tool_message("c1")),
         items_example({**function_call("c1", "fc_1"), "index": 0}, function_call_output("c1")),
+        items_example({**function_call("c1"), "namespace": None}, function_call_output("c1")),
+        chat_example({"role": "user", "content": "hi", "name": None}),
+        blocks_example(USER, {"role": "assistant", "content": [{**_USE, "caller": None}]}),
     ),
     good=(
         chat_example(USER, _CALLS, tool_message("c1"), target="deepseek"),

@@ -7,7 +7,8 @@ without `tool_result` blocks immediately after", "No tool output found for funct
 
 The fix adds an error result which says that the call was interrupted. It starts with `[toolwire]`,
 so it cannot be mistaken for output of the tool. Nothing is removed, and other results of the same
-turn stay. A call at the end of the history is not a violation: its result may still arrive.
+turn stay. A call that only an image can answer, such as one that takes a screenshot, becomes marked
+text instead. A call at the end of the history is not a violation: its result may still arrive.
 """
 
 from __future__ import annotations
@@ -39,8 +40,7 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import CallBatch, Facts
-from toolwire.lint.fixes.result_placement import add_results
-from toolwire.lint.fixes.transforms import placeholder_result
+from toolwire.lint.fixes.interrupted_calls import close_calls
 from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
@@ -66,12 +66,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
-    open_calls = _calls_without_result(facts)
-    changes = tuple(
-        (call.path, f"added a result: the call {call.id} ({call.name}) was interrupted")
-        for _, call in open_calls
-    )
-    return FixedConversation(add_results(facts, open_calls, placeholder_result), changes)
+    return close_calls(facts, _calls_without_result(facts))
 
 
 RULE = Rule(

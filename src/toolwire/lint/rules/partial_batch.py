@@ -38,8 +38,7 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import CallBatch, Facts
-from toolwire.lint.fixes.result_placement import add_results
-from toolwire.lint.fixes.transforms import placeholder_result
+from toolwire.lint.fixes.interrupted_calls import close_calls
 from toolwire.lint.rule import FixedConversation, Problem, Rule
 
 
@@ -65,12 +64,7 @@ def _check(facts: Facts) -> Iterable[Problem]:
 
 
 def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
-    open_calls = _calls_without_result(facts)
-    changes = tuple(
-        (call.path, f"added a result: the call {call.id} ({call.name}) was interrupted")
-        for _, call in open_calls
-    )
-    return FixedConversation(add_results(facts, open_calls, placeholder_result), changes)
+    return close_calls(facts, _calls_without_result(facts))
 
 
 RULE = Rule(

@@ -1,0 +1,38 @@
+"""Close calls that were interrupted, so that the history is complete.
+
+This module knows no wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from toolwire.conversation.part_map import PartMap
+from toolwire.conversation.parts import Call, Part, describe
+from toolwire.lint.facts import CallBatch, Facts
+from toolwire.lint.fixes.result_placement import add_results
+from toolwire.lint.fixes.transforms import INTERRUPTED, parts_as_text, placeholder_result
+from toolwire.lint.rule import FixedConversation
+
+_COMPUTER = "computer-use"
+"""The family of calls that take a screenshot."""
+
+
+def close_calls(facts: Facts, open_calls: Sequence[tuple[CallBatch, Call]]) -> FixedConversation:
+    """The conversation with an error result for each of these calls.
+
+    Calls that only an image could answer become text; the others get their results in the next fix.
+    """
+    needs_image = facts.profile.computer_results_are_images and facts.own_wire
+    calls = [call for _, call in open_calls if needs_image and call.family == _COMPUTER]
+    if calls:
+        action = "rewrote the call as text"
+        texts = PartMap[Part, str]((call, f"{describe(call)}\n{INTERRUPTED}") for call in calls)
+        conversation = parts_as_text(facts.conversation, texts)
+    else:
+        action, calls = "added a result", [call for _, call in open_calls]
+        conversation = add_results(facts, open_calls, placeholder_result)
+    changes = tuple(
+        (call.path, f"{action}: the call {call.id} ({call.name}) was interrupted") for call in calls
+    )
+    return FixedConversation(conversation, changes)
