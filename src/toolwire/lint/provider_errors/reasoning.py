@@ -110,7 +110,12 @@ REASONING_READINGS = (
         examples=("messages.1: The final block in an assistant message cannot be `thinking`.",),
     ),
     ErrorPattern(
-        concepts=("REASONING ~ HAVE ~ (AFTER|ITEM)", "REASONING HAVE CALL", "REASONING MATCH"),
+        concepts=(
+            "REASONING ~ HAVE ~ (AFTER|ITEM)",
+            "REASONING HAVE CALL",
+            "REASONING MATCH",
+            "ORPHAN REASONING",
+        ),
         rules=("reasoning-dangling", "reasoning-missing", "item-id-stale"),
         meaning="a reasoning item seems to be without the item that follows it",
         implies={"reasoning_to_return": "reasoning"},
