@@ -24,7 +24,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     (
         "LONG",
         r"too long|at most \d+|(?:max(?:imum)? |above_max_)length(?: of)?|longer than|exceed\w*"
-        r"|greater than \d{2,}|(?:limited|restricted) to \d+(?: char\w*)?|no more than \d+ char\w*"
+        r"|greater than \d{2,}|(?:limited|restricted) to \d+(?: char\w*)?|(?:over|above"
+        r"|beyond) \d+ char\w*|no more than \d+ char\w*"
         r"|less than or equal to \d+|between \d+ and \d+ char\w*"
         r"|(?:<=|limit (?:is|of)) \d+|over the limit|过长|超过|超出",
     ),
@@ -57,7 +58,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"duplicat\w*|(?:not |be )?unique|same (?:ids?|names?)"
         r"|already (?:exists?|been|sent|in use|\w+(?:ed|en))|(?<!no\s)more than (?:once|one)"
         r"|multiple times"
-        r"|conflicting(?= (?:tool|function) )|already has|(?:seen|used) before|(?:only"
+        r"|conflicting(?= (?:tool|function) )|already has|(?:seen|used) before|(?:used|seen|occurs"
+        r"|appears) \d+ times|(?:only"
         r"|at most) one(?= (?:tool|function) (?:result|response|output))"
         r"|a second|second(?= (?:tool|function|result|response|output))"
         r"|repeat(?:s|ed)|twice|distinct|collision|collides?|clash\w*|multiple|two|several|shared?"
@@ -67,7 +69,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     (
         "FORMAT",
         r"patterns?|regex|only contain(?! tool)|(?:invalid|illegal|special) char\w*|alphanumeric"
-        r"|letters|spaces|a-z"
+        r"|letters|spaces?|slash(?:es)?|a-z"
         r"|\[a-z[^\]]*\]|(?:in|wrong|required|expected|valid|an invalid) format|format errors?"
         r"|malformed(?= (?:tool ?(?:call|use) ?|call ?)ids?\b)|characters"
         rf"|(?:{_NOT} |{_MUST} )?match(?:es)? \^|格式|命名",
@@ -76,6 +78,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         "BROKEN",
         r"(?:as|in|into) (?:plain|raw) text|syntax error|trailing comma|key must be a string"
         r"|(?:could not|cannot|can not|failed to|unable to) extract"
+        r"|(?:cannot|unable to) read(?= (?:an? |the )?(?:tool|function) call)"
         r"|not (?:a )?valid json(?: (?:string|object))?|(?:invalid |valid |malformed |broken )?json"
         r"(?: (?:format|string|syntax|parse|decode|error|input(?! for)|object))*"
         r"|(?:un)?pars(?:e|ed|ing|e?able|er)|unterminated|malformed|truncated|incomplete"
@@ -105,7 +108,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"|unrecogni[sz]ed(?! (?:(?:tool|function) )?call id)"
         r"(?! (?:tool|function)s?\b(?! ?(?:field|type|param|call)))"
         r"|extra (?:inputs?|fields?)|extra_forbidden|forbidden|cannot find field"
-        r"|(?:cannot|can not) (?:read|accept|see|handle)(?= images?)|invalid fields?(?:\(s\))?"
+        r"|(?:cannot|can not) (?:read|accept|see|handle|send|include)(?= (?:an )?images?)"
+        r"|invalid fields?(?:\(s\))?"
         r"|unknown (?:fields?|name|parameters?|key|property)|不支持",
     ),
     (
@@ -119,7 +123,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         rf"{_MUST} (?:respond|reply|answer)(?: to)? (?:all|each|every|any|the)"
         r"|(?:open|active)(?= (?:tool|function))",
     ),
-    ("NO PENDING", rf"{_NOT} (?:open|in progress|active|running)(?! with)"),
+    ("NO PENDING", rf"{_NOT} (?:open|in progress|active|running|awaiting|waiting)(?! with)"),
     ("FIRST MIXED", rf"{_MUST} (?:come|be|appear|go) (?:\w+ed )?first"),
     (
         "MATCH BEHIND",
@@ -132,7 +136,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"|answer|refer\w*|come|paired?|answered|resolved|an? (?:response|reply|answer))"
         rf"|{_NOT} (?:be |been )?(?:\w+ly )?(?:refer\w*|point\w*|relat\w*|follow\w*|prec\w+ed"
         rf"|match\w*|correspond\w*"
-        r"|belong\w*|paired|linked|tied|attached|associated)|comes? immediately|(?:previous"
+        r"|belong\w*|paired|linked|tied|attached|associat\w*|correlat\w*)|comes? immediately"
+        r"|(?:previous"
         r"|preceding) message is not"
         r"|responding to|mismatch\w*|immediately (?:after|follow\w*)|inconsisten\w+"
         r"|outside(?: of)?(?= (?:an? |the )?(?:assistant|tool|function))"
@@ -151,8 +156,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     ),
     (
         "HAVE",
-        rf"without|lack\w*|(?:is |are )?missing {_PART}"
-        rf"|{_MUST} (?:have|include|contain|carry|provide|specify|define)"
+        rf"without|lack\w*|misses|lost its|(?:is |are )?missing {_PART}"
+        rf"|{_MUST} (?:have|include|contain|carry|provide|supply|submit|send|specify|define)"
         rf"|requires?|needs?(?! to\b)|to (?:have|include|contain) an?\b"
         rf"|(?:has|have|had|with|contains?|contained) no|{_NOT} (?:have|contain\w*"
         r"|include\w*|accompanied)|(?:is|are|was|were) missing (?:an?|its|the|required)|缺少|没有",
@@ -177,7 +182,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"|pending|outstanding|unfulfilled|unsettled|in[ -]flight|still (?:active|open|running"
         r"|in progress)"
         r"|un(?:resolved|answered|satisfied|processed|finished|completed|matched call)"
-        r"|waiting (?:for|on)|awaiting|until (?:all|every|each)|(?:remain\w*|left) open"
+        r"|waiting (?:for|on)|awaiting|until (?:all|every|each)"
+        r"|(?:failed|unable) to (?:produce|generate|emit|make|return)|(?:remain\w*|left) open"
         r"|(?:respond|reply) to (?:all|each|every|the|any)",
     ),
     ("ORPHAN", r"orphan\w*|dangling|unmatched|stray|unpaired|unattached|detached|unlinked"),
@@ -196,7 +202,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     (
         "NOT_FOUND",
         rf"{_NOT} (?:be )?(?:found|find|exist\w*|present|known|registered|available|defined|in"
-        r"|issued|made|emitted|tracked|pending|locate\w*|resolve|requested|request|exposed|part of"
+        r"|issued|made|emitted|tracked|hold|know|pending|locate\w*|resolve|requested|request"
+        r"|exposed|part of"
         r"|declared|listed)"
         rf"|{_NOT} (?:among|offered|advertised|enabled)"
         rf"|{_NOT} (?:an? |one )(?:known|registered|recogni[sz]ed|defined|existing)"

@@ -195,7 +195,12 @@ EMPTY_CONTENT_READINGS = (
         ),
     ),
     ErrorPattern(
-        concepts=("EMPTY CONTENT", "CONTENT EMPTY", "EMPTY ASSISTANT", "ASSISTANT ~ EMPTY"),
+        concepts=(
+            "EMPTY CONTENT",
+            "CONTENT EMPTY",
+            "EMPTY ASSISTANT",
+            "(ASSISTANT|RESULT) ~ EMPTY",
+        ),
         rules=("content-shape", "output-not-string"),
         meaning="a text or a message seems to be empty",
         implies={"rejects_blank_text": True},

@@ -137,6 +137,7 @@ PAIR_READINGS = (
             "(NO|NOT_FOUND) CALL PENDING",
             "NO PENDING RESULT",
             "(CALL|CALL_ID|RESULT) ~ NO PENDING",
+            "RESULT ~ CALL MESSAGE NOT_FOUND",
             "RESULT ~ UNKNOWN ID",
             "RESULT LAST MESSAGE ASSISTANT",
             "RESULT ~ UNKNOWN CALL",
@@ -257,6 +258,7 @@ PAIR_READINGS = (
             "CALL_ID ~ MATCH",
             "NOT_FOUND ~ CALL_ID",
             "RESULT MATCH",
+            "MATCH RESULT ~ CALL",
             "(ASSISTANT|CALL) ~ BEFORE RESULT",
         ),
         rules=ORPHAN_RULES,
@@ -276,6 +278,7 @@ PAIR_READINGS = (
     ErrorPattern(
         concepts=(
             "USER ~ (AFTER|MATCH) ~ RESULT",
+            "USER AFTER TOOL",
             "RESULT ~ (AFTER|MATCH) USER",
             "EXPECTED ASSISTANT AFTER (TOOL|RESULT)",
         ),

@@ -28,7 +28,7 @@ REASONING_PHRASES = (
 
 SIGNATURE_READINGS = (
     ErrorPattern(
-        concepts=("SIGNATURE & (MISSING|HAVE|REQUIRED)",),
+        concepts=("SIGNATURE & (MISSING|HAVE|REQUIRED)", "NO SIGNATURE"),
         rules=("signature-missing", "signature-foreign", "calls-split"),
         meaning="a required signature seems to be missing",
         implies={"reasoning_to_return": "signature", "reasoning_models": ".*"},

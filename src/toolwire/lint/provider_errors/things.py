@@ -166,8 +166,8 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"already (?:been )?(?:answered|responded to|replied to)|already has an? (?:result|response"
         r"|output)",
     ),
-    ("COUNT RESULT", r"(?:(?:number|count) of|only \d+) (?:results|responses|outputs)"),
-    ("COUNT CALL", r"(?:number|count) of calls"),
+    ("COUNT RESULT", r"(?:(?:number|count)s? of|only \d+) (?:results|responses|outputs)"),
+    ("COUNT CALL", r"(?:number|count)s? of calls"),
     (
         "RESULT",
         r"(?:results?|outputs?|responses?) (?:of|from) (?:an? |the |each |every |this )?"
@@ -177,6 +177,11 @@ THINGS: tuple[tuple[str, str], ...] = (
         "RESULT_CONTENT",
         rf"{_OUTPUT} contents?(?! (?:blocks?|parts?|types?))"
         rf"|(?:contents?|text|body) (?:of|in|for) (?:an? |the |this |each |every )?{_OUTPUT}",
+    ),
+    (
+        "ROLE INVALID",
+        r"(?:no such|unrecogni[sz]ed) (?:message )?role|role:? (?:tool"
+        r"|function) (?:is )?(?:invalid|unknown)",
     ),
     ("RESULT TYPE", r"tool (?:results?|outputs?|responses?) (?:content )?(?:types?|shape)"),
     (
@@ -204,7 +209,9 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|arguments? validation (?:error|failed)"
         r"|validation failed for (?:tool|function)|without value for required parameter"
         r"|missing (?:required )?(?:parameters?|arguments?) \S{1,60} (?:for|to) (?:the )?tool"
-        r"|tool .{1,80} accepts these inputs",
+        r"|tool .{1,80} accepts these inputs"
+        r"|(?:parameter|argument) \S{1,60} (?:is )?missing (?:in|for) (?:the )?(?:call (?:of"
+        r"|to) )?tool",
     ),
     ("CALL INVALID", r"invalid tool parameters?(?! schema)"),
     (
@@ -326,7 +333,8 @@ THINGS: tuple[tuple[str, str], ...] = (
     ("OUTPUT", r"\.?output"),
     (
         "GENERATED",
-        r"(?:model|llm) (?:output|response|reply|answer|generat\w*|produced|wrote|tried|did)"
+        r"(?:model|llm|assistant)(?= (?:failed|was unable) to)|(?:model|llm) (?:output|response"
+        r"|reply|answer|generat\w*|produced|wrote|tried|did)"
         r"|(?:in|from) (?:the )?(?:\w+ )?(?:response|output|answer)"
         r"|(?:llm|model|assistant) (?:failed|returned|emitted|requested|attempted)"
         r"|finish reason (?:is|was)|finished with"

@@ -114,7 +114,7 @@ TOOL_KINDS = (
             r"(?:reached|exceeded)|reached (?:its|the) maximum usage limit"
         ),
         pattern=(
-            r"tool use was rejected"
+            r"tool use was rejected|tool execution failed"
             r"|(?:user|human) (?:has )?(?:rejected|denied|declined|cancel\w*|skipped)"
         ),
         weak_pattern=(
