@@ -60,6 +60,8 @@ ARGUMENT_PHRASES = (
             r"(?:stream|response|output|connection)\w* (?:was )?(?:ended|closed|stopped|cut|lost"
             r"|interrupted|terminated) .{0,40}tool[ _-]?(?:call|use|input)(?![ _]?id)"
             r"|incomplete tool[ _]?call(?! sequence)"
+            r"|tool[ _-]?(?:call|use|input) .{0,40}(?:cut off|interrupted|truncated"
+            r"|incomplete)\b.{1,30}stream"
         ),
         rules=("stream-aborted-call", "args-invalid-json", "stream-multi-call-chunk"),
         meaning="a stream ended in the middle of a call",
@@ -125,6 +127,8 @@ ARGUMENT_READINGS = (
     ErrorPattern(
         concepts=(
             "ARGUMENTS & (BROKEN|INVALID|MATCH|SCHEMA)",
+            "ARGUMENTS CHANGED",
+            "(UNEXPECTED|UNKNOWN|UNSUPPORTED) ARGUMENTS ~ (TOOL|CALL)",
             "ARGUMENTS HAVE REQUIRED",
             "CALL (HAVE|MISSING|REQUIRED) ARGUMENTS",
             "ARGUMENTS MISSING TOOL",
@@ -146,6 +150,7 @@ ARGUMENT_READINGS = (
             "NO BROKEN CALL",
             "BROKEN CALL ~ GENERATED",
             "GENERATED ~ BROKEN CALL",
+            "GENERATED (HAVE|PENDING) ~ CALL",
             "EXPECTED EMPTY ~ CALL",
             "GENERATED & (INVALID|BROKEN|NO|EXPECTED|NOT_FOUND|UNEXPECTED|MATCH) & CALL",
             "EXPECTED CALL ~ NO",
@@ -171,6 +176,7 @@ STREAM_READINGS = (
             "STREAMED MISSING CALL",
             "STREAMED ~ MISSING CALL",
             "STREAMED AFTER",
+            "STREAMED ~ UNKNOWN CALL",
         ),
         rules=("stream-multi-call-chunk", "stream-aborted-call", "stream-id-late"),
         meaning="a fragment of a streamed call seems to belong to no call",
@@ -192,6 +198,12 @@ BROKEN_CALL_READINGS = (
         rules=("stream-index-missing", "stream-index-dup", "stream-multi-call-chunk"),
         meaning="a fragment of a streamed call seems to have no index, or that of another call",
         examples=("Missing tool call index",),
+    ),
+    ErrorPattern(
+        concepts=("STREAMED ~ (HAVE|MISSING|NO) ~ (ID|NAME)",),
+        rules=("stream-id-null", "stream-id-late", "name-missing"),
+        meaning="a streamed call seems to have no id, or no name",
+        examples=("streamed tool call without id and name",),
     ),
     ErrorPattern(
         concepts=("STREAMED",),

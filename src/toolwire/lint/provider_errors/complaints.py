@@ -24,6 +24,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     (
         "LONG",
         r"too long|at most \d+|(?:max(?:imum)? |above_max_)length(?: of)?|longer than|exceed\w*"
+        r"|greater than \d{2,}|(?:limited|restricted) to \d+(?: char\w*)?|(?:over|above"
+        r"|beyond) \d+ char\w*|no more than \d+ char\w*"
         r"|less than or equal to \d+|between \d+ and \d+ char\w*"
         r"|(?:<=|limit (?:is|of)) \d+|over the limit|过长|超过|超出",
     ),
@@ -56,14 +58,18 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"duplicat\w*|(?:not |be )?unique|same (?:ids?|names?)"
         r"|already (?:exists?|been|sent|in use|\w+(?:ed|en))|(?<!no\s)more than (?:once|one)"
         r"|multiple times"
-        r"|already has|a second|second(?= (?:tool|function|result|response|output))"
-        r"|repeated|twice|distinct|collision|clash\w*|multiple|two|several|shared?|reus\w+|重复",
+        r"|conflicting(?= (?:tool|function) )|already has|(?:seen|used) before|(?:used|seen|occurs"
+        r"|appears) \d+ times|(?:only"
+        r"|at most) one(?= (?:tool|function) (?:result|response|output))"
+        r"|a second|second(?= (?:tool|function|result|response|output))"
+        r"|repeat(?:s|ed)|twice|distinct|collision|collides?|clash\w*|multiple|two|several|shared?"
+        r"|reus\w+|重复",
     ),
     ("PREFIX", r"(?:begins?|starts?) with(?! an?\b)|prefix"),
     (
         "FORMAT",
         r"patterns?|regex|only contain(?! tool)|(?:invalid|illegal|special) char\w*|alphanumeric"
-        r"|letters|a-z"
+        r"|letters|spaces?|slash(?:es)?|a-z"
         r"|\[a-z[^\]]*\]|(?:in|wrong|required|expected|valid|an invalid) format|format errors?"
         r"|malformed(?= (?:tool ?(?:call|use) ?|call ?)ids?\b)|characters"
         rf"|(?:{_NOT} |{_MUST} )?match(?:es)? \^|格式|命名",
@@ -72,10 +78,12 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         "BROKEN",
         r"(?:as|in|into) (?:plain|raw) text|syntax error|trailing comma|key must be a string"
         r"|(?:could not|cannot|can not|failed to|unable to) extract"
+        r"|(?:cannot|unable to) read(?= (?:an? |the )?(?:tool|function) call)"
         r"|not (?:a )?valid json(?: (?:string|object))?|(?:invalid |valid |malformed |broken )?json"
         r"(?: (?:format|string|syntax|parse|decode|error|input(?! for)|object))*"
         r"|(?:un)?pars(?:e|ed|ing|e?able|er)|unterminated|malformed|truncated|incomplete"
-        r"|unexpected (?:end|token|eof|char\w*)|extra data|delimiter|decod\w*|deseriali[sz]\w*"
+        r"|unexpected (?:end|token|eof|char\w*)|garbled|mangled|unreadable|extra data|delimiter"
+        r"|decod\w*|deseriali[sz]\w*"
         r"|eof while|control character|expecting|解析|broken|cut off"
         rf"|{_NOT} (?:be )?(?:fully|completely|entirely) (?:received|transmitted|sent|read)",
     ),
@@ -88,6 +96,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"|(?:must|should|has to) be (?:text|blocks)"
         r"|(?:got|received) <class \w+>|expected type: \w+|cannot construct instance of"
         r"|(?:cannot|can not|could not) deserialize value of type \S{1,120} from \w+ value"
+        rf"|is an? {_TYPE}[;,] (?:but )?(?:expected|must be|should be)(?: an?)? {_TYPE}"
         r"|\| ?items|类型错误|(?:不是|必须是|应为)(?:数组|字符串|对象|列表)",
     ),
     (
@@ -96,9 +105,12 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         rf"|additional properties are not allowed|{_NOT} (?:be )?(?:support\w*"
         rf"|permitted|allowed|accepted|recogni[sz]ed"
         r"|used)"
-        r"|unrecogni[sz]ed(?! (?:tool|function)s?\b(?! ?(?:field|type|param|call)))"
+        r"|unrecogni[sz]ed(?! (?:(?:tool|function) )?call id)"
+        r"(?! (?:tool|function)s?\b(?! ?(?:field|type|param|call)))"
         r"|extra (?:inputs?|fields?)|extra_forbidden|forbidden|cannot find field"
-        r"|invalid fields?(?:\(s\))?|unknown (?:fields?|name|parameters?|key|property)|不支持",
+        r"|(?:cannot|can not) (?:read|accept|see|handle|send|include)(?= (?:an )?images?)"
+        r"|invalid fields?(?:\(s\))?"
+        r"|unknown (?:fields?|name|parameters?|key|property)|不支持",
     ),
     (
         "VALUES",
@@ -111,6 +123,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         rf"{_MUST} (?:respond|reply|answer)(?: to)? (?:all|each|every|any|the)"
         r"|(?:open|active)(?= (?:tool|function))",
     ),
+    ("NO PENDING", rf"{_NOT} (?:open|in progress|active|running|awaiting|waiting)(?! with)"),
     ("FIRST MIXED", rf"{_MUST} (?:come|be|appear|go) (?:\w+ed )?first"),
     (
         "MATCH BEHIND",
@@ -120,13 +133,16 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     (
         "MATCH",
         rf"{_MUST} (?:be )?(?:\w+ly )?(?:followed?|preceded?|respond\w*|match\w*|correspond\w*"
-        r"|refer\w*|come|paired?|answered|resolved|an? (?:response|reply|answer))"
+        r"|answer|refer\w*|come|paired?|answered|resolved|an? (?:response|reply|answer))"
         rf"|{_NOT} (?:be |been )?(?:\w+ly )?(?:refer\w*|point\w*|relat\w*|follow\w*|prec\w+ed"
         rf"|match\w*|correspond\w*"
-        r"|belong\w*|paired)|comes? immediately|(?:previous|preceding) message is not"
+        r"|belong\w*|paired|linked|tied|attached|associat\w*|correlat\w*)|comes? immediately"
+        r"|(?:previous"
+        r"|preceding) message is not"
         r"|responding to|mismatch\w*|immediately (?:after|follow\w*)|inconsisten\w+"
         r"|outside(?: of)?(?= (?:an? |the )?(?:assistant|tool|function))"
-        r"|none of .{0,30}match\w*|differs?(?: from)?|different from",
+        r"|none of .{0,30}match\w*|differs?(?: from)?|different from"
+        r"|(?:different|another)(?= (?:tool|function))",
     ),
     (
         "MIXED",
@@ -140,8 +156,8 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     ),
     (
         "HAVE",
-        rf"without|lack\w*|(?:is |are )?missing {_PART}"
-        rf"|{_MUST} (?:have|include|contain|carry|provide|specify|define)"
+        rf"without|lack\w*|misses|lost its|(?:is |are )?missing {_PART}"
+        rf"|{_MUST} (?:have|include|contain|carry|provide|supply|submit|send|specify|define)"
         rf"|requires?|needs?(?! to\b)|to (?:have|include|contain) an?\b"
         rf"|(?:has|have|had|with|contains?|contained) no|{_NOT} (?:have|contain\w*"
         r"|include\w*|accompanied)|(?:is|are|was|were) missing (?:an?|its|the|required)|缺少|没有",
@@ -154,7 +170,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"|missing required(?: (?!arg)\w+)?|(?:cannot|can not|may not) be (?:null|none|undefined)"
         r"|(?:null|none|undefined) is not (?:an? )?(?:allowed|valid|accepted)(?: value)?"
         rf"|{_MUST} (?:not )?be (?:set|provided|present|specified|defined|passed|given|supplied"
-        r"|included|null|undefined)(?! back)"
+        r"|included|null|undefined|none|nil)(?! back)"
         r"|(?:is|was|got|but got|found) (?:null|none|nil|undefined)|必填|必须",
     ),
     (
@@ -163,12 +179,14 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         rf"|respond\w*"
         r"|fulfilled|complet\w+|finish\w+|repl\w+|acknowledged)"
         rf"|{_NOT} (?:receive|get|produce|yield|return)|{_NOT} (?:every|all)"
-        r"|pending|outstanding|unfulfilled|still (?:active|open|running|in progress)"
+        r"|pending|outstanding|unfulfilled|unsettled|in[ -]flight|still (?:active|open|running"
+        r"|in progress)"
         r"|un(?:resolved|answered|satisfied|processed|finished|completed|matched call)"
-        r"|waiting (?:for|on)|awaiting"
+        r"|waiting (?:for|on)|awaiting|until (?:all|every|each)"
+        r"|(?:failed|unable) to (?:produce|generate|emit|make|return)|(?:remain\w*|left) open"
         r"|(?:respond|reply) to (?:all|each|every|the|any)",
     ),
-    ("ORPHAN", r"orphan\w*|dangling|unmatched|stray|unpaired"),
+    ("ORPHAN", r"orphan\w*|dangling|unmatched|stray|unpaired|unattached|detached|unlinked"),
     (
         "MIXED",
         r"mix\w* with|alongside|together with|combined with"
@@ -180,36 +198,42 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
         r"|(?:same |equal )?(?:number|count|cardinality)s?(?: of)?",
     ),
     ("UNEQUAL", r"too (?:many|few)|(?:more|fewer|less) .{0,20}than"),
-    ("MISSING", r"missing|absent|omitted"),
+    ("MISSING", r"missing|absent|omitted|forg[eo]t(?:ten)?"),
     (
         "NOT_FOUND",
         rf"{_NOT} (?:be )?(?:found|find|exist\w*|present|known|registered|available|defined|in"
-        r"|issued|made|pending|locate\w*|resolve|requested|request|exposed|part of|declared|listed)"
+        r"|issued|made|emitted|tracked|hold|know|pending|locate\w*|resolve|requested|request"
+        r"|exposed|part of"
+        r"|declared|listed)"
+        rf"|{_NOT} (?:among|offered|advertised|enabled)"
         rf"|{_NOT} (?:an? |one )(?:known|registered|recogni[sz]ed|defined|existing)"
-        r"|unable to find|no such|no longer|removed|deleted|expired|trimmed|dropped|evicted|pruned"
+        r"|unable to find|no such|no longer|removed|deleted|expired|trimmed|dropped(?! an? )"
+        r"|evicted|pruned"
         r"|compacted|stripped|(?:is|are|was) gone"
         r"|未找到|不存在|找不到|不匹配",
     ),
     ("NO", r"no|none|neither|never"),
     (
         "UNKNOWN",
-        r"unknown|unavailable|unregistered|unrecogni[sz]ed|non-?exist\w+"
+        r"unknown|未知|unlisted|unavailable|unregistered|undeclared|hallucinated|invented"
+        r"|unrecogni[sz]ed|non-?exist\w+"
         r"|undefined(?= (?:tool|function))"
-        rf"|{_NOT} (?:an? )?(?:valid|available|known|recogni[sz]ed)(?= (?:tool|function|role))"
+        rf"|{_NOT} (?:an? )?(?:valid|available|known|recogni[sz]ed)(?= (?:tool|function"
+        rf"|role)(?! calls?))"
         rf"|{_NOT} (?:an? )?(?:part|one|member) of (?:the |your )?(?:\w+ )?(?:tools|functions)",
     ),
     ("UNEXPECTED", r"unexpected|unsolicited|unrequested"),
     ("EXPECTED", r"expect(?:s|ed)?|insufficient"),
     (
         "ALTERNATE",
-        r"alternat\w*|交替(?:出现)?"
+        r"alternat\w*|交替(?:出现)?|连续"
         r"|(?:consecutive|successive)(?! (?:attempt|fail|error|retr|time|request|run))"
         r"|in (?:a row|succession)|interleav\w*",
     ),
     ("ALTERNATE MESSAGE", r"same role|should be \[?(?:user|assistant|tool)\]?,? but"),
     ("FIRST", r"first|opens? with|opening with|begin\w*|start(?!ing an? )\w*|leading"),
-    ("LAST", r"last|final|end(?:s|ing)? with|prefill|trailing|at the end"),
-    ("AFTER", r"after|follow(?:s|ed|ing)?(?: by)?"),
+    ("LAST", r"last|final|end(?:s|ing)? (?:with|in|on)|prefill|trailing|at the end"),
+    ("AFTER", r"after|in the middle|follow(?:s|ed|ing)?(?: by)?"),
     ("BEFORE", r"before|prec\w{1,4}(?:ing|ed|es)?|previous|prior"),
     (
         "ONLY",
@@ -229,7 +253,7 @@ COMPLAINTS: tuple[tuple[str, str], ...] = (
     (
         "INVALID",
         r"invalid|illegal(?! (?:state|argument) ?exception)"
-        r"|improper\w*|not valid|bad|wrong|rejected|refused"
+        r"|improper\w*|not (?:an? )?valid|bad|wrong|rejected|refused"
         r"|failed (?:to (?:validate|format|convert|render)|validation)|validation failed|非法|无效",
     ),
     (

@@ -69,6 +69,8 @@ _CONTEXTS = {
             )
         ),
     ),
+    "index": ("STREAM_INDEX", frozenset(("CALL", "STREAMED"))),
+    "place": ("PLACE", (_OF_A_CHAT - {"TOOL"}) | {"CONTENT", "THINKING", "user", "system"}),
     "role": ("ROLE", _OF_A_CHAT | {"user", "system", "CONTENT", "ALTERNATE", "UNKNOWN", "VALUES"}),
     "user": ("USER", _OF_A_CHAT | {"role", "system", "ALTERNATE"}),
     "system": ("SYSTEM", _OF_A_CHAT | {"role", "user", "ALTERNATE"}),

@@ -146,6 +146,7 @@ MEDIA_READINGS = (
             "(CONTENT|CALL|RESULT) ~ BOTH",
             "CALL CONTENT ~ MIXED",
             "CONTENT CALL ~ MIXED",
+            "CONTENT UNSUPPORTED CALL",
         ),
         rules=("content-shape", "output-not-string", "field-refused"),
         meaning="a message or a part seems to have two things of which only one is accepted",
@@ -156,7 +157,7 @@ MEDIA_READINGS = (
     ),
     ErrorPattern(
         concepts=(
-            "UNEXPECTED RESULT TYPE",
+            "(UNEXPECTED|UNSUPPORTED|INVALID) RESULT TYPE",
             "RESULT ~ UNEXPECTED TYPE",
             "UNEXPECTED CONTENT ~ RESULT",
         ),
@@ -194,7 +195,12 @@ EMPTY_CONTENT_READINGS = (
         ),
     ),
     ErrorPattern(
-        concepts=("EMPTY CONTENT", "CONTENT EMPTY", "EMPTY ASSISTANT", "ASSISTANT HAVE EMPTY"),
+        concepts=(
+            "EMPTY CONTENT",
+            "CONTENT EMPTY",
+            "EMPTY ASSISTANT",
+            "(ASSISTANT|RESULT) ~ EMPTY",
+        ),
         rules=("content-shape", "output-not-string"),
         meaning="a text or a message seems to be empty",
         implies={"rejects_blank_text": True},

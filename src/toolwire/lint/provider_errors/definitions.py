@@ -97,6 +97,7 @@ NAME_READINGS = (
             "(TOOL|TOOLS|DEFINITION) NAME & DUPLICATE",
             "DUPLICATE (TOOL|TOOLS|SCHEMA)",
             "DUPLICATE ~ TOOL NAME",
+            "TOOLS ~ DUPLICATE NAME",
             "(TOOL|TOOLS) DUPLICATE",
         ),
         rules=("name-collision",),
@@ -130,7 +131,7 @@ NAME_READINGS = (
         ),
     ),
     ErrorPattern(
-        concepts=("RESULT NAME & MATCH", "CALL NAME & MATCH"),
+        concepts=("RESULT NAME & MATCH", "CALL NAME & MATCH", "RESULT NAME TOOL EXPECTED"),
         rules=("result-name-mismatch", "results-out-of-order"),
         meaning="a result seems to name another tool than its call",
         implies={"results_need_tool_name": True},
@@ -162,7 +163,7 @@ NAME_READINGS = (
     ErrorPattern(
         concepts=(
             f"{_NAMED} NAME ~ {_LACK}",
-            f"{_NAMED} HAVE NAME",
+            f"{_NAMED} (HAVE|EMPTY|MISSING|NO) NAME",
             f"(HAVE|EXPECTED|{_LACK[1:]} {_NAMED} NAME",
             "NAME (MISSING|REQUIRED) ~ (RESULT|CALL)",
             "MISSING NAME",

@@ -111,7 +111,12 @@ ID_PHRASES = (
 
 ID_READINGS = (
     ErrorPattern(
-        concepts=("(CALL|RESULT) (HAVE|REQUIRED) (CALL_ID|ID)",),
+        concepts=(
+            "(CALL|RESULT) (HAVE|REQUIRED) (CALL_ID|ID)",
+            "(CALL|RESULT) MISSING ID",
+            "(CALL|RESULT) PLACE (HAVE|REQUIRED|MISSING) ID",
+            "RESULT MESSAGE (HAVE|REQUIRED) ID",
+        ),
         rules=("id-missing", "id-empty"),
         meaning="a call or a result seems to have no id",
         implies={"requires_ids": True},
@@ -236,6 +241,7 @@ MISSING_ID_READINGS = (
             "CALL_ID (REQUIRED|MISSING)",
             "CALL_ID ~ REQUIRED",
             "REQUIRED ~ CALL_ID",
+            "EXPECTED CALL_ID RESULT",
             "ID REQUIRED ~ CALL",
         ),
         rules=("id-missing", "id-empty"),

@@ -26,6 +26,11 @@ TRANSLATIONS: tuple[tuple[str, str], ...] = (
         "tool message",
         rf"\b(?:{_MESSAGE}|messages?) (?:de |da |do |del |d|der )?(?:l )?(?:{_TOOL})\b",
     ),
+    (
+        "tool result",
+        rf"\b(?:resultados?|résultats?|ergebnis(?:se)?|risultat[oi]) (?:de|da|do|del|der|des)"
+        rf" (?:la |l )?(?:{_TOOL})\b",
+    ),
     ("tool message", rf"\b(?:tool|werkzeug)-?(?:{_MESSAGE})\b"),
     ("assistant message", rf"\bassistente?n?-?(?:{_MESSAGE})\b"),
     (
@@ -34,6 +39,13 @@ TRANSLATIONS: tuple[tuple[str, str], ...] = (
         rf"(?:la |l )?(?:{_TOOL}|función|função|fonction)\b",
     ),
     ("tool call", r"\b(?:werkzeug|tool|funktions)-?aufrufe?s?\b"),
+    ("call", r"\b(?:llamadas?|chamadas?|appels?|aufrufe?|chiamat[ae])\b"),
+    (
+        "does not match",
+        r"\b(?:no|não) correspond\w*|\bne correspond\w* (?:pas )?|\bentspricht (?:nicht|kein\w*)",
+    ),
+    ("without", r"\b(?:sin|sem|sans|ohne|senza)\b"),
+    ("for", r"\b(?:para|pour|für)\b"),
     ("role", r"\b(?:rol|papel|rôle|rolle|ruolo)\b|\bfunção (?=tool)"),
     ("tool", rf"\b(?:{_TOOL})\b"),
     ("message", rf"\b(?:{_MESSAGE})\b"),
@@ -85,7 +97,8 @@ TRANSLATIONS: tuple[tuple[str, str], ...] = (
 )
 """The English words, which may refer to a group of the expression, and the expression."""
 _FOREIGN = re.compile(
-    r"[^\x00-\x7f]|\b(?:des?|del|con|com|mit|avec|un|una?|une|von|der|el|los|tidak)\b"
+    r"[^\x00-\x7f]|\b(?:des?|del|con|com|mit|avec|un|una?|une|von|der|el|los|tidak|ohne|sin|sans"
+    r"|sem|senza|werkzeuge?s?|herramientas?|ferramentas?|outils?)\b"
 )
 """Recognizes a text that may be in another language."""
 

@@ -28,7 +28,7 @@ REASONING_PHRASES = (
 
 SIGNATURE_READINGS = (
     ErrorPattern(
-        concepts=("SIGNATURE & (MISSING|HAVE|REQUIRED)",),
+        concepts=("SIGNATURE & (MISSING|HAVE|REQUIRED)", "NO SIGNATURE"),
         rules=("signature-missing", "signature-foreign", "calls-split"),
         meaning="a required signature seems to be missing",
         implies={"reasoning_to_return": "signature", "reasoning_models": ".*"},
@@ -110,7 +110,12 @@ REASONING_READINGS = (
         examples=("messages.1: The final block in an assistant message cannot be `thinking`.",),
     ),
     ErrorPattern(
-        concepts=("REASONING ~ HAVE ~ (AFTER|ITEM)", "REASONING HAVE CALL", "REASONING MATCH"),
+        concepts=(
+            "REASONING ~ HAVE ~ (AFTER|ITEM)",
+            "REASONING HAVE CALL",
+            "REASONING MATCH",
+            "ORPHAN REASONING",
+        ),
         rules=("reasoning-dangling", "reasoning-missing", "item-id-stale"),
         meaning="a reasoning item seems to be without the item that follows it",
         implies={"reasoning_to_return": "reasoning"},

@@ -34,7 +34,7 @@ SUBJECT_READINGS = (
         examples=("request failed: Expecting ',' delimiter: line 1 column 45",),
     ),
     ErrorPattern(
-        concepts=("PLACE CALL_ID",),
+        concepts=("PLACE CALL_ID", "CALL_ID (BROKEN|INVALID)"),
         rules=("id-bad-charset", "id-missing", "id-too-long", "id-empty", "orphan-result"),
         meaning="the error names the id of a call, and does not say what is wrong with it",
         examples=("messages.1.content.0.tool_use.id: Str",),
@@ -90,6 +90,12 @@ SUBJECT_READINGS = (
         rules=("wrong-vocabulary", "name-unknown", "tools-undefined"),
         meaning="a call seems to be of a type or of a tool that is not known",
         examples=("unsupported custom tool call: apply_patch",),
+    ),
+    ErrorPattern(
+        concepts=("(UNSUPPORTED|UNEXPECTED) TOOL",),
+        rules=("name-unknown", "tools-undefined"),
+        meaning="a call seems to be of a tool that is not defined",
+        examples=("unsupported tool: search",),
     ),
     ErrorPattern(
         concepts=("INVALID TOOL",),

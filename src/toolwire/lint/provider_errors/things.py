@@ -50,7 +50,8 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"|at \[source: .{0,160}?column: \d+\]"
         r"|parsed at index \d+|of type struct \{.{0,600}"
         r"|[\w.]{1,60} is not a function"
-        r"|(?:no )?pending approvals?|name \w+ is not defined|most recent call last"
+        r"|signature verification failed for|schema migrations?|(?:no )?pending approvals?"
+        r"|name \w+ is not defined|most recent call last"
         r"|(?:database|db|sql|graphql|xml) schemas?",
     ),
     (
@@ -63,8 +64,8 @@ THINGS: tuple[tuple[str, str], ...] = (
     # --- things that are not a call of a model ----------------------------------------------------
     (
         "",
-        r"(?:jwt|webhook|hmac|token|request|commit|package|certificate|code|function|method)"
-        r" signatures?"
+        r"(?:jwt|webhook|hmac|rsa|gpg|token|request|commit|package|certificate|code|function"
+        r"|method|manifest|payment|transaction|user|file|release|image|driver|document) signatures?"
         r"|signatures? (?:for|of|in) (?:an? |the )?(?:webhook|token|request|jwt|package|commit)"
         r"|(?:vector|app|data|key|object|document|memory|trust) ?stores?"
         r"|content[ -](?:type:? (?:text|application|multipart)/|length|disposition)"
@@ -93,15 +94,20 @@ THINGS: tuple[tuple[str, str], ...] = (
     (
         "PLACE",
         rf"body(?:,| ->) (?:messages|input|contents)(?:,| ->)|{_STEP}(?:(?:\.| -> ){_STEP})*"
-        r"|message (?:at )?(?:index|position) \d+|at index \d+|(?<!json\s)at position \d+(?! \()",
+        r"|message (?:at )?(?:index|position) \d+",
     ),
+    ("place", r"at index \d+|(?<!json\s)at position \d+(?! \()"),
     # --- actions of a model or a decoder ----------------------------------------------------------
     (
         "UNREADABLE",
         r"failed to call a function|failed generation|tool use failed|malformed function call"
         r"|no valid tool (?:request|call)|plain text responses?"
         r"|start token \d+|failed to parse input at pos|respect the required format"
-        r"|tokens remaining in message header"
+        r"|tokens remaining in message header|unknown recipient: ?\S+"
+        r"|(?:answered|responded|replied) with (?:plain )?(?:text|prose)"
+        r"|(?:tool|function) call (?:\w+ ){0,2}as (?:plain |raw )?text"
+        r"|expected (?:an? )?(?:tool|function) call,? (?:but )?(?:got|received|found)"
+        r"|(?:tool|function) call (?:markup|tags?|syntax|xml)"
         r"|xml syntax error|model called a tool(?! (?:that|which))"
         r"|(?:model|llm|assistant|you) (?:did|does|do) not (?:call|use|invoke|select|make|issue) "
         r"(?:an?|any|the) (?:tool|function)"
@@ -127,7 +133,10 @@ THINGS: tuple[tuple[str, str], ...] = (
         r"(?! due| because).{0,30} (?:tool|function) (?:call|use|request|invocation)(?! ids?\b)"
         r"|while generating a (?:tool|function) call|incomplete tool ?call"
         r"|tool_call_(?:start|args|end)s?|tool call (?:start|args|end) events?"
-        r"|(?:tool|function) (?:call|use) (?:block )?(?:arg\w* )?(?:chunk|delta|fragment)s?"
+        r"|(?:(?:tool|function) (?:call|use) (?:block )?)?(?:arg\w* )(?:chunk|delta|fragment)s?"
+        r"|(?:tool|function) (?:call|use) (?:block )?(?:chunk|delta|fragment)s?"
+        r"|streamed (?:tool|function) calls?"
+        r"|(?:chunk|delta|fragment)s? (?:of|for) (?:an? |the )?(?:unknown )?(?:tool|function) call"
         r"|tool input (?:delta|part|start|end)"
         r"|input json delta|content block (?:start|delta|stop)",
     ),
@@ -147,9 +156,18 @@ THINGS: tuple[tuple[str, str], ...] = (
     ("CALL_ID", r"(?:tool )?approval ids?"),
     ("RESULT", r"tool approval (?:responses?|results?)"),
     ("CALL", r"tool approval requests?"),
-    ("NO CALL", r"no calls?"),
-    ("COUNT RESULT", r"(?:(?:number|count) of|only \d+) (?:results|responses|outputs)"),
-    ("COUNT CALL", r"(?:number|count) of calls"),
+    (
+        "NO CALL",
+        r"no calls?(?! ids?)"
+        r"|never (?:called|invoked|requested) (?:an? |any |the )?(?:tool|function)(?: call)?s?",
+    ),
+    (
+        "DUPLICATE RESULT",
+        r"already (?:been )?(?:answered|responded to|replied to)|already has an? (?:result|response"
+        r"|output)",
+    ),
+    ("COUNT RESULT", r"(?:(?:number|count)s? of|only \d+) (?:results|responses|outputs)"),
+    ("COUNT CALL", r"(?:number|count)s? of calls"),
     (
         "RESULT",
         r"(?:results?|outputs?|responses?) (?:of|from) (?:an? |the |each |every |this )?"
@@ -160,11 +178,16 @@ THINGS: tuple[tuple[str, str], ...] = (
         rf"{_OUTPUT} contents?(?! (?:blocks?|parts?|types?))"
         rf"|(?:contents?|text|body) (?:of|in|for) (?:an? |the |this |each |every )?{_OUTPUT}",
     ),
+    (
+        "ROLE INVALID",
+        r"(?:no such|unrecogni[sz]ed) (?:message )?role|role:? (?:tool"
+        r"|function) (?:is )?(?:invalid|unknown)",
+    ),
     ("RESULT TYPE", r"tool (?:results?|outputs?|responses?) (?:content )?(?:types?|shape)"),
     (
         "RESULT",
         r"tool content(?= part)|tool (?:call )?(?:results?|responses?|outputs?|messages?|returns?"
-        r"|repl(?:y|ies)|answers?)"
+        r"|repl(?:y|ies)|answers?|turns?)"
         r"(?: (?:parts?|blocks?|events?|items?))?"
         r"|function (?:call )?(?:responses?|results?|outputs?)"
         r"(?: (?:parts?|blocks?|turns?|events?))?"
@@ -182,15 +205,22 @@ THINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         "ARGUMENTS INVALID",
-        r"tool (?:input )?validation failed"
+        r"tool (?:input )?validation (?:failed|error)|tool (?:param|arg|input)\w* failed validation"
         r"|arguments? validation (?:error|failed)"
-        r"|validation failed for (?:tool|function)|without value for required parameter",
+        r"|validation failed for (?:tool|function)|without value for required parameter"
+        r"|missing (?:required )?(?:parameters?|arguments?) \S{1,60} (?:for|to) (?:the )?tool"
+        r"|tool .{1,80} accepts these inputs"
+        r"|(?:parameter|argument) \S{1,60} (?:is )?missing (?:in|for) (?:the )?(?:call (?:of"
+        r"|to) )?tool",
     ),
     ("CALL INVALID", r"invalid tool parameters?(?! schema)"),
     (
         "UNKNOWN TOOL",
         r"tool definitions? (?:was |is )?(?:not found|missing(?! \w)|unknown)"
-        r"|(?:tool|function) \S{1,80} (?:is |was )?not found in (?:the )?tools?\w*",
+        r"|(?:tool|function) \S{1,80} (?:is |was )?not found in (?:the )?tools?\w*"
+        r"|no (?:handler|executor|implementation|callback)s? (?:\w+ )?for (?:the )?(?:tool"
+        r"|function)"
+        r"(?: call)?",
     ),
     ("SCHEMA", r"tool (?:input|output|parameters?) schemas?"),
     (
@@ -231,7 +261,8 @@ THINGS: tuple[tuple[str, str], ...] = (
     ),
     (
         "SETTING",
-        r"reasoning[ .]?effort|reasoning\.(?!content|text|details)\w+|thinking\.\w+|\w+_tokens"
+        r"reasoning[ .]?effort|reasoning\.(?!content|text|details)\w+|thinking\.(?!signature)\w+"
+        r"|\w+_tokens"
         r"|temperature|top_[pk]|generation config"
         r"|thinking (?:modes?|type|level|budget|config)",
     ),
@@ -261,6 +292,7 @@ THINGS: tuple[tuple[str, str], ...] = (
     ("STORED", r"persisted|store(?:d)?|previous response(?: id)?"),
     ("ITEM", r"items? (?:in|of|from) (?:the |your )?input"),
     ("item", r"item"),
+    ("index", r"ind(?:ex|ices)"),
     # --- messages ---------------------------------------------------------------------------------
     (
         "FOREIGN",
@@ -270,18 +302,21 @@ THINGS: tuple[tuple[str, str], ...] = (
     ),
     ("CONTENT EMPTY", r"content ?= ?(?:none|null)"),
     ("NO CONTENT NO", r"neither (?:text|content) (?:nor|or)"),
-    ("content TYPE", r"content (?:chunk )?types?"),
+    ("content TYPE", r"content (?:(?:chunk|block|part) )?types?"),
     ("KIND", r"(?:message|content|item|block|part|input)s?\.? ?(?:with )?types?"),
     ("ROLE INVALID", r"key error: (?:tool|function)(?!\w)|unexpected role:? tool(?! after)"),
     ("ALTERNATE MESSAGE", r"roles? (?:sequence|order(?:ing)?)|(?:sequence|order) of roles"),
     ("ROLE VALUES", r"(?:must|should|has to) (?:have|be|use) (?:the )?role ?[:=]? ?tool"),
     ("ROLE", r"\.roles?|角色"),
     ("role", r"roles?(?: role enum\.)?(?! ?(?:assignment|arn|based))"),
-    ("SYSTEM", r"system (?:messages?|role|prompt|instruction)"),
+    ("SYSTEM", r"system (?:messages?|role|prompt|instruction)|系统(?:消息|提示)"),
     ("system", r"system(?!\.)|developer"),
-    ("USER", r"(?:user|human) (?:messages?|turns?|role|query|content|prompt)"),
+    ("USER", r"(?:user|human) (?:messages?|turns?|role|query|content|prompt)|用户消息"),
     ("user", r"user|human"),
-    ("ASSISTANT", r"assistant(?: (?:messages?|turns?|role|response))?|ai ?messages?|model turns?"),
+    (
+        "ASSISTANT",
+        r"assistant(?: (?:messages?|turns?|role|response))?|ai ?messages?|model turns?|助手消息",
+    ),
     ("MESSAGE CONTENT TYPE", r"message content types?"),
     ("MESSAGE CONTENT", r"message contents?"),
     ("MESSAGE", r"messages?|turns?|conversations?|(?:chat )?history|消息"),
@@ -298,9 +333,13 @@ THINGS: tuple[tuple[str, str], ...] = (
     ("OUTPUT", r"\.?output"),
     (
         "GENERATED",
-        r"(?:model|llm) (?:output|response|reply|answer|generat\w*|produced|wrote|tried|did)"
+        r"(?:model|llm|assistant)(?= (?:failed|was unable) to)|(?:model|llm) (?:output|response"
+        r"|reply|answer|generat\w*|produced|wrote|tried|did)"
         r"|(?:in|from) (?:the )?(?:\w+ )?(?:response|output|answer)"
-        r"|(?:llm|model|assistant) (?:failed|returned|emitted|requested|attempted)",
+        r"|(?:llm|model|assistant) (?:failed|returned|emitted|requested|attempted)"
+        r"|finish reason (?:is|was)|finished with"
+        r"|(?:response|reply|answer|completion)(?= (?:did not|does not|contains? no|has no"
+        r"|lacks?))",
     ),
     ("result", r"results?|responses?|outputs|repl(?:y|ies)|answers?|observations?"),
     ("call", r"calls?|invocations?"),

@@ -22,14 +22,14 @@ TOOL_KINDS = (
         first_pattern=(
             r"(?<!message )(?<!role )(?:does|do|did|is|are|can|will) ?not "
             r"(?:currently |yet |natively )?"
-            rf"(?:support(?:s|ing)?|compatible with|capable of) ?{_TOOLS}\b"
+            rf"(?:support(?:s|ing)?|implement|compatible with|capable of) ?{_TOOLS}\b"
             rf"|(?<!with ){_CALLING} {_NOT_SUPPORTED}"
             r"|(?:^|[^a-z0-9_ ] ?|\b(?:that|the|and|but|as|since) )"
             rf"(?:tools|functions) {_NOT_SUPPORTED} (?:by|for|on|with|in) (?:the |this |your )?"
             r"(?:\w+ ){0,3}(?:model|server|endpoint|provider|deployment|backend|engine|api)"
             r"|(?:^|: ?)tools (?:are )?not supported(?! \w)"
             r"|(?:cannot|can not|does not|do not) (?:handle|process|accept|have)"
-            rf" {_TOOLS}\b(?! and)"
+            rf" {_TOOLS}\b(?! and)|models? (?:cannot|can not) use tools\b(?! \w)"
             r"|no (?:native )?(?:tool|function)[ -](?:support|calling)"
             r"|\b(?:tool|function)[ -]capable"
             r"|tools?\b.{0,30}not yet implemented"
@@ -114,7 +114,7 @@ TOOL_KINDS = (
             r"(?:reached|exceeded)|reached (?:its|the) maximum usage limit"
         ),
         pattern=(
-            r"tool use was rejected"
+            r"tool use was rejected|tool execution failed"
             r"|(?:user|human) (?:has )?(?:rejected|denied|declined|cancel\w*|skipped)"
         ),
         weak_pattern=(

@@ -10,7 +10,8 @@ UNRELATED_KINDS = (
         "the request is longer than the context of the model; `toolwire cut` shortens a history"
         " without splitting a pair",
         pattern=(
-            r"maximum context length|context[ _]?(?:length|window|size)|prompt is too long|too many"
+            r"maximum context\b|resulted in [\d,]+ tokens|input length .{0,20}exceeds"
+            r"|context[ _]?(?:length|window|size)|prompt is too long|too many"
             r" tokens"
             r"|input (?:is too long|token count)|exceed(?:s|ed)? .{0,40}(?:context"
             r"|token limit|window)"
@@ -46,7 +47,8 @@ UNRELATED_KINDS = (
         "rate-limit",
         "the provider limits the rate of requests or tokens; wait and send the request again",
         pattern=(
-            r"rate[ _-]?limit|too many requests|tokens per min|requests per min"
+            r"rate[ _-]?limit|too many requests|requests? cap\b|slow down\b|tokens per min"
+            r"|requests per min"
             r"|resource[ _]?exhausted|throttl|usage limit|limit .{0,60}is exceeded"
             r"|exhausted your capacity|hit your limit|请求过于频繁|限流"
             r"|(?<![a-z])[tr]p[mdh] limit|concurren\w+ (?:limit|requests)|token quota|retry limit"
@@ -60,7 +62,8 @@ UNRELATED_KINDS = (
             r"api[ _-]?key(?!: )|(?:invalid|incorrect|missing|wrong) api[ _-]?key"
             r"|authenticat(?:ion|e\b)|invalid auth\b|unauthori[sz]ed|access denied"
             r"|permission[ _]?(?:denied|error)|not authorized|invalid (?:token|credentials)"
-            r"|expired token|(?<!extra_)forbidden|token is (?:incorrect|invalid|expired|missing)"
+            r"|not authenticated|key (?:was|is|has been) (?:revoked|disabled|expired)|expired token"
+            r"|(?<!extra_)forbidden|token is (?:incorrect|invalid|expired|missing)"
             r"|(?<!exist or you do )\bnot have access|(?:account|organization) (?:is|has been)"
             r" \w+|region (?:is )?not supported|身份验证|密钥|invalid (?:model|access|secret) key"
             r"|auth\w* (?:credentials|token)|token (?:has |is )?expired"
@@ -75,7 +78,8 @@ UNRELATED_KINDS = (
         "content-filter",
         "a content filter stopped the prompt or the answer",
         pattern=(
-            r"content[ _](?:management|filter\w*|policy|moderation)|safety (?:system|settings"
+            r"content[ _](?:management|filter\w*|policy|moderation)|(?:by|failed) moderation"
+            r"|safety (?:system|settings"
             r"|filters?)"
             r"|prohibited_content|usage policies|responsibleai|flagged|high risk|blocked (?:by|due"
             r" to|for)"
@@ -92,7 +96,8 @@ UNRELATED_KINDS = (
             r"|could not process image|(?:valid|unsupported) image|image_url\b"
             r"|(?:unable to|failed to|cannot) (?:process|download|decode)"
             r" (?:the )?"
-            r"(?:image|pdf|file|media)|invalid image|(?:pdf|document) (?:pages?|exceeds|is too)"
+            r"(?:image|pdf|file|media)|invalid image|(?:pdf|document) (?:pages?|exceeds|is too"
+            r"|has too)"
             r"|maximum of \d+ (?:pdf|images?|pages)|unsupported image|too many images"
             r"|image_url (?:is|are) (?:only|not)|content[ -]type.{0,40}\bimage\b|image\.source"
             r"|(?:image|document|media)\S{0,40}base64|at most \d+ images?\b"
@@ -139,6 +144,7 @@ UNRELATED_KINDS = (
             r"|socket hang up|fetch failed(?! with status)|\btimed? ?out|timeout|certificate"
             r"|\bssl\b|\bnetwork|\bdns\b"
             r"|request was aborted|eai_again|broken pipe|disconnected|failed to fetch"
+            r"|upstream connect error|(?:failed to|could not|cannot) resolve (?:the )?host"
             r"|other side closed|max retries exceeded|name resolution|failed to establish"
             r"|unable to connect|invalid (?:json )?response body|expected http/|closed connection"
             r"|超时"
@@ -174,6 +180,7 @@ UNRELATED_KINDS = (
             r"unsupported ?(?:param|value|parameter)|does not support (?:the )?param|unknown"
             r" parameter"
             r"|(?:argument|parameter|option|feature|setting)s? (?:is |are )?not supported"
+            r"|is not supported (?:with|by|for) this model"
             r"|supported (?:string )?values|unused parameters?\b"
             r"|unrecognized request argument|reasoning[ _.]?effort|temperature|top_p"
             r"|max_(?:completion_|output_)?tokens"
@@ -201,6 +208,7 @@ UNRELATED_KINDS = (
         weak_pattern=(
             r"no handler found|check your url|invalid url|unknown url|no route|could not route"
             r"|route not found|endpoint not found|completions not found|verify your api base"
+            r"|not supported in the \S{1,40} endpoint"
             r"|404:? (?:(?:page|resource|url|path) )?not found|not found for url"
             r"|cannot (?:get|post) /|unknown request url"
         ),
