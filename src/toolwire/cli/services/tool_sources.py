@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
-from toolwire.cli.framework.errors import CommandError, describe_os_error
+from toolwire.cli.framework.errors import CommandError
 from toolwire.cli.output.redact_url import redact_url
 from toolwire.cli.services.tool_loading import load_tools
-from toolwire.errors import InputError
+from toolwire.errors import InputError, describe_os_error
 
 if TYPE_CHECKING:
     from toolwire.oxp.client import ApiKey, Bearer
