@@ -1186,8 +1186,8 @@ MUTANTS = [
     ),
     Mutant(
         "gateway/keys.py",
-        "usage = KeyUsage(self._clock, self._wall_clock) if holder is None else holder.usage",
-        "usage = KeyUsage(self._clock, self._wall_clock)",
+        "usage = KeyUsage(time.monotonic, self._wall_clock) if holder is None else holder.usage",
+        "usage = KeyUsage(time.monotonic, self._wall_clock)",
         "gateway_ops/test_keys.py",
     ),
     Mutant(

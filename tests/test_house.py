@@ -30,7 +30,7 @@ SOURCE = PROJECT / "src" / "toolwire"
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 LAYERS = (
-    ("errors", "extras", "lazy_imports", "conversation"),
+    ("errors", "extras", "lazy_imports", "atomic_write", "conversation"),
     ("streaming.events", "streaming.framing", "streaming.accumulate"),
     ("profiles", "wires"),
     ("codec", "streaming", "lint", "translate", "history"),
@@ -54,6 +54,7 @@ DOES_IO = (
     "agent.http_model",
     "agent.session_store",
     "agent.tool_caller",
+    "atomic_write",
     "cli",
     "execution.call_ids",
     "execution.call_runner",
@@ -112,7 +113,6 @@ DOES_IO = (
     "providers.http",
     "providers.sigv4",
     "server",
-    "sessions.atomic_write",
     "sessions.session",
     "tool_server",
 )

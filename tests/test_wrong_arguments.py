@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 
 import pytest
 
@@ -20,6 +21,12 @@ from toolwire import (
     UsageError,
     resume,
 )
+
+
+def call_oxp(*arguments: object) -> object:
+    call: Callable[..., Coroutine[None, None, object]] = OxpClient("http://127.0.0.1:1").call
+    return asyncio.run(call(*arguments))
+
 
 LEDGER = SqliteLedger("never-opened.db")
 ROWS: list[tuple[Callable[..., object], tuple[object, ...], dict[str, object], str]] = [
@@ -46,6 +53,8 @@ ROWS: list[tuple[Callable[..., object], tuple[object, ...], dict[str, object], s
     (ToolServer, ([],), {"allowed_origins": "https://a"}, "as allowed_origins=, got str"),
     (Gateway, ("gateway.toml",), {}, "`Gateway.from_config` reads a file"),
     (OxpClient, (5,), {}, "an address as text, got int"),
+    (call_oxp, (5,), {}, "the id of a tool as text, got int"),
+    (call_oxp, ("A.B", "{}"), {}, "the input of a tool as a dict of its arguments, got str"),
     (McpClient, (5,), {}, "an address, or a command as a list, got int"),
     (resume, ([], "openai", 5), {}, "results by call id, as a dict, got int"),
 ]

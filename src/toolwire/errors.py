@@ -131,6 +131,11 @@ class ConfigError(UsageError):
         self.mistakes = list(mistakes)
 
 
+def describe_os_error(error: OSError) -> str:
+    """Return the reason of a failed system call without its number and file name."""
+    return (error.strerror or str(error)).lower()
+
+
 def require_type(value: object, types: type | UnionType, expected: str) -> None:
     """Raise UsageError unless a value has one of the types; `expected` names them."""
     if not isinstance(value, types):

@@ -64,17 +64,12 @@ if typing.TYPE_CHECKING:
     from toolwire.gateway.observe.observer import Observer
     from toolwire.gateway.tools.gateway_tools import GatewayTools
     from toolwire.lint import Input
-    from toolwire.oxp.client import (
-        CallResponse,
-        Credentials,
-        RequestFormat,
-        Runnables,
-        Secrets,
-        Tokens,
-        ToolDefinition,
-    )
+    from toolwire.oxp.call_context import Secrets, Tokens
+    from toolwire.oxp.client import RequestFormat, Runnables
+    from toolwire.oxp.dialects import CallResponse, ToolDefinition
     from toolwire.oxp.responses import AuthChallenge
     from toolwire.oxp.server import Challenges
+    from toolwire.oxp.transport import Credentials
     from toolwire.providers.endpoints import ModelEndpoint
     from toolwire.providers.table import AuthScheme, Fields
     from toolwire.server.asgi import App, BodyLimits
@@ -208,10 +203,12 @@ _MODULES = {
     "toolwire.gateway.observe.observer": "Observer",
     "toolwire.gateway.tools.gateway_tools": "GatewayTools",
     "toolwire.lint": "Input",
-    "toolwire.oxp.client": "CallResponse Credentials Runnables"
-    " Secrets RequestFormat Tokens ToolDefinition",
+    "toolwire.oxp.call_context": "Secrets Tokens",
+    "toolwire.oxp.client": "RequestFormat Runnables",
+    "toolwire.oxp.dialects": "CallResponse ToolDefinition",
     "toolwire.oxp.responses": "AuthChallenge",
     "toolwire.oxp.server": "Challenges",
+    "toolwire.oxp.transport": "Credentials",
     "toolwire.providers.endpoints": "ModelEndpoint",
     "toolwire.providers.table": "AuthScheme Fields",
     "toolwire.server.asgi": "App BodyLimits",

@@ -438,7 +438,7 @@ def test_both_stores_keep_the_last_thread_and_say_what_is_wrong(tmp_path: Path) 
         with pytest.raises(UsageError, match=r"threads\.db"):
             await stores(tmp_path)[1].load()
         nowhere = FileStore(tmp_path / "no" / "such" / "folder.json")
-        with pytest.raises(UsageError, match="folder"):
+        with pytest.raises(UsageError, match=r"folder\.json: no such file or directory; nothing"):
             await nowhere.save(Thread("t"))
 
     asyncio.run(go())

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from toolwire.atomic_write import replace_file
 from toolwire.cli.framework.group import commands
 from toolwire.conversation.json import Object
 from toolwire.errors import UsageError
 from toolwire.lint import repair as repaired
-from toolwire.sessions.atomic_write import replace_file
 
 USER: Object = {"role": "user", "content": "hi"}
 CALL: Object = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}

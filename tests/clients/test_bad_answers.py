@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from toolwire.conversation.json import JSON, JsonPath, Object, dump, put
 from toolwire.mcp import protocol as mcp
 from toolwire.mcp import results
-from toolwire.oxp.client import OxpError
+from toolwire.oxp import OxpError
 from toolwire.oxp.dialects import (
     RawResponse,
     read_call_response,

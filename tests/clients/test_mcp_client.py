@@ -22,7 +22,7 @@ from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.execution.tool_call import ToolCall
 from toolwire.mcp.client import McpClient
 from toolwire.mcp.server import McpApp
-from toolwire.oxp.client import Jwt
+from toolwire.oxp import Jwt
 from toolwire.server.auth import Auth
 from toolwire.tool_server import ToolServer
 from toolwire.tools.registry import Tools

@@ -17,7 +17,7 @@ from toolwire.conversation.json import JSON, Object
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.ledger.sqlite.ledger import SqliteLedger
 from toolwire.execution.tool_call import ToolCall, ToolCallResult
-from toolwire.oxp.client import (
+from toolwire.oxp import (
     AuthenticationError,
     InvalidInput,
     Jwt,

@@ -19,7 +19,7 @@ from clients.dialects import (
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.errors import UsageError
-from toolwire.oxp.client import (
+from toolwire.oxp import (
     AuthChallenge,
     AuthenticationError,
     BadRequest,

@@ -389,7 +389,7 @@ def test_a_token_survives_encoding_and_decoding() -> None:
     messages = Translator(BY_WIRE["openai-chat"], "anthropic", model="m")
     assert messages.same_wire is False
     text = of("anthropic")
-    held = decode_token(text)
+    held, _ = decode_token(text, MAX_TOKEN_BYTES)
     assert held is not None and held.wire == "anthropic"
     assert encode_token(held.wire, held.messages, held.digest) == text
     assert [part.id for part in held.messages[0].parts if isinstance(part, Call)] == [

@@ -460,7 +460,7 @@ def test_a_token_of_the_whole_message_covers_the_remaining_parts(
     client_blocks: dict[str, Blocks],
 ) -> None:
     blocks = client_blocks["openai-chat"]
-    held = decode_token(str(blocks[7]["data"]))
+    held, _ = decode_token(str(blocks[7]["data"]), MAX_TOKEN_BYTES)
     assert held is not None and held.covers_preceding and held.wire == "openai-chat"
     rest = [*blocks[4:7], blocks[8]]
     shown = digest_messages(

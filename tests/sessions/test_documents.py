@@ -22,10 +22,10 @@ from toolwire import (
     open_session,
 )
 from toolwire.agent.thread import Thread
+from toolwire.atomic_write import write_copy
 from toolwire.conversation.json import JSON, Object
 from toolwire.gateway.observe.recorder import Recorder
 from toolwire.gateway.observe.request_record import BodyCapture, RequestRecord
-from toolwire.sessions.atomic_write import write_copy
 
 STUCK: list[JSON] = [
     {"role": "user", "content": "Look."},

@@ -7,6 +7,7 @@ complete and every call has its result, the model is asked again, until it calls
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 
 from msgspec.structs import replace
 
@@ -138,7 +139,7 @@ class AgentMachine:
         next_phase(self.phase, "answer")  # raises before anything is changed
         started = len(self._calls)
         parts = self._match_parts(message)
-        same = len(parts) == len(message.parts) and all(map(_is, parts, message.parts))
+        same = len(parts) == len(message.parts) and all(map(is_, parts, message.parts))
         self._reply = message if same else replace(message, parts=tuple(parts))
         self.text = "".join(part.text for part in parts if isinstance(part, Text))
         self.thread = self.thread.add_usage(usage)
@@ -271,10 +272,6 @@ def _with_source(part: Part, new: Call) -> Call:
     fields."""
     source = Source(raw=part.raw, path=part.path, spec=part.spec, original=part.original or part)
     return replace(new, source=source)
-
-
-def _is(part: Part, other: Part) -> bool:
-    return part is other
 
 
 def _has_content(part: Part) -> bool:

@@ -39,20 +39,19 @@ def dump_thread(thread: Thread) -> Object:
     return stored
 
 
-def load_thread(body: Body, *, thread_id: str, wire: str | None = None) -> Thread:
+def load_thread(body: Body, *, thread_id: str) -> Thread:
     """Return a stored thread, or a new one that continues a history of any wire.
 
     Args:
         body: The JSON of `dump_thread`, or a history of any wire.
         thread_id: The id of a new thread.
-        wire: The wire of a history; by default it is detected.
 
     Raises:
         UsageError: The body is neither of them.
     """
-    value, _ = load(body, wire or "")
+    value, _ = load(body, "")
     if not isinstance(value, dict) or "toolwire" not in value:
-        return Thread(thread_id, decode(value, wire or _detect(value)).messages)
+        return Thread(thread_id, decode(value, _detect(value)).messages)
     sections, stored_id = value.get("sections"), value.get("id")
     if (
         value["toolwire"] != VERSION

@@ -10,16 +10,15 @@ import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing, suppress
-from errno import EINVAL
 from pathlib import Path
-from shutil import copymode
 from threading import Lock
 from typing import Protocol, TypeVar, runtime_checkable
 
 from toolwire.agent.session_format import dump_thread, load_thread
 from toolwire.agent.thread import Thread
+from toolwire.atomic_write import write_copy
 from toolwire.conversation.json import dump
-from toolwire.errors import InputError, UsageError
+from toolwire.errors import InputError, UsageError, describe_os_error
 from toolwire.execution.call_ids import uuid7
 
 Out = TypeVar("Out")
@@ -60,11 +59,6 @@ class _OrderedWriter:
         raise NotImplementedError
 
 
-def _open_private(path: str, flags: int) -> int:
-    """Open a file; a new one is readable only by its owner."""
-    return os.open(path, flags, 0o600)
-
-
 class FileStore(_OrderedWriter):
     """A thread in a JSON file. If the file is a history of any wire, it starts a new thread.
 
@@ -82,31 +76,13 @@ class FileStore(_OrderedWriter):
             return load_thread(body, thread_id=uuid7())
         except FileNotFoundError:
             return None
-        except (OSError, InputError) as error:
+        except OSError as error:
+            raise UsageError(f"{self.path}: {describe_os_error(error)}") from None
+        except InputError as error:
             raise UsageError(f"{self.path}: {error}") from None
 
     def _write(self, body: bytes) -> None:
-        path = self.path.resolve()  # a link stays a link
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
-        try:
-            if path.exists() and not path.is_file():
-                raise OSError(EINVAL, "not a regular file")  # as root, a device would be replaced
-            with open(temporary, "wb", opener=_open_private) as file:
-                file.write(body)
-                file.flush()
-                os.fsync(file.fileno())
-            with suppress(FileNotFoundError):
-                copymode(path, temporary)
-            temporary.replace(path)
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-        except OSError as error:
-            with suppress(OSError):
-                temporary.unlink(missing_ok=True)
-            raise UsageError(f"{self.path}: {error}") from None
+        write_copy(self.path, self.path, body)
 
 
 class SqliteStore(_OrderedWriter):

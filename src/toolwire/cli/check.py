@@ -12,7 +12,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire.cli.framework.errors import CommandError, describe_error
+from toolwire.cli.framework.errors import CommandError
 from toolwire.cli.input.bodies import (
     InputBody,
     InputFile,
@@ -194,7 +194,7 @@ def _check_file(
         why = error.message.removeprefix(f"{file.name}: ")
         result.unreadable.append(UnreadableInput(file.name, line, why))
     except InputError as error:
-        result.unreadable.append(UnreadableInput(file.name, line, describe_error(error)))
+        result.unreadable.append(UnreadableInput(file.name, line, str(error)))
 
 
 def _check_body(
@@ -210,7 +210,7 @@ def _check_body(
         if isinstance(error, UsageError) and file.in_folder and not resembles_a_wire(body):
             result.skipped += 1
         else:
-            why = describe_error(error) if isinstance(error, InputError) else error.message
+            why = str(error) if isinstance(error, InputError) else error.message
             result.unreadable.append(UnreadableInput(file.name, body.line, why))
         return
     result.bodies += 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from toolwire.cli.framework.errors import describe_error, name_file_in_errors
+from toolwire.cli.framework.errors import name_file_in_errors
 from toolwire.cli.input.files import exit_with_help_at_terminal, require_stdout
 from toolwire.cli.input.id_map_file import read_id_map, save_id_map
 from toolwire.cli.input.session import line_option, read_session
@@ -133,4 +133,4 @@ def _suggest_other_kind(error: DecodeError, body: Body, *, wire: str, kind: Kind
         decode(body, wire, other)
     except InputError:
         return error
-    return InputError(f"{describe_error(error)}; it can be read with --kind {other}")
+    return InputError(f"{error}; it can be read with --kind {other}")

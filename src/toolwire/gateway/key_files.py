@@ -18,7 +18,7 @@ from msgspec import ValidationError, convert
 from msgspec.structs import fields
 
 from toolwire.conversation.json import JSON, dump, parse
-from toolwire.errors import ConfigError
+from toolwire.errors import ConfigError, describe_os_error
 from toolwire.gateway.config.mistakes import suggest
 from toolwire.gateway.keys import KeyConfig, expiry_seconds
 
@@ -52,7 +52,7 @@ def read_keys(path: Path) -> list[KeyConfig]:
     try:
         rows = _read_rows(path)
     except OSError as error:
-        raise ConfigError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise ConfigError(f"{path}: {describe_os_error(error)}") from None
     except (tomllib.TOMLDecodeError, ValueError, sqlite3.Error) as error:
         raise ConfigError(f"{path}: {error}") from None
     keys: list[KeyConfig] = []
@@ -238,7 +238,7 @@ def _written_by_owner(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ConfigError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise ConfigError(f"{path}: {describe_os_error(error)}") from None
     except sqlite3.Error as error:
         raise ConfigError(f"{path}: {error}") from None
     finally:

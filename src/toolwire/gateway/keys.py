@@ -84,15 +84,10 @@ class Keys(Auth):
     """The keys that a gateway accepts."""
 
     def __init__(
-        self,
-        configs: Sequence[KeyConfig] = (),
-        *,
-        wall_clock: Callable[[], float] = time.time,
-        clock: Callable[[], float] = time.monotonic,
+        self, configs: Sequence[KeyConfig] = (), *, wall_clock: Callable[[], float] = time.time
     ) -> None:
         super().__init__()
         self._wall_clock = wall_clock
-        self._clock = clock
         self._holders: dict[bytes, KeyHolder] = {}
         self.use(configs)
 
@@ -103,7 +98,7 @@ class Keys(Auth):
         for config in configs:
             sha256 = bytes.fromhex(config.sha256)
             holder = known.get(sha256)
-            usage = KeyUsage(self._clock, self._wall_clock) if holder is None else holder.usage
+            usage = KeyUsage(time.monotonic, self._wall_clock) if holder is None else holder.usage
             self._holders[sha256] = KeyHolder(config, usage)
 
     def usage(self) -> dict[str, KeyUsage]:

@@ -60,13 +60,12 @@ class Workers:
         listener: socket.socket,
         count: int,
         *,
-        limits: ConnectionLimits | None = None,
         hang_timeout: float = 30.0,
     ) -> None:
         self._make_app = make_app
         self._listener = listener
         self._count = count
-        self._limits = limits or ConnectionLimits()
+        self._limits = ConnectionLimits()
         self._hang_timeout = hang_timeout
         self._workers: dict[int, _Worker] = {}
         """By process id."""

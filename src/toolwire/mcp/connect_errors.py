@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 
+from toolwire.errors import describe_os_error
 from toolwire.providers.http.errors import ConnectError, connect_error
 from toolwire.providers.http.url import parse_url
 
@@ -52,7 +53,7 @@ def _address_error(reason: BaseException, address: str) -> ConnectError:
 
 def _command_error(reason: BaseException, program: str) -> ConnectError:
     if isinstance(reason, OSError):
-        why = (reason.strerror or str(reason)).lower()
+        why = describe_os_error(reason)
         return ConnectError(f"cannot start {program}: {why}", permanent=True)
     if isinstance(reason, MCPError) and reason.code == CONNECTION_CLOSED:
         return ConnectError(f"{program} ended before it answered; does it speak MCP over stdio?")

@@ -8,6 +8,7 @@ every process. `DIRECTIVES` lists the instructions that a question can contain.
 from __future__ import annotations
 
 from functools import partial
+from operator import is_
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -290,15 +291,11 @@ def _read(messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], bool]:
             )
         out.append(
             message
-            if len(parts) == len(message.parts) and all(map(_same, parts, message.parts))
+            if len(parts) == len(message.parts) and all(map(is_, parts, message.parts))
             else replace(message, parts=tuple(parts))
         )
     tagged = any(map(lambda new, old: new is not old, out, messages))
     return (assign_ids(tuple(out), seed="", ordered=True), True) if tagged else (messages, False)
-
-
-def _same(part: Part, other: Part) -> bool:
-    return part is other
 
 
 def _tools_in_system(conversation: Conversation) -> tuple[Tool, ...]:

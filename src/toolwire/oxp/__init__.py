@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from toolwire.lazy_imports import import_on_first_use
 
 if TYPE_CHECKING:
-    from toolwire.oxp.client import OxpClient, RequestFormat, Secrets, Tokens
+    from toolwire.oxp.call_context import Secrets, Tokens
+    from toolwire.oxp.client import OxpClient, RequestFormat
     from toolwire.oxp.dialects import CallResponse, ToolDefinition
     from toolwire.oxp.errors import (
         AuthenticationError,
@@ -52,10 +53,15 @@ __all__ = [
     "ToolNotFound",
 ]
 
-_SERVER = ("Challenges", "OxpHandler")
 _MODULES = {
-    "toolwire.oxp.client": " ".join(name for name in __all__ if name not in _SERVER),
-    "toolwire.oxp.server": " ".join(_SERVER),
+    "toolwire.oxp.call_context": "Secrets Tokens",
+    "toolwire.oxp.client": "OxpClient RequestFormat",
+    "toolwire.oxp.dialects": "CallResponse ToolDefinition",
+    "toolwire.oxp.errors": "AuthenticationError BadRequest InvalidInput InvalidResponse"
+    " MissingRequirements OxpError ServerUnavailable ToolCallFailed ToolNotFound",
+    "toolwire.oxp.responses": "AuthChallenge",
+    "toolwire.oxp.server": "Challenges OxpHandler",
+    "toolwire.oxp.transport": "ApiKey Bearer Credentials Jwt",
 }
 """Imported on first use: a client needs no server, and a server no HTTP client."""
 if not TYPE_CHECKING:  # so that type checkers report unknown names

@@ -31,7 +31,6 @@ from toolwire.oxp.dialects import (
     should_retry,
 )
 from toolwire.oxp.errors import (
-    AuthenticationError,
     BadRequest,
     InvalidInput,
     InvalidResponse,
@@ -43,40 +42,9 @@ from toolwire.oxp.errors import (
 )
 from toolwire.oxp.protocol import HEADER, PATHS, SCHEMA, VERSION, AuthChallenge
 from toolwire.oxp.remote_tools import remote_tool
-from toolwire.oxp.transport import (
-    RETRY_POLICY,
-    TIMEOUTS,
-    ApiKey,
-    Bearer,
-    Credentials,
-    Jwt,
-    OxpTransport,
-)
+from toolwire.oxp.transport import RETRY_POLICY, TIMEOUTS, ApiKey, Credentials, OxpTransport
 from toolwire.providers.http.policy import RetryPolicy, Timeouts
 from toolwire.tools.runnable import Runnable, ToolContext, ToolId, Version
-
-__all__ = [
-    "ApiKey",
-    "AuthChallenge",
-    "AuthenticationError",
-    "BadRequest",
-    "Bearer",
-    "CallResponse",
-    "Credentials",
-    "InvalidInput",
-    "InvalidResponse",
-    "Jwt",
-    "MissingRequirements",
-    "OxpClient",
-    "OxpError",
-    "RequestFormat",
-    "Secrets",
-    "ServerUnavailable",
-    "Tokens",
-    "ToolCallFailed",
-    "ToolDefinition",
-    "ToolNotFound",
-]
 
 RequestFormat: TypeAlias = Literal["enveloped", "without-schema", "bare"]
 """`{"$schema": ..., "request": {...}}`, the same without `$schema`, or the request alone."""
@@ -248,6 +216,8 @@ class OxpClient:
         tool_retries: int | None = None,
     ) -> CallResponse:
         """Call a tool like `call`; return the value with its call id and `replayed` flag."""
+        require_type(tool_id, str, "the id of a tool as text")
+        require_type(input, Mapping | None, "the input of a tool as a dict of its arguments")
         call_id = call_id or uuid7()
         retries = self._tool_retries if tool_retries is None else tool_retries
         challenged = False

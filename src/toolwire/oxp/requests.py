@@ -13,7 +13,7 @@ from json import JSONDecodeError, loads
 from msgspec import Struct
 
 from toolwire.conversation.json import DEEPEST, JSON, Object, dump, kind_of, parse, sorted_json
-from toolwire.oxp.responses import OxpRejection, reject
+from toolwire.oxp.responses import OxpRejection, RejectionReason, reject
 
 MAX_CALL_ID_LENGTH = 256
 """Characters of a call id, which is part of a database key."""
@@ -52,7 +52,11 @@ class OxpRequest(Struct, frozen=True, kw_only=True):
 
 
 class _InvalidRequest(Exception):
-    """The reason why a request is malformed. Callers of this module get an OxpRejection."""
+    """Why a request is rejected. Callers of this module get an OxpRejection."""
+
+    def __init__(self, message: str, reason: RejectionReason = "malformed") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 _KNOWN_KEYS = frozenset({"tool_id", "call_id", "trace_id", "input", "inputs", "context", "$schema"})
@@ -81,9 +85,7 @@ def read_call(body: bytes, version: str | None = None) -> OxpRequest | OxpReject
         assert isinstance(inner, dict)
         return _request(inner, enveloped)
     except _InvalidRequest as error:
-        return reject("malformed", str(error), enveloped=enveloped)
-    except _UnsupportedVersion as error:
-        return reject("unsupported-version", str(error), enveloped=enveloped)
+        return reject(error.reason, str(error), enveloped=enveloped)
 
 
 def check_list_request(body: bytes, version: str | None = None) -> OxpRejection | None:
@@ -102,9 +104,7 @@ def check_list_request(body: bytes, version: str | None = None) -> OxpRejection 
             _check_schema(value)
         _check_version(version)
     except _InvalidRequest as error:
-        return reject("malformed", str(error))
-    except _UnsupportedVersion as error:
-        return reject("unsupported-version", str(error))
+        return reject(error.reason, str(error))
     return None
 
 
@@ -204,10 +204,6 @@ def _credentials(context: Object, kind: str, key: str) -> dict[str, str]:
 # --- versions -------------------------------------------------------------------------------------
 
 
-class _UnsupportedVersion(Exception):
-    """The request names a version of the protocol that this server does not support."""
-
-
 def _check_schema(value: Object) -> None:
     """Check the version that `$schema` names. An address without a version is accepted."""
     if "$schema" not in value:
@@ -227,7 +223,8 @@ def _check_version(header: str | None) -> None:
 
 def _check_major(text: str) -> None:
     if int(text) != 1:
-        raise _UnsupportedVersion(f"version {int(text)} is not supported; supported: 1.0")
+        message = f"version {int(text)} is not supported; supported: 1.0"
+        raise _InvalidRequest(message, "unsupported-version")
 
 
 # --- JSON -----------------------------------------------------------------------------------------

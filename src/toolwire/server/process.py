@@ -33,11 +33,11 @@ def freeze_startup_objects() -> None:
     gc.freeze()
 
 
-def raise_file_limit(limit: int = MAX_OPEN_FILES) -> None:
+def raise_file_limit() -> None:
     """Raise the soft limit of open files, and so of connections, as far as the hard limit."""
     if sys.platform == "win32":
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    wanted = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(MAX_OPEN_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -2,5 +2,5 @@
 
 A file holds one or more histories. Each is found with its wire, and an edited history is written
 back so that only the changed lines of the file change. `session` does the I/O; all other modules
-except `atomic_write` take and return bytes and values.
+take and return bytes and values.
 """

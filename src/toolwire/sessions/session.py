@@ -7,15 +7,15 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from toolwire.atomic_write import replace_file, write_copy
 from toolwire.codec import decode, decode_in_full, encode, resolve
 from toolwire.codec.body_shape import Report
 from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Change, Conversation, Finding, Kind
-from toolwire.errors import DecodeError, UsageError, pointer
+from toolwire.errors import DecodeError, UsageError, describe_os_error, pointer
 from toolwire.lint import Repaired, check, repair
 from toolwire.lint.explain import Explanation, explain
-from toolwire.sessions.atomic_write import replace_file, write_copy
 from toolwire.sessions.find import find_history
 from toolwire.sessions.history import History, path_at
 
@@ -38,7 +38,7 @@ def open_session(path: str | Path, wire: str | None = None, *, line: int | None 
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise UsageError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise UsageError(f"{path}: {describe_os_error(error)}") from None
     return Session(data, str(path), wire=wire, line=line)
 
 

@@ -17,13 +17,13 @@ from pathlib import Path
 import click
 from click.exceptions import Exit, NoArgsIsHelpError
 
-from toolwire.cli.framework.errors import CommandError, describe_error, describe_os_error
+from toolwire.cli.framework.errors import CommandError
 from toolwire.cli.framework.extras import error_for_missing_module
 from toolwire.cli.framework.sections import COMPLETION, EXAMPLES, SECTIONS, epilog
 from toolwire.cli.framework.signals import CTRL_C, PIPE_CLOSED, exit_on_ctrl_c
 from toolwire.cli.framework.version import print_version
 from toolwire.cli.output.printable import discard_stdout
-from toolwire.errors import InputError
+from toolwire.errors import InputError, describe_os_error
 
 COMMANDS = Path(__file__).parents[1]
 
@@ -111,7 +111,7 @@ class CommandGroup(click.Group):
             message = error.format_message().rstrip(".")
             raise CommandError(f"{message} (see {path} --help)") from None
         except InputError as error:
-            raise CommandError(describe_error(error)) from None
+            raise CommandError(str(error)) from None
         except ModuleNotFoundError as error:
             if (missing := error_for_missing_module(error)) is None:
                 raise

@@ -13,12 +13,12 @@ from typing import BinaryIO
 
 from msgspec import Struct
 
-from toolwire.cli.framework.errors import CommandError, describe_os_error, error_without_wire
+from toolwire.cli.framework.errors import CommandError, error_without_wire
 from toolwire.cli.input.files import stdin
 from toolwire.codec import decode, resolve
 from toolwire.conversation.json import load
 from toolwire.conversation.model import Kind
-from toolwire.errors import DecodeError, InputError, UsageError
+from toolwire.errors import DecodeError, InputError, UsageError, describe_os_error
 from toolwire.sessions.documents import find_in_document
 from toolwire.sessions.find import find_transcript, may_start_messages, starts_transcript
 from toolwire.sessions.history import History

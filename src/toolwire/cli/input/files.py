@@ -8,7 +8,8 @@ from typing import BinaryIO
 
 import click
 
-from toolwire.cli.framework.errors import CommandError, describe_os_error
+from toolwire.cli.framework.errors import CommandError
+from toolwire.errors import describe_os_error
 
 
 def read_input(file: str) -> bytes:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from toolwire.cli.framework.errors import CommandError, describe_os_error
+from toolwire.cli.framework.errors import CommandError
+from toolwire.errors import describe_os_error
 
 if TYPE_CHECKING:
     from toolwire.server.asgi import App

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import Struct
 
-from toolwire.cli.framework.errors import CommandError, describe_os_error
+from toolwire.cli.framework.errors import CommandError
 from toolwire.cli.output.redact_url import redact_url
 from toolwire.cli.services.tool_loading import load_tools
-from toolwire.errors import InputError
+from toolwire.errors import InputError, describe_os_error
 
 if TYPE_CHECKING:
-    from toolwire.oxp.client import ApiKey, Bearer
+    from toolwire.oxp.transport import ApiKey, Bearer
     from toolwire.tools.registry import Tools
 
 KEYS = ("TOOLWIRE_API_KEY", "OXP_API_KEY")
@@ -41,7 +41,7 @@ class ServerCredentials(Struct, frozen=True, kw_only=True):
 
     def auth(self) -> ApiKey | Bearer | None:
         """The credentials of an OXP server."""
-        from toolwire.oxp.client import ApiKey, Bearer
+        from toolwire.oxp.transport import ApiKey, Bearer
 
         if self.token:
             return Bearer(self.token)
@@ -49,7 +49,7 @@ class ServerCredentials(Struct, frozen=True, kw_only=True):
 
     def bearer(self) -> Bearer | None:
         """The credentials of an MCP server, which takes a key as a token."""
-        from toolwire.oxp.client import Bearer
+        from toolwire.oxp.transport import Bearer
 
         value = self.token or self.key
         return Bearer(value) if value else None

@@ -117,7 +117,7 @@ def _is_abandoned(job: Job[S, object]) -> bool:
 class StoreThread(Generic[S]):
     """The thread. If its store cannot be opened, every job gets the error."""
 
-    def __init__(self, open_store: Callable[[], S], *, name: str = "toolwire-ledger") -> None:
+    def __init__(self, open_store: Callable[[], S]) -> None:
         self._open_store = open_store
         self._queue: SimpleQueue[list[Job[S, object]]] = SimpleQueue()
         self._remaining: list[Job[S, object]] = []
@@ -129,7 +129,7 @@ class StoreThread(Generic[S]):
         """The number of jobs in the last batch; more than one means load."""
         self._pid = getpid()
         self.batches = 0
-        self._thread = Thread(target=self._main, name=name, daemon=True)
+        self._thread = Thread(target=self._main, name="toolwire-ledger", daemon=True)
         self._thread.start()
 
     def submit(self, job: Job[S, R]) -> Future[R]:

@@ -75,6 +75,11 @@ class ResponseState(Struct, frozen=True, kw_only=True):
     """The response body for a deleted response."""
 
 
+def is_body_with(field: str) -> Callable[[Object], JsonPath | None]:
+    """Find a response that is a whole body or event with a certain field."""
+    return lambda body: () if field in body else None
+
+
 class ResponseIdentity(Struct, frozen=True, kw_only=True):
     """The fields of a response that identify it; the name of a field that the API lacks is
     empty."""

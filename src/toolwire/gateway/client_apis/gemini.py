@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity, is_body_with
 from toolwire.streaming.events import Chunk
 
 _EMPTY_PART: Object = {"text": ""}
@@ -71,13 +71,11 @@ def _call_paths(body: Object) -> list[JsonPath]:
     return paths
 
 
-def _find_response(body: Object) -> JsonPath | None:
-    return () if "candidates" in body else None
-
-
 API = ClientApi(
     wire="gemini",
-    identity=ResponseIdentity(id="responseId", model="modelVersion", find=_find_response),
+    identity=ResponseIdentity(
+        id="responseId", model="modelVersion", find=is_body_with("candidates")
+    ),
     call_paths=_call_paths,
     call_marks=tuple(field.encode() for field in _CALL_FIELDS),
     add_token=_add_token,

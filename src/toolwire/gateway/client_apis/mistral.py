@@ -5,8 +5,8 @@ Its paths begin with `/mistral`: the others belong to OpenAI chat, whose bodies 
 
 from __future__ import annotations
 
-from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity
+from toolwire.conversation.json import JSON, Object
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity, is_body_with
 from toolwire.streaming.events import Chunk
 
 
@@ -42,13 +42,9 @@ def _has_finish_reason(chunk: Chunk) -> bool:
     return False
 
 
-def _find_response(body: Object) -> JsonPath | None:
-    return () if "choices" in body else None
-
-
 API = ClientApi(
     wire="mistral",
-    identity=ResponseIdentity(time="created", find=_find_response),
+    identity=ResponseIdentity(time="created", find=is_body_with("choices")),
     add_token=_add_token,
     add_token_chunks=_add_token_chunks,
     paths=(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from toolwire.conversation.json import JsonPath, Object
-from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity
+from toolwire.conversation.json import Object
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity, is_body_with
 from toolwire.streaming.events import Chunk
 
 
@@ -24,13 +24,11 @@ def _add_token_chunks(last: list[Chunk], token: str, blocks: int) -> list[Chunk]
     return chunks
 
 
-def _find_message(body: Object) -> JsonPath | None:
-    return () if "message" in body else None
-
-
 API = ClientApi(
     wire="ollama",
-    identity=ResponseIdentity(id="", time="created_at", time_is_text=True, find=_find_message),
+    identity=ResponseIdentity(
+        id="", time="created_at", time_is_text=True, find=is_body_with("message")
+    ),
     add_token=_add_token,
     add_token_chunks=_add_token_chunks,
     wants_stream=lambda body: body.get("stream") is not False,

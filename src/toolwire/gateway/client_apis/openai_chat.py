@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from toolwire.conversation.json import JSON, JsonPath, Object
-from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity
+from toolwire.conversation.json import JSON, Object
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity, is_body_with
 from toolwire.streaming.events import Chunk
 
 TOKEN_FIELD = "reasoning_details"
@@ -54,14 +54,10 @@ def _edit_last_chunks(last: list[Chunk], body: Object) -> list[Chunk]:
     return [chunk for chunk in last if chunk.get("choices") != []]
 
 
-def _find_response(body: Object) -> JsonPath | None:
-    return () if "choices" in body else None
-
-
 API = ClientApi(
     wire="openai-chat",
     identity=ResponseIdentity(
-        id_prefix="chatcmpl-", time="created", find=_find_response, content="choices"
+        id_prefix="chatcmpl-", time="created", find=is_body_with("choices"), content="choices"
     ),
     add_token=_add_token,
     add_token_chunks=_add_token_chunks,

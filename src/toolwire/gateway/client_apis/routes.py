@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -48,8 +47,10 @@ class RouteMatch(Struct, frozen=True):
 class RouteTable:
     """Finds the operation of a path. Paths without a model in them are looked up directly."""
 
-    def __init__(self, apis: Sequence[ClientApi] = CLIENT_APIS) -> None:
-        self._paths = [(re.compile(path.pattern), path, api) for api in apis for path in api.paths]
+    def __init__(self) -> None:
+        self._paths = [
+            (re.compile(path.pattern), path, api) for api in CLIENT_APIS for path in api.paths
+        ]
         self._matches: dict[tuple[str, str], RouteMatch] = {}
 
     def find(self, method: str, path: str) -> RouteMatch | None:

@@ -10,7 +10,7 @@ from shutil import which
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire.errors import ConfigError
+from toolwire.errors import ConfigError, describe_os_error
 from toolwire.gateway.config.checks import check_address, find_mistakes
 from toolwire.gateway.config.environment import config_from_environment
 from toolwire.gateway.config.mistakes import Mistake, SourceLines, table_name
@@ -98,7 +98,7 @@ class ConfigSource(Struct, frozen=True, kw_only=True):
         except (OSError, UnicodeDecodeError) as error:
             reason = "not text"
             if isinstance(error, OSError):
-                reason = (error.strerror or str(error)).lower()
+                reason = describe_os_error(error)
             raise ConfigError(f"{self.file}: {reason}") from None
         config, mistakes = parse_config(text, str(self.file))
         return config, mistakes, SourceLines(str(self.file), text)

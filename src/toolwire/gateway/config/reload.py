@@ -51,13 +51,11 @@ class Reloader:
         *,
         open_tools: Callable[[ToolsConfig], GatewayTools | None] = lambda config: None,
         hide_secrets: Callable[[list[str]], None] = lambda secrets: None,
-        check_seconds: float = CHECK_SECONDS,
     ) -> None:
         """Prepare the reloader; `gateway` has to be set before it is opened."""
         self._source = source
         self._open_tools = open_tools
         self._hide_secrets = hide_secrets
-        self._check_seconds = check_seconds
         self._loaded = first
         self._stamps = _stamps(first.files)
         self._task: asyncio.Task[None] | None = None
@@ -85,7 +83,7 @@ class Reloader:
     async def _watch(self) -> None:
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._requested.wait(), self._check_seconds)
+                await asyncio.wait_for(self._requested.wait(), CHECK_SECONDS)
             stamps = _stamps(self._loaded.files)
             if self._requested.is_set() or stamps != self._stamps:
                 self._requested.clear()

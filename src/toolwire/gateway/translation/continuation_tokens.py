@@ -80,12 +80,7 @@ def encode_token(
     return PREFIX + urlsafe_b64encode(zlib.compress(dump(value), 6)).decode().rstrip("=")
 
 
-def decode_token(text: str, *, max_bytes: int = MAX_TOKEN_BYTES) -> ContinuationToken | None:
-    """The token in a text; None if there is none, or it is broken or too large."""
-    return decode_token_and_size(text, max_bytes)[0]
-
-
-def decode_token_and_size(text: str, max_bytes: int) -> tuple[ContinuationToken | None, int]:
+def decode_token(text: str, max_bytes: int) -> tuple[ContinuationToken | None, int]:
     """The token in a text, and its decompressed size; for a broken token, the size it may have."""
     if not text.startswith(PREFIX) or max_bytes <= 0:
         return None, 0

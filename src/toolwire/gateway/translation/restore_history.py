@@ -16,7 +16,7 @@ from toolwire.conversation.parts import Call, Message, Result
 from toolwire.gateway.translation.continuation_tokens import (
     MAX_TOKEN_BYTES,
     ContinuationToken,
-    decode_token_and_size,
+    decode_token,
     digest_messages,
 )
 
@@ -112,7 +112,7 @@ def _decode_newest_first(
     remaining = MAX_TOKEN_BYTES
     for n in sorted(tokens, reverse=True):
         for position, text in reversed(tokens[n]):
-            token, size = decode_token_and_size(text, remaining)
+            token, size = decode_token(text, remaining)
             remaining -= size
             usable = token if token is not None and token.wire == wire else None
             decoded.setdefault(n, []).append((position, usable))

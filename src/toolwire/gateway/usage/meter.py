@@ -33,7 +33,6 @@ class UsageMeter:
         store: UsageStore | None,
         keys: Callable[[], Mapping[str, KeyUsage]],
         *,
-        clock: Callable[[], float] = time,
         sync_seconds: float = SYNC_SECONDS,
     ) -> None:
         """Prepare the meter.
@@ -41,12 +40,10 @@ class UsageMeter:
         Args:
             store: where usage is kept; None if only the limits of this process count.
             keys: returns the usage of each key, by its name.
-            clock: seconds since 1970.
             sync_seconds: seconds between two exchanges with the store.
         """
         self._store = store
         self._keys = keys
-        self._clock = clock
         self._sync_seconds = sync_seconds
         self._rows: dict[UsageKey, UsageRow] = {}
         self._task: asyncio.Task[None] | None = None
@@ -71,7 +68,7 @@ class UsageMeter:
         if key is not None:
             key.add_tokens(row.input_tokens + row.output_tokens, cost)
         if self._store is not None:
-            day = f"{datetime.fromtimestamp(self._clock(), UTC).date()}"
+            day = f"{datetime.fromtimestamp(time(), UTC).date()}"
             # Clients choose the names of models that do not exist.
             model = record.model if record.upstream else ""
             group = (day, record.key, model, record.upstream)
@@ -134,9 +131,7 @@ class UsageMeter:
         counts = {name: usage.count for name, usage in keys.items()}
         costs = {name: usage.unstored_cost for name, usage in keys.items()}
         try:
-            shared = await asyncio.to_thread(
-                self._store.sync, rows, self._process, counts, self._clock()
-            )
+            shared = await asyncio.to_thread(self._store.sync, rows, self._process, counts, time())
         except Exception:  # nothing was written
             for group, row in rows.items():
                 self._rows.setdefault(group, UsageRow()).add(row)

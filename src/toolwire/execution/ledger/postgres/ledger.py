@@ -411,7 +411,7 @@ class PostgresLedger:
             session.watchers.wake(key_bytes)
 
         return PgTransactionScope(
-            session.transactions, claim, end=end, resolve_commit=resolve_commit, on_end=on_end
+            session.transactions, end=end, resolve_commit=resolve_commit, on_end=on_end
         )
 
     async def _wait_for_undo(self, undo: asyncio.Future[None]) -> None:

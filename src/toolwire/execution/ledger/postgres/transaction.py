@@ -16,7 +16,7 @@ from psycopg.pq import TransactionStatus
 from psycopg.rows import TupleRow
 
 from toolwire.errors import UsageError
-from toolwire.execution.ledger.base import Claim, LedgerUnavailable, Outcome
+from toolwire.execution.ledger.base import LedgerUnavailable, Outcome
 from toolwire.execution.ledger.postgres.connection import (
     CONNECTION_ERRORS,
     connect,
@@ -119,14 +119,12 @@ class PgTransactionScope:
     def __init__(
         self,
         connections: TransactionPool,
-        claim: Claim,
         *,
         end: Callable[[Outcome], tuple[bytes, Mapping[str, object]]],
         resolve_commit: Callable[[], Awaitable[FinishResult]],
         on_end: Callable[[], None],
     ) -> None:
         self._connections = connections
-        self._claim = claim
         self._end = end
         self._resolve_commit = resolve_commit
         self._on_end = on_end

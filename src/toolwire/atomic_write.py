@@ -13,7 +13,7 @@ from pathlib import Path
 from shutil import copymode, copystat
 from tempfile import NamedTemporaryFile
 
-from toolwire.errors import UsageError
+from toolwire.errors import UsageError, describe_os_error
 
 
 def replace_file(file: str | Path, old: bytes, new: bytes) -> Path:
@@ -32,12 +32,13 @@ def replace_file(file: str | Path, old: bytes, new: bytes) -> Path:
         backup = _back_up(path, old)
         _replace(path, new, mode_of=path)
     except OSError as error:
-        raise UsageError(f"{file}: {_describe(error)}; nothing was written") from None
+        raise UsageError(f"{file}: {describe_os_error(error)}; nothing was written") from None
     return backup
 
 
 def write_copy(file: str | Path, original: str | Path, text: bytes) -> None:
-    """Write a file in one step, with the mode of another file.
+    """Write a file in one step, with the mode of another file; if there is none, readable only by
+    its owner. It is durable when this returns.
 
     Raises:
         UsageError: The file cannot be written.
@@ -46,11 +47,7 @@ def write_copy(file: str | Path, original: str | Path, text: bytes) -> None:
     try:
         _replace(path, text, mode_of=Path(original))
     except OSError as error:
-        raise UsageError(f"{file}: {_describe(error)}; nothing was written") from None
-
-
-def _describe(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
+        raise UsageError(f"{file}: {describe_os_error(error)}; nothing was written") from None
 
 
 def _back_up(path: Path, text: bytes) -> Path:
@@ -73,12 +70,18 @@ def _replace(path: Path, text: bytes, *, mode_of: Path) -> None:
     with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as out:
         try:
             _write_to_disk(out.fileno(), text)
-            copymode(mode_of, out.name)
+            with suppress(FileNotFoundError):
+                copymode(mode_of, out.name)
             Path(out.name).replace(path)
         except BaseException:
             with suppress(OSError):
                 Path(out.name).unlink()
             raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def _write_to_disk(descriptor: int, text: bytes) -> None:
