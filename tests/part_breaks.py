@@ -717,3 +717,15 @@ def a_text_of_the_user_has_the_type_of_an_output(history: HistoryEditor, n: int)
     block: JSON = {"type": "output_text", "text": "Are you there?"}
     history.insert(0, {"type": "message", "role": "user", "content": [block]})
     return True
+
+
+@register_break(lambda profile: profile.wire == "anthropic", "too-many-cache-breakpoints")
+def every_new_message_is_marked_for_the_cache(history: HistoryEditor, n: int) -> bool:
+    if history.wire != "anthropic":
+        return False
+    mark: JSON = {"type": "ephemeral"}
+    blocks: list[JSON] = [
+        {"type": "text", "text": f"part {number}", "cache_control": mark} for number in range(5)
+    ]
+    history.insert(0, {"role": "user", "content": blocks})
+    return True

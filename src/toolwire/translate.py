@@ -222,6 +222,4 @@ def _with_repairs(encoded: Encoded, repaired: RepairedConversation) -> Encoded:
 
 
 def _errors(repaired: RepairedConversation) -> list[Finding]:
-    if not repaired.findings:
-        return []
     return [finding for finding in repaired.findings if finding.severity == "error"]

@@ -114,7 +114,7 @@ CLASSES: dict[int, tuple[str, ...]] = {
     78: ("field-refused",),
     79: ("item-shape",),
     80: ("wrong-json-type",),
-    81: ("too-many-cache-marks",),
+    81: ("too-many-cache-breakpoints",),
 }
 """Every known way in which the identity of a tool call breaks: the number in the code, and the
 rules that have it."""

@@ -212,7 +212,7 @@ def _fit_tool_names(
     for tool in conversation.tools:
         if tool.name:
             used.add(tool.name)
-    if choice is not None and isinstance(choice, Choice):
+    if isinstance(choice, Choice):
         used.update(choice.names)
     if not used:
         return {}

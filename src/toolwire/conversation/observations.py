@@ -120,6 +120,8 @@ class Observation:
     its wire reads."""
     EXPECTED_TYPES = 1 << 35
     """The body was read without correcting a JSON type."""
+    ACCEPTED_BREAKPOINTS = 1 << 36
+    """There are no more cache breakpoints than the target accepts."""
 
 
 ALL = (1 << 30) - 1

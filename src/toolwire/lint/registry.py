@@ -12,6 +12,7 @@ from toolwire.conversation.observations import Observation
 from toolwire.errors import UsageError, suggest
 from toolwire.lint.arguments import has_accepted_arguments
 from toolwire.lint.facts import Facts
+from toolwire.lint.fixes.cache_breakpoints import surplus_breakpoints
 from toolwire.lint.foreign_content import has_accepted_fields, has_own_format
 from toolwire.lint.memo import once_per_history
 from toolwire.lint.rule import Rule
@@ -74,6 +75,8 @@ def _own_wire_flags(facts: Facts) -> int:
         flags &= ~Observation.OWN_FORMAT
     if facts.conversation.source.corrections:
         flags &= ~Observation.EXPECTED_TYPES
+    if surplus_breakpoints(facts):
+        flags &= ~Observation.ACCEPTED_BREAKPOINTS
     if facts.profile.tool_choice_needs_tools and has_empty_tools(facts):
         flags &= ~Observation.NO_TOOL_CHOICE
     return flags
@@ -86,6 +89,7 @@ _KNOWN_ON_OWN_WIRE = (
     | Observation.ACCEPTED_FIELDS
     | Observation.OWN_FORMAT
     | Observation.EXPECTED_TYPES
+    | Observation.ACCEPTED_BREAKPOINTS
 )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from toolwire.conversation.json import JSON, JsonPath, get, put
+from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Opaque, Result, Source
 from toolwire.lint.facts import Facts
@@ -80,7 +80,7 @@ def null_fields(facts: Facts) -> list[JsonPath]:
         part.path
         for message in facts.messages
         for part in (message, *message.parts)
-        if part.raw.__class__ is dict and None in part.raw.values()
+        if part.raw.__class__ is dict and _has_null(part.raw)
     ]
     indexes = sorted({n for path in paths if (n := _index_of(path, field)) is not None})
     found: list[JsonPath] = []
@@ -95,6 +95,11 @@ def null_fields(facts: Facts) -> list[JsonPath]:
         if path[-1] not in _NULL_ELSEWHERE:
             found.append((field, indexes[index], *path[2:]))
     return found
+
+
+def _has_null(fields: Object) -> bool:
+    """True if a field that no other rule is about is null."""
+    return any(value is None and name not in _NULL_ELSEWHERE for name, value in fields.items())
 
 
 @once_per_history

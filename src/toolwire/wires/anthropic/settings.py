@@ -8,7 +8,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Choice, Format, Setting, Tool, WebSearch
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.answers import (
-    answer_fields,
+    AnswerFields,
     answer_id,
     answer_model,
     id_setting,
@@ -243,7 +243,7 @@ _USAGE: Object = {
     "service_tier": None,
 }
 _ID_PREFIX = "msg_"
-ANSWER = answer_fields(
+ANSWER = AnswerFields.of(
     {
         "id": answer_id(_ID_PREFIX),
         "type": "message",

@@ -7,7 +7,7 @@ from msgspec import UNSET, UnsetType
 from toolwire.conversation.json import JSON, JsonPath, Object, parse, text_of
 from toolwire.conversation.model import Choice, Conversation, Format, Setting, Tool
 from toolwire.conversation.parts import Call, Opaque, Result, Source
-from toolwire.wires.engine.answers import answer_fields, elapsed_milliseconds
+from toolwire.wires.engine.answers import AnswerFields, elapsed_milliseconds
 from toolwire.wires.engine.capabilities import CacheBreakpoints
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import (
@@ -256,7 +256,7 @@ def writable_settings(conversation: Conversation) -> SettingTable:
 # --- usage and stop reasons -----------------------------------------------------------------------
 
 
-ANSWER = answer_fields(
+ANSWER = AnswerFields.of(
     {
         "usage": {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0},
         "metrics": lambda context: {"latencyMs": elapsed_milliseconds(context)},

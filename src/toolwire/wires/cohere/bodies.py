@@ -16,7 +16,7 @@ from toolwire.wires.cohere.settings import (
     TOOLS,
     write_tool,
 )
-from toolwire.wires.engine.answers import answer_fields, answer_id
+from toolwire.wires.engine.answers import AnswerFields, answer_id
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import flag_or_none, keys
 from toolwire.wires.families.chat.bodies import SingleMessageBodies
@@ -58,7 +58,7 @@ BODIES = CohereBodies(
     write_tool=write_tool,
     finish_from_wire=FINISH_REASON_FROM_WIRE,
     finish_to_wire=FINISH_REASON_TO_WIRE,
-    answer=answer_fields({"id": answer_id(""), "finish_reason": "COMPLETE"}),
+    answer=AnswerFields.of({"id": answer_id(""), "finish_reason": "COMPLETE"}),
     answer_fields=keys("message", "finish_reason"),
 )
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -24,7 +24,6 @@ from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.engine.stream import copy_json
 
 MakeField: TypeAlias = "Callable[[EncodeContext], JSON]"
-FieldValues: TypeAlias = "Mapping[str, JSON | MakeField]"
 ID_PREFIXES = ("msg_", "chatcmpl-", "resp_", "v1_")
 """The prefixes that wires put before the id of a response, the most common first."""
 UNKNOWN_MODEL = "unknown"
@@ -35,26 +34,27 @@ _CONTAINERS = (dict, list)
 
 
 class AnswerFields(Struct, frozen=True, eq=False):
-    """The fields that every response of a wire has. Made by `answer_fields`."""
+    """The fields that every response of a wire has."""
 
     values: Object
     """All fields in order, with their values; null for a value that is made."""
     makers: tuple[tuple[str, MakeField], ...]
+    """The functions that make the other values, by field."""
 
-
-def answer_fields(fields: FieldValues) -> AnswerFields:
-    """Split a table of fields into values and functions that make a value for each response."""
-    values: Object = {}
-    makers: list[tuple[str, MakeField]] = []
-    for key, value in fields.items():
-        values[key] = None
-        if callable(value):
-            makers.append((key, value))
-        elif value.__class__ in _CONTAINERS:
-            makers.append((key, _copy_of(value)))
-        else:
-            values[key] = value
-    return AnswerFields(values, tuple(makers))
+    @classmethod
+    def of(cls, fields: Mapping[str, JSON | MakeField]) -> Self:
+        """Split a table of fields into values, and functions that make one for each response."""
+        values: Object = {}
+        makers: list[tuple[str, MakeField]] = []
+        for key, value in fields.items():
+            values[key] = None
+            if callable(value):
+                makers.append((key, value))
+            elif value.__class__ in _CONTAINERS:
+                makers.append((key, _copy_of(value)))
+            else:
+                values[key] = value
+        return cls(values, tuple(makers))
 
 
 def _copy_of(value: JSON) -> MakeField:

@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Choice, Format, Setting, Tool, WebSearch
 from toolwire.conversation.parts import Source
-from toolwire.wires.engine.answers import answer_fields, answer_id, answer_model, id_setting
+from toolwire.wires.engine.answers import AnswerFields, answer_id, answer_model, id_setting
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import (
     SettingSpec,
@@ -175,5 +175,5 @@ REQUEST = both_spellings(
     SettingSpec("format", (CONFIG, "responseJsonSchema"), read=Format, write=None),
 )
 RESPONSE = both_spellings(id_setting("responseId"), MODEL, USAGE)
-ANSWER = answer_fields({"modelVersion": answer_model, "responseId": answer_id("")})
+ANSWER = AnswerFields.of({"modelVersion": answer_model, "responseId": answer_id("")})
 """The fields of every response beside its candidates."""

@@ -10,7 +10,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Choice, Format, Setting, Tool, WebSearch
 from toolwire.conversation.parts import Source
 from toolwire.wires.engine.answers import (
-    answer_fields,
+    AnswerFields,
     answer_id,
     answer_model,
     answer_time_text,
@@ -165,7 +165,7 @@ _ID_PREFIX = "v1_"
 RESPONSE = setting_table(
     id_setting(prefix=_ID_PREFIX), model_setting(), time_text_setting("created"), USAGE
 )
-ANSWER = answer_fields(
+ANSWER = AnswerFields.of(
     {
         "id": answer_id(_ID_PREFIX),
         "object": "interaction",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolwire.conversation.json import JSON, get
-from toolwire.wires.engine.answers import answer_fields, answer_id, answer_model, answer_time
+from toolwire.wires.engine.answers import AnswerFields, answer_id, answer_model, answer_time
 from toolwire.wires.engine.specs import blocks
 from toolwire.wires.families.chat.blocks import FUNCTION_TOOL
 from toolwire.wires.families.chat.bodies import ChatBodies
@@ -24,7 +24,7 @@ BODIES = ChatBodies(
     write_tool=write_tool,
     finish_from_wire=FINISH_REASON_FROM_WIRE,
     finish_to_wire=FINISH_REASON_TO_WIRE,
-    answer=answer_fields(
+    answer=AnswerFields.of(
         {
             "id": answer_id(""),
             "object": "chat.completion",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Conversation, Usage
 from toolwire.wires.engine.answers import (
-    answer_fields,
+    AnswerFields,
     answer_model,
     answer_time_text,
     elapsed_nanoseconds,
@@ -57,7 +57,7 @@ BODIES = OllamaBodies(
     write_tool=write_tool,
     finish_from_wire=FINISH_REASON_FROM_WIRE,
     finish_to_wire=FINISH_REASON_TO_WIRE,
-    answer=answer_fields(
+    answer=AnswerFields.of(
         {
             "model": answer_model,
             "created_at": answer_time_text,

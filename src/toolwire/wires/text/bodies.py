@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Conversation, Tool
-from toolwire.wires.engine.answers import answer_fields, answer_id, answer_model, answer_time
+from toolwire.wires.engine.answers import AnswerFields, answer_id, answer_model, answer_time
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.specs import list_at
 from toolwire.wires.families.chat.bodies import ChatBodies
@@ -43,7 +43,7 @@ BODIES = TextBodies(
     write_tool=write_tool,
     finish_from_wire=FINISH_REASON_FROM_WIRE,
     finish_to_wire=FINISH_REASON_TO_WIRE,
-    answer=answer_fields(
+    answer=AnswerFields.of(
         {
             "id": answer_id(ID_PREFIX),
             "object": "chat.completion",

@@ -7,8 +7,8 @@ from msgspec import UNSET, UnsetType
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import Choice, Format, Setting, Tool, Usage
 from toolwire.wires.engine.answers import (
-    FieldValues,
-    answer_fields,
+    AnswerFields,
+    MakeField,
     answer_id,
     answer_model,
     answer_time,
@@ -218,7 +218,7 @@ def _completion_time(context: EncodeContext) -> JSON:
     return created + int(context.request.elapsed()) if created else None
 
 
-_REPEATED: FieldValues = {
+_REPEATED: dict[str, JSON | MakeField] = {
     "previous_response_id": repeat("previous_response_id", None),
     "instructions": repeat("instructions", None),
     "tools": _repeat_tools,
@@ -242,7 +242,7 @@ _REPEATED: FieldValues = {
     "prompt_cache_key": repeat("prompt_cache_key", None),
 }
 """Settings of the request that a response repeats; they are not part of the answer."""
-ANSWER = answer_fields(
+ANSWER = AnswerFields.of(
     {
         "id": answer_id(_ID_PREFIX),
         "object": "response",
