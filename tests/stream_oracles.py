@@ -178,8 +178,11 @@ def stream_commutes(given: Input) -> bool:
     if any(get(body, (key, 0, "index")) not in (UNSET, 0) for key in ("choices", "candidates")):
         # A stream waits for candidate 0 and reports the others; a body has the first one.
         return False
-    if exempt.repeats_answer and not _has_unique_ids(body, given.wire):
-        return False  # repeated calls are found by their ids
+    finds_calls_by_id = exempt.repeats_answer or any(
+        call.approval_for for call in decode(body, given.wire, "response").calls()
+    )
+    if finds_calls_by_id and not _has_unique_ids(body, given.wire):
+        return False  # as repeated calls are, and those that an approval request is about
     for pair in decode(body, given.wire, "response").pairs():
         if pair.call is None:
             return False  # a stream announces the call of a result; a body leaves it out
