@@ -394,3 +394,19 @@ def test_framed_output_is_a_flow_with_chunks_and_a_result() -> None:
     }
     assert last["result"]["message"] == case.body["message"]  # type: ignore[index,call-overload]
     assert last["result"]["finishReason"] == "stop"
+
+
+def test_reasoning_after_a_signature_is_another_part_although_its_event_equals_the_one_before() -> (
+    None
+):
+    signed: JSON = {"reasoning": ".", "metadata": {"thoughtSignature": "c2ln"}}
+    events = message_events(chunk({"reasoning": "Done"}), chunk(signed), chunk(signed))
+    framed = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+    for stream in (events, framed):
+        starts = [
+            event
+            for event in restream(stream, "genkit", "ai-sdk", framed=False)
+            if event["type"] == "reasoning-start"
+        ]
+        written = b"".join(restream(stream, "genkit", "ai-sdk"))
+        assert len(starts) == written.count(b'"reasoning-start"') == 2

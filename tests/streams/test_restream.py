@@ -533,6 +533,15 @@ def test_the_arguments_of_a_call_that_was_cut_off_are_not_lost(target: str) -> N
     ) == '{"q":"needle'
 
 
+def test_a_character_that_two_events_share_is_one_character_in_the_folded_body() -> None:
+    """Servers that count UTF-16 units cut a text inside an emoji."""
+    deltas = [{"type": "text-delta", "id": "0", "delta": half} for half in ("Hi \ud83d", "\ude00")]
+    stream = "".join(f"data: {json.dumps(event)}\n\n" for event in deltas)
+    body = fold(stream + 'data: {"type":"finish"}\n\n', "ai-sdk")
+    (text,) = decode(body, "ai-sdk", "response").parts()
+    assert isinstance(text, Text) and text.text == "Hi 😀"
+
+
 @pytest.mark.parametrize("target", OTHERS)
 def test_an_error_record_is_the_last_event(target: str) -> None:
     events = [*EVENTS[:4], ERROR, *EVENTS[4:]]

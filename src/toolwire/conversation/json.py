@@ -243,6 +243,15 @@ def replace_lone_surrogates(value: JSON, names: Mapping[str, str] = _NO_NAMES) -
     return value
 
 
+def join_surrogates(value: JSON) -> JSON:
+    """Return a value with one character for each pair of surrogates, as joined texts have that were
+    cut inside an emoji; the same object if it contains no surrogates."""
+    if next(find_lone_surrogates(value), None) is None:
+        return value
+    joined: JSON = json.loads(json.dumps(value))
+    return joined
+
+
 def _replace_in_key(key: str, original: Object, fields: Object) -> str:
     """Return a key without lone surrogates that is unique in its object."""
     if not has_lone_surrogate(key):

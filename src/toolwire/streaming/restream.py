@@ -21,7 +21,7 @@ from typing import Generic, Literal, TypeAlias, TypeVar, overload
 
 from toolwire.codec import IdMapInput
 from toolwire.conversation.id_map import IdMap
-from toolwire.conversation.json import JSON
+from toolwire.conversation.json import JSON, join_surrogates
 from toolwire.conversation.model import Loss
 from toolwire.errors import DecodeError, UsageError
 from toolwire.streaming.events import Chunk, StreamError
@@ -61,7 +61,7 @@ def fold(stream: StreamSource, wire: str) -> JSON:
     _read(events.end(), reader, name)
     reader.done = events.done
     reader.end()
-    return reader.body()
+    return join_surrogates(reader.body())
 
 
 def _read(events: Iterable[Chunk | StreamError], reader: StreamReader, wire: str) -> None:

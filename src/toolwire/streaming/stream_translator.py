@@ -177,7 +177,8 @@ class StreamTranslator(EventTranslator[Out]):
             return
         slot = events[0].slot
         on_read = self._reader.text_appender(slot)
-        if on_read is None and cache.empty:
+        if on_read is None:
+            cache.clear()
             return
         output = encoded[0] if encoded else None
         write = self._writer.text_appender if encoded else self._writer.text_buffer
@@ -188,7 +189,7 @@ class StreamTranslator(EventTranslator[Out]):
         part = self._parts.get(slot)
         if cache.full or (part is not None and part.mode != "pass"):
             return
-        if on_read is not None and on_write is not None and isinstance(output, bytes | None):
+        if on_write is not None and isinstance(output, bytes | None):
             source = piece + _EVENT_END
             cache.add(source, events[0].text, output, on_read=on_read, on_write=on_write)
 

@@ -107,7 +107,9 @@ class TurnStreamReader(StreamReader):
 
     def text_appender(self, slot: int) -> Callable[[str], bool] | None:
         current = self.parts.open
-        return bool if current is not None and current.slot == slot else None
+        if current is None or current.slot != slot or current.block.get(self.signature_field):
+            return None  # a signature ends the text
+        return bool
 
     def close_text(self, *, cut: bool = False) -> list[Event]:
         """Close the open text, if any."""
