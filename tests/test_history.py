@@ -421,9 +421,12 @@ def test_a_cut_never_gives_a_stray_result_to_another_call() -> None:
     assert answers["transfer"] is None
 
 
-def test_resume_refuses_calls_that_an_unpaired_result_without_an_id_may_belong_to() -> None:
+@pytest.mark.parametrize("more", [[], [{"role": "function"}], [{"role": "tool", "content": "1"}]])
+def test_resume_refuses_calls_that_an_unpaired_result_without_an_id_may_belong_to(
+    more: list[JSON],
+) -> None:
     call: JSON = {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}
-    body = chat(USER, call, call, {"role": "function", "name": "f", "content": "found"})
+    body = chat(USER, call, call, {"role": "function", "name": "f", "content": "found"}, *more)
     first, second = pending(body, "openai-chat")
     for ids in ([first.id], [second.id], [first.id, second.id]):
         with pytest.raises(UsageError, match=r"result without an id.*repair the history first"):

@@ -123,13 +123,17 @@ def _refuse_uncertain_pairs(facts: Facts, results: PartMap[Call, Result], encode
         return
     written = _facts_of(encoded, facts)
     for call, written_call in zip(facts.calls, written.calls, strict=True):
-        has_result = call in facts.result_of or call in results
-        if has_result != (written_call in written.result_of):
+        expected = results.get(call, facts.result_of.get(call))
+        if _text_of(expected) != _text_of(written.result_of.get(written_call)):
             reason = (
                 f"a result without an id may belong to the call to {call.name or 'a tool'} or to"
                 " another: repair the history first"
             )
             raise UsageError(reason, wire=facts.conversation.wire, path=call.path)
+
+
+def _text_of(result: Result | None) -> str | None:
+    return None if result is None else result.text
 
 
 def _make_result(call: Call, output: Output | Result, wire: str) -> Result:
