@@ -19,7 +19,7 @@ from toolwire.conversation.json import Body, JsonPath, dump
 from toolwire.conversation.minted_ids import needs_minted_ids
 from toolwire.conversation.model import Conversation, Kind, Loss
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, Message, Output, Result, describe
+from toolwire.conversation.parts import APPROVAL, Call, Message, Output, Result, describe
 from toolwire.errors import UsageError
 from toolwire.lint import find_all
 from toolwire.lint.facts import Facts, ToolTurn
@@ -164,9 +164,15 @@ def _unpaired_result_ids(facts: Facts) -> set[str]:
 
 
 def _recent_calls(facts: Facts) -> list[Call]:
-    """Return the client's calls since the last turn with calls began, in messages of any role."""
+    """Return the calls of clients and providers since the last turn with calls began, in messages
+    of any role. Open approval requests of all turns count: a decision may be about any of them."""
     start = facts.turns[-1].caller_indexes[0] if facts.turns else 0
-    return [call for call in facts.calls if facts.message_index(call) >= start]
+    return [
+        call
+        for call in facts.all_calls
+        if facts.message_index(call) >= start
+        or (call.family == APPROVAL and call not in facts.result_of)
+    ]
 
 
 def _add_results(facts: Facts, results: PartMap[Call, Result]) -> Encoded:
