@@ -249,7 +249,14 @@ def translation_has_nothing_to_fix(given: Input) -> bool:
     except DOCUMENTED:
         return False
     found = check(there.body, given.target)
-    expect_none([str(finding) for finding in found if finding.fix is not None])
+    # Servers that do not parse arguments accept merged ones; to split them would be a guess.
+    expect_none(
+        [
+            str(finding)
+            for finding in found
+            if finding.fix is not None and (finding.name, finding.fix) != ("args-merged", "unsafe")
+        ]
+    )
     reported = {finding.name for finding in there.findings}
     errors = {finding.name for finding in found if finding.severity == "error"}
     assert errors <= reported, "an error is not reported"

@@ -421,13 +421,34 @@ def test_a_cut_never_gives_a_stray_result_to_another_call() -> None:
     assert answers["transfer"] is None
 
 
-def test_resume_refuses_calls_that_an_unpaired_result_without_an_id_may_belong_to() -> None:
+@pytest.mark.parametrize("more", [[], [{"role": "function"}], [{"role": "tool", "content": "1"}]])
+def test_resume_refuses_calls_that_an_unpaired_result_without_an_id_may_belong_to(
+    more: list[JSON],
+) -> None:
     call: JSON = {"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}
-    body = chat(USER, call, call, {"role": "function", "name": "f", "content": "found"})
+    body = chat(USER, call, call, {"role": "function", "name": "f", "content": "found"}, *more)
     first, second = pending(body, "openai-chat")
     for ids in ([first.id], [second.id], [first.id, second.id]):
         with pytest.raises(UsageError, match=r"result without an id.*repair the history first"):
             resume(body, "openai-chat", dict.fromkeys(ids, "x"))
+
+
+def test_resume_refuses_a_call_whose_id_a_call_of_the_provider_has() -> None:
+    calls: list[JSON] = [
+        {"type": kind, "id": "a", "name": "f", "input": {}}
+        for kind in ("tool_use", "server_tool_use")
+    ]
+    body = chat(USER, {"role": "assistant", "content": calls})
+    with pytest.raises(UsageError, match="2 calls have the id 'a'"):
+        resume(body, "anthropic", {"a": "x"})
+
+
+def test_resume_refuses_an_approval_whose_id_an_older_open_request_has() -> None:
+    request: JSON = {"type": "mcp_approval_request", "id": "a", "name": "f", "server_label": "s"}
+    other: JSON = {**request, "name": "g"}  # type: ignore[dict-item]
+    body: JSON = {"input": [request, {"role": "user", "content": "hm"}, other]}
+    with pytest.raises(UsageError, match="2 calls have the id 'a'"):
+        resume(body, "openai-responses", {"a": "x"})
 
 
 def test_the_result_of_a_legacy_call_has_the_legacy_role() -> None:

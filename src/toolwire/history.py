@@ -19,7 +19,7 @@ from toolwire.conversation.json import Body, JsonPath, dump
 from toolwire.conversation.minted_ids import needs_minted_ids
 from toolwire.conversation.model import Conversation, Kind, Loss
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, Message, Output, Result, describe
+from toolwire.conversation.parts import APPROVAL, Call, Message, Output, Result, describe
 from toolwire.errors import UsageError, require_type
 from toolwire.lint import find_all
 from toolwire.lint.facts import Facts, ToolTurn
@@ -124,13 +124,17 @@ def _refuse_uncertain_pairs(facts: Facts, results: PartMap[Call, Result], encode
         return
     written = _facts_of(encoded, facts)
     for call, written_call in zip(facts.calls, written.calls, strict=True):
-        has_result = call in facts.result_of or call in results
-        if has_result != (written_call in written.result_of):
+        expected = results.get(call, facts.result_of.get(call))
+        if _text_of(expected) != _text_of(written.result_of.get(written_call)):
             reason = (
                 f"a result without an id may belong to the call to {call.name or 'a tool'} or to"
                 " another: repair the history first"
             )
             raise UsageError(reason, wire=facts.conversation.wire, path=call.path)
+
+
+def _text_of(result: Result | None) -> str | None:
+    return None if result is None else result.text
 
 
 def _make_result(call: Call, output: Output | Result, wire: str) -> Result:
@@ -161,9 +165,15 @@ def _unpaired_result_ids(facts: Facts) -> set[str]:
 
 
 def _recent_calls(facts: Facts) -> list[Call]:
-    """Return the client's calls since the last turn with calls began, in messages of any role."""
+    """Return the calls of clients and providers since the last turn with calls began, in messages
+    of any role. Open approval requests of all turns count: a decision may be about any of them."""
     start = facts.turns[-1].caller_indexes[0] if facts.turns else 0
-    return [call for call in facts.calls if facts.message_index(call) >= start]
+    return [
+        call
+        for call in facts.all_calls
+        if facts.message_index(call) >= start
+        or (call.family == APPROVAL and call not in facts.result_of)
+    ]
 
 
 def _add_results(facts: Facts, results: PartMap[Call, Result]) -> Encoded:

@@ -26,6 +26,7 @@ from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy, require_br
 from toolwire.wires.engine.encode_context import NO_REQUEST, RequestInfo
 from toolwire.wires.engine.lowering import follow_repair, lower_messages, lower_rest
 from toolwire.wires.engine.message_lowering import MessageLowering
+from toolwire.wires.engine.part_lowering import TEXT_IS_READ
 from toolwire.wires.engine.server_tools import ServerToolPolicy, require_policy
 from toolwire.wires.engine.specs import Wire
 
@@ -180,8 +181,9 @@ def _run_stages(
     if repaired.ids is not NO_MAP:
         encoded.ids = encoded.ids.after(repaired.ids)
     encoded.changes = [*converted.changes, *repaired.changes]
-    if not converted.observations.flags & Observation.OTHER_WIRE:
-        return _repair_verbatim_messages(encoded, wire, profile, abandon_pending=abandon_pending)
+    is_foreign = converted.observations.flags & Observation.OTHER_WIRE
+    if not is_foreign or any(loss.reason == TEXT_IS_READ for loss in encoded.losses):
+        return _repair_written_body(encoded, wire, profile, abandon_pending=abandon_pending)
     encoded.findings = _errors(repaired)
     return encoded
 
@@ -199,12 +201,13 @@ def _repair_on_own_wire(
     return _with_repairs(encoded, repaired)
 
 
-def _repair_verbatim_messages(
+def _repair_written_body(
     encoded: Encoded, wire: Wire, profile: Profile, *, abandon_pending: bool
 ) -> Encoded:
-    """Repair a body in which some messages are written as they were read from the target's wire.
+    """Repair a body with content that no earlier stage has checked, as the provider gets it.
 
-    No earlier stage has checked their JSON, which the provider may refuse.
+    This is the JSON of messages that were read from the target's wire, and calls and results that
+    this wire reads from texts.
     """
     conversation = read_body(encoded.body, wire.name, "request")
     repaired = repair_on_own_wire(conversation, profile, abandon_pending=abandon_pending)

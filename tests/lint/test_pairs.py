@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from growth import GROWTH_LIMIT, growth
 
+from toolwire import translate
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.parts import Text
@@ -661,3 +662,13 @@ def test_a_result_without_an_id_does_not_answer_an_approval_request() -> None:
     }
     assert answer == {"type": "function_call_output", "call_id": "c1", "output": "-3 degrees"}
     assert repaired.findings == []
+
+
+def test_a_result_that_order_gives_to_a_call_takes_its_id_from_a_later_call() -> None:
+    def call(**fields: JSON) -> JSON:
+        return {"role": "assistant", "tool_calls": [{"function": {"name": "f"}, **fields}]}
+
+    results: list[JSON] = [{"role": "tool", "tool_call_id": name} for name in ("b", "a")]
+    messages: JSON = [USER, call(), *results, call(id="a")]
+    sent = translate({"messages": messages}, "ollama", "bedrock")
+    assert [found for found in check(sent.body, "bedrock") if found.fix] == []

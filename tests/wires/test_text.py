@@ -14,6 +14,7 @@ from toolwire import (
     Result,
     Text,
     Tool,
+    check,
     decode,
     detect,
     encode,
@@ -408,6 +409,18 @@ def test_a_call_that_tags_before_it_hide_is_reported() -> None:
     assert not [call for call in decode(encoded.body, "text").calls() if call.name != "search"]
     reason = "the text before this call has tags that hide the call"
     assert reason in [loss.reason for loss in encoded.losses]
+
+
+def test_a_translation_repairs_calls_and_results_that_are_read_from_its_texts() -> None:
+    calls = "".join(f'<tool_call>{{"name": "{name}"}}</tool_call>' for name in "fg")
+    messages: JSON = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": calls},
+        {"role": "user", "content": "<tool_response>1</tool_response>"},
+    ]
+    sent = translate({"messages": messages}, "openai-chat", "text")
+    assert [change.name for change in sent.changes] == ["ambiguous-same-name"]
+    assert [found for found in check(sent.body, "text") if found.fix] == []
 
 
 def test_a_response_with_calls_stops_for_tools() -> None:

@@ -270,10 +270,13 @@ def _apply(fixed: FixedConversation | FixedBody, facts: Facts) -> Conversation |
 def _with_ids_of_pairs(conversation: Conversation) -> Conversation:
     """The conversation with the id of its call on every paired result.
 
-    A fix may decide a pair, for example by removing one of two possible calls.
+    A fix may decide a pair, for example by removing one of two possible calls. Where order pairs, a
+    result with the id of a later call may belong to an earlier one.
     """
     call_ids = {call.id for call in conversation.calls()}
-    if all(r.origin != "minted" and r.call_id in call_ids for r in conversation.results()):
+    if not conversation.ordered and all(
+        r.origin != "minted" and r.call_id in call_ids for r in conversation.results()
+    ):
         return conversation
     messages = give_results_ids(conversation.messages, ordered=conversation.ordered)
     if messages is conversation.messages:
