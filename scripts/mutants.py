@@ -701,7 +701,7 @@ MUTANTS = [
         "return True",
         "test_fitting.py",
     ),
-    Mutant("codec/fit.py", "if not matches(call_id):", "if False:", "test_fitting.py"),
+    Mutant("codec/fit.py", "if not self.match_id(call_id):", "if False:", "test_fitting.py"),
     Mutant(
         "codec/own_wire.py",
         "return UNSET if context.losses else patched  # the full route reports them",

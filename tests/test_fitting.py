@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from msgspec.structs import replace
 
 from toolwire import Call, Conversation, IdMap, Message, Text, decode, encode, translate
 from toolwire.conversation.fitting import IdFitter, fit, fit_names
 from toolwire.conversation.id_map import CUSTOM_CALL, ERROR_RESULT
-from toolwire.conversation.id_rules import IdRule
+from toolwire.conversation.id_rules import IdRule, lines_matcher, matcher
 from toolwire.conversation.ids import mint
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import SIGNATURE_LOST
@@ -17,6 +19,20 @@ WORD = IdRule("a-zA-Z0-9_-", 64)
 
 
 # --- ids ------------------------------------------------------------------------------------------
+
+
+RULES = (IdRule("a-zA-Z0-9_-"), IdRule(longest=4), IdRule("a-z.", 8, first="[a-c]"), IdRule())
+
+
+@pytest.mark.parametrize("rules", list(permutations(RULES, 2)))
+@pytest.mark.parametrize("text", ["", "abcd", "abcde", "a.b", "zab", "a b", "ab\n", "a\nb", "\n"])
+def test_a_text_matches_two_rules_exactly_if_it_fits_both(
+    text: str, rules: tuple[IdRule, IdRule]
+) -> None:
+    lines = text.split("\n")
+    fits_both = [all(rule.fits(line) for rule in rules) for line in lines]
+    assert bool(lines_matcher(*rules)(text)) == all(fits_both)
+    assert bool(matcher(*rules)(text)) == all(rule.fits(text) for rule in rules)
 
 
 def test_an_id_of_exact_length_is_padded_where_its_hash_is_too_short() -> None:

@@ -229,33 +229,29 @@ class RulesOfBoth(Struct):
     """The rules for ids and names of both target and source: what both accept needs no fitting in
     either direction."""
 
-    ids: tuple[Callable[[str], object], ...]
-    lines_of_ids: tuple[Callable[[str], object], ...]
+    match_id: Callable[[str], object]
+    match_lines: Callable[[str], object]
     """Matches many ids at once, one on each line."""
-    names: tuple[Callable[[str], object], ...]
+    match_name: Callable[[str], object]
     source_name_rule: IdRule
     known_names: set[str]
     """Names that were accepted before: an agent uses the same tools in every request."""
 
     def accept_call(self, call_id: str, name: str) -> bool:
         """True if a call needs neither another id nor another name."""
-        for matches in self.ids:
-            if not matches(call_id):
-                return False
+        if not self.match_id(call_id):
+            return False
         return name in self.known_names or self.accept_names({name})
 
     def accept_ids(self, lines: str, count: int) -> bool:
         """True if none of `count` ids, each on a line, needs to change."""
-        for matches in self.lines_of_ids:
-            if not matches(lines):
-                return False
-        return lines.count("\n") == count - 1
+        return bool(self.match_lines(lines)) and lines.count("\n") == count - 1
 
     def accept_names(self, names: set[str]) -> bool:
         """True if no name needs to change."""
         if names <= self.known_names:
             return True
-        if not all(matches(name) for name in names for matches in self.names):
+        if not all(map(self.match_name, names)):
             return False
         if len(self.known_names) > _MAX_KNOWN_NAMES:
             self.known_names.clear()
@@ -276,9 +272,9 @@ def rules_of_both(target: Profile, source: Profile) -> RulesOfBoth:
         ids = dict.fromkeys(p.id_rule for p in profiles if p.id_rule != IdRule())
         names = dict.fromkeys(p.name_rule for p in profiles)
         rules = RulesOfBoth(
-            ids=tuple(map(matcher, ids)),
-            lines_of_ids=tuple(map(lines_matcher, ids)),
-            names=tuple(map(matcher, names)),
+            match_id=matcher(*ids),
+            match_lines=lines_matcher(*ids),
+            match_name=matcher(*names),
             source_name_rule=source.name_rule,
             known_names=set(),
         )
