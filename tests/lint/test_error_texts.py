@@ -160,3 +160,5 @@ def test_a_terminal_may_break_an_error_anywhere(columns: int) -> None:
             first = explain(one.text)[0].name
             assert explain("\n    ".join(pieces))[0].name == first
             assert explain("\n│ ".join(pieces))[0].name == first
+            box = "\n".join(f"│ {piece:<{columns}} │" for piece in pieces)
+            assert explain(box)[0].name == first
