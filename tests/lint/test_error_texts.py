@@ -25,6 +25,15 @@ divided by a hash: the half to learn from had 64 of 113 right at first, the half
 of 77 about histories) before and 72 (54) after learning from the other half. V was collected after
 that, from other repositories: 32 of 45 (25 of 36). Texts of U and V that are still explained wrongly
 are held out too, whichever half they are from.
+
+AC is from issues, and AD from source files, which the search that found them shows without their path:
+they have its number. Both have no text that an earlier collection has, and were labelled before
+`explain` saw them. A hash divided them: the half to learn from had 73 of 91 right at first (58 of 72
+about histories, 15 of 19 about other things), the half set aside 98 of 119 (71 of 82, 27 of 37), and
+100 (73, 27) after learning from the other half and from sentences in our own words. The last 51 texts
+of AD were collected after the first part of that: 16 of 23 were right in their half to learn from, and
+24 of 28 in the half set aside, before and after. After these measurements most misses were learned from
+too; a text that was wrong before that is not held out, unless it still is wrong.
 """
 
 from __future__ import annotations
@@ -47,7 +56,7 @@ MIN_RATE = 0.95
 """The share of the held-out texts from issues whose first explanation has to be right."""
 MIN_SOURCE_RATE = 0.6
 """The same for messages in source code."""
-SOURCE_SETS = ("U", "V")
+SOURCE_SETS = ("U", "V", "AD")
 """The collections of messages in source code."""
 
 
@@ -151,3 +160,5 @@ def test_a_terminal_may_break_an_error_anywhere(columns: int) -> None:
             first = explain(one.text)[0].name
             assert explain("\n    ".join(pieces))[0].name == first
             assert explain("\n│ ".join(pieces))[0].name == first
+            box = "\n".join(f"│ {piece:<{columns}} │" for piece in pieces)
+            assert explain(box)[0].name == first

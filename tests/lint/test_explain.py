@@ -877,6 +877,21 @@ def test_what_a_model_does_not_support_about_calls_is_no_lack_of_tools(text: str
     assert explain(text)[0].code != "TW000"
 
 
+@pytest.mark.parametrize(
+    ("text", "rule", "command"),
+    [
+        ("Invalid schema for function 'f'", "schema-refused", "check FILE"),
+        ("No tool output found for function call call_1.", "missing-result", "repair FILE"),
+        ("tool call call_1 is pending", "pending-tail", "repair FILE --abandon-pending"),
+    ],
+)
+def test_a_suspected_rule_has_the_command_that_fixes_or_shows_it(
+    text: str, rule: str, command: str
+) -> None:
+    commands = {one.name: one.command for one in explain(text)}
+    assert commands[rule] == f"toolwire {command}"
+
+
 @pytest.mark.parametrize("text", ["the model is overloaded", "the moon is full"])
 def test_what_check_finds_is_explained_whatever_the_error_says(text: str) -> None:
     body = chat(USER, assistant(tool_call("call_1")), USER)

@@ -31,6 +31,7 @@ from toolwire.lint.provider_errors import (
     match_providers,
     read_references,
 )
+from toolwire.lint.rule import Rule
 from toolwire.profiles.table import PROFILES, Profile
 
 
@@ -72,7 +73,12 @@ _ADVICE: dict[Fix | None, str] = {
 _PENDING_ADVICE = (
     "send the results of the calls, or let `repair` add results that report them as interrupted"
 )
-_VERBS: dict[Fix | None, str] = {"safe": "repair FILE", "unsafe": "repair FILE --unsafe"}
+_VERBS: dict[Fix | None, str] = {
+    "safe": "repair FILE",
+    "unsafe": "repair FILE --unsafe",
+    None: "check FILE",
+}
+_PENDING_VERB = "repair FILE --abandon-pending"
 _RESULT_PLACEMENTS = ("", "after", "next", "alone")
 """From the least strict to the strictest."""
 _DEFAULT_TOKENS = 100_000
@@ -147,11 +153,18 @@ def _explain_by_patterns(
                 f"The provider says: {meanings[name]}.{ids}"
                 f" Possible cause: {rules[name].title}; {advice}."
             ),
-            command=_command(_VERBS["safe"], options),
+            command=_command(_choose_verb(rules[name]), options),
         )
         for name in _ranks(patterns)
         if name in rules
     ]
+
+
+def _choose_verb(rule: Rule) -> str:
+    """The command for a suspected rule: its repair, or a check if it has none."""
+    if rule.name == "pending-tail":
+        return _PENDING_VERB
+    return _VERBS["safe" if rule.fix else None]
 
 
 def _command(verb: str, options: str) -> str:
@@ -161,8 +174,8 @@ def _command(verb: str, options: str) -> str:
 def _advise(finding: Finding) -> tuple[str, str]:
     """The advice for a finding: a sentence, and the command to run."""
     if finding.name == "pending-tail":
-        return _PENDING_ADVICE, "repair FILE --abandon-pending"
-    return _ADVICE[finding.fix], _VERBS.get(finding.fix, "check FILE")
+        return _PENDING_ADVICE, _PENDING_VERB
+    return _ADVICE[finding.fix], _VERBS[finding.fix]
 
 
 def _ranks(patterns: tuple[ErrorPattern, ...]) -> dict[str, int]:

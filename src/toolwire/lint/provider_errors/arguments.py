@@ -43,8 +43,8 @@ ARGUMENT_PHRASES = (
         ),
     ),
     ErrorPattern(
-        words="EOF while parsing a value at line 1 column 0",
-        also="arguments|tool[ _]call",
+        words="EOF while parsing a value at line 1 column 0|argument content is null",
+        also="arguments|tool[ _]call|mcp",
         rules=("args-empty-string", "args-invalid-json"),
         meaning="the arguments of a call are empty",
         implies={"arguments_format": "json"},

@@ -124,6 +124,13 @@ FOREIGN_READINGS = (
 
 MEDIA_READINGS = (
     ErrorPattern(
+        concepts=("RESULT (HAVE|NO) CONTENT",),
+        rules=("content-shape", "output-not-string"),
+        meaning="a result seems to have no content",
+        implies={"rejects_blank_text": True},
+        examples=("tool result has no content",),
+    ),
+    ErrorPattern(
         concepts=(
             "RESULT & MEDIA & (UNSUPPORTED|UNEXPECTED|ONLY)",
             "RESULT_CONTENT & TYPE & MEDIA",

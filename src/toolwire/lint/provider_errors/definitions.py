@@ -164,6 +164,8 @@ NAME_READINGS = (
         concepts=(
             f"{_NAMED} NAME ~ {_LACK}",
             f"{_NAMED} (HAVE|EMPTY|MISSING|NO) NAME",
+            f"{_NAMED} HAVE EMPTY NAME",
+            "CALL ~ NAME EMPTY",
             f"(HAVE|EXPECTED|{_LACK[1:]} {_NAMED} NAME",
             "NAME (MISSING|REQUIRED) ~ (RESULT|CALL)",
             "MISSING NAME",

@@ -10,7 +10,7 @@ _NINE_CHARACTER_IDS = IdRule("a-zA-Z0-9", 9, exact=True)
 
 ID_PHRASES = (
     ErrorPattern(
-        words=r"id cannot be empty|keyerror: tool_call_id|call_id\W{0,6}field required",
+        words=r"id cannot be empty|keyerror[:(] ?tool_call_id|call_id\W{0,6}field required",
         rules=("id-missing", "id-empty"),
         meaning="a call or result has no id",
         implies={"requires_ids": True},

@@ -29,6 +29,12 @@ PATH_PHRASES = (
         examples=("messages.65.content.1.tool_use.text: Extra inputs are not permitted",),
     ),
     ErrorPattern(
+        words=r"only (?:\w+ )?messages .{0,30}(?:can|may) have an? (?!tool|function)",
+        rules=("field-refused", "wrong-vocabulary"),
+        meaning="a message has a field that only messages of another role may have",
+        examples=("Only messages of role 'user' can have a name.",),
+    ),
+    ErrorPattern(
         words=rf"unknown parameter in {_MESSAGE}{_FIELDS}",
         rules=("wrong-vocabulary", "field-refused", "content-shape"),
         meaning="a block of a message is in the format of another API",

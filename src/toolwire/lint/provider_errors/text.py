@@ -52,9 +52,9 @@ _MARKUP = re.compile(
 )
 """Tags of a page that a proxy sends instead of an error."""
 _BLANKS = re.compile(r"[ \t]+")
-_LINE_BREAK = re.compile(r"( ?)(?:[│┃|] ?)?\r?\n[\s│┃|>⎿]*")
+_LINE_BREAK = re.compile(r"(?: ?[│┃|] ?|( ?))\r?\n[\s│┃|>⎿]*")
 """The end of a line, and the characters that a terminal, a box or a quote puts before the next
-one."""
+one. The space before the edge of a box belongs to the box, any other one to the text."""
 _STACK_FRAME = re.compile(
     r"^[ \t│]*(?:File \"[^\"\n]{1,300}\", line \d+.*(?:\n[ \t│]+(?!\w*(?:Error|Exception)).*)?"
     r"|at \S.{0,300}:\d+(?::\d+)?\)?|.{0,300};\n[ \t]*\^+[ \t]*|-+> \d.*|[\^~ ]+)$",
@@ -189,9 +189,10 @@ def _join_lines(text: str) -> str:
     first, *rest = _LINE_BREAK.split(text, _MAX_BREAKS)
     parts = [first]
     for space, line in zip(rest[::2], rest[1::2], strict=True):
-        words = (f"{parts[-1][-_MAX_WORDS:]}{glue}{line[:_MAX_WORDS]}" for glue in (" ", space))
+        joints = (" ", space or "")
+        words = (f"{parts[-1][-_MAX_WORDS:]}{joint}{line[:_MAX_WORDS]}" for joint in joints)
         apart, together = (rate_words(_to_line(form)) for form in words)
-        parts += [space if together > apart else " ", line]
+        parts += [joints[together > apart], line]
     return _LINE_BREAK.sub(" ", "".join(parts))
 
 

@@ -178,6 +178,7 @@ THINGS: tuple[tuple[str, str], ...] = (
         rf"{_OUTPUT} contents?(?! (?:blocks?|parts?|types?))"
         rf"|(?:contents?|text|body) (?:of|in|for) (?:an? |the |this |each |every )?{_OUTPUT}",
     ),
+    ("MIXED", r"non(?: tool)? result (?:block|part)s?"),
     (
         "ROLE INVALID",
         r"(?:no such|unrecogni[sz]ed) (?:message )?role|role:? (?:tool"
@@ -292,7 +293,7 @@ THINGS: tuple[tuple[str, str], ...] = (
     ("STORED", r"persisted|store(?:d)?|previous response(?: id)?"),
     ("ITEM", r"items? (?:in|of|from) (?:the |your )?input"),
     ("item", r"item"),
-    ("index", r"ind(?:ex|ices)"),
+    ("index", r"ind(?:ex|exes|ices)"),
     # --- messages ---------------------------------------------------------------------------------
     (
         "FOREIGN",

@@ -62,7 +62,8 @@ UNRELATED_KINDS = (
             r"api[ _-]?key(?!: )|(?:invalid|incorrect|missing|wrong) api[ _-]?key"
             r"|authenticat(?:ion|e\b)|invalid auth\b|unauthori[sz]ed|access denied"
             r"|permission[ _]?(?:denied|error)|not authorized|invalid (?:token|credentials)"
-            r"|not authenticated|key (?:was|is|has been) (?:revoked|disabled|expired)|expired token"
+            r"|not authenticated|not allowed to (?:use|access) (?:\w+ )?model|key (?:was|is"
+            r"|has been) (?:revoked|disabled|expired)|expired token"
             r"|(?<!extra_)forbidden|token is (?:incorrect|invalid|expired|missing)"
             r"|(?<!exist or you do )\bnot have access|(?:account|organization) (?:is|has been)"
             r" \w+|region (?:is )?not supported|身份验证|密钥|invalid (?:model|access|secret) key"
@@ -139,7 +140,8 @@ UNRELATED_KINDS = (
         "connection",
         "the connection to the server failed, or the server did not answer in time",
         pattern=(
-            r"connection ?(?:error|closed|refused|reset|aborted|failed)|\beconn\w+|\benotfound"
+            r"connection ?(?:error|closed|refused|reset|aborted|failed)|\be(?:host|net)unreach"
+            r"|\beconn\w+|\benotfound"
             r"|getaddrinfo"
             r"|socket hang up|fetch failed(?! with status)|\btimed? ?out|timeout|certificate"
             r"|\bssl\b|\bnetwork|\bdns\b"
