@@ -161,7 +161,7 @@ def _foreign_halves(facts: Facts) -> Iterable[Problem]:
                 text = f"the result for {call_id} is in a message with the role `tool`"
             yield part.path, text, "safe"
     for call in calls_without_type(facts):
-        yield call.path, f"the call {call.id} has no type, as on another wire", "safe"
+        yield call.path, f"the call {call.id} has not the type `function`", "safe"
 
 
 def _foreign_fields(facts: Facts) -> Iterable[Problem]:

@@ -191,11 +191,18 @@ class MessageReader(Struct, frozen=True, eq=False):
         assert read_function is not None
         parts: list[Part] = []
         for i, call in enumerate(calls):
-            if isinstance(call, dict) and call.get("type", "function") in ("function", None):
+            if isinstance(call, dict) and self._is_function(call):
                 parts.append(read_function(call, path + (i,), function))
             else:
                 parts.append(read_block(self.name, self.calls, call, path + (i,)))
         return parts
+
+    def _is_function(self, call: Object) -> bool:
+        """True for a call of a function. Some servers write another type than `function`."""
+        kind = call.get("type", "function")
+        if kind in ("function", None):
+            return True
+        return kind not in self.calls and isinstance(call.get("function"), dict)
 
 
 def _read(spec: Block, block: Object, path: JsonPath) -> Part:
