@@ -293,6 +293,11 @@ FLAT_CALLS: dict[str, JSON] = {
     "a block of another wire": {"type": "tool_use", "id": "toolu_01", "name": "f", "input": {}},
     "without function": {"id": "toolu_01", "type": "function", "name": "f", "arguments": "{}"},
     "without function and type": {"id": "toolu_01", "name": "f", "args": {}},
+    "of another type": {
+        "id": "toolu_01",
+        "type": "tool_call",
+        "function": {"name": "f", "arguments": "{}"},
+    },
     "with another id field": {"call_id": "toolu_01", "name": "f", "arguments": "{}"},
 }
 
@@ -317,8 +322,9 @@ def test_a_call_in_another_form_keeps_its_name_and_its_result_if_the_id_has_to_c
     assert (pair.call.name, pair.result.text) == ("f", "sunny")
 
 
-def test_a_call_of_an_answer_that_lacks_its_function_is_a_call() -> None:
-    message: JSON = {"role": "assistant", "tool_calls": [FLAT_CALLS["without function"]]}
+@pytest.mark.parametrize("form", ["without function", "of another type"])
+def test_a_call_of_an_answer_in_another_form_is_a_call(form: str) -> None:
+    message: JSON = {"role": "assistant", "tool_calls": [FLAT_CALLS[form]]}
     answer: JSON = {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
     translated = translate(answer, "openai-chat", "anthropic", "response")
     assert [
@@ -368,18 +374,3 @@ def test_halves_in_any_two_forms_stay_a_pair_under_an_id_that_the_wire_accepts(
         [pair] = decode(encoded.body, there).pairs()
         assert pair.call is not None and pair.call.name == "f"
         assert pair.result is not None and "sunny" in pair.result.text
-
-
-def test_content_in_the_field_of_another_wire_is_quoted_if_no_id_connects_it() -> None:
-    messages: list[JSON] = [
-        {"role": "user", "content": "hi"},
-        {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {"city": "Oslo"}}}]},
-        {
-            "role": "user",
-            "parts": [{"functionResponse": {"name": "f", "response": {"result": "sunny"}}}],
-        },
-    ]
-    for wire in ("openai-chat", "anthropic"):
-        body: JSON = {"model": "m", "max_tokens": 9, "messages": messages}
-        written = json.dumps(repair(body, wire).body)
-        assert "name: f" in written and "result: sunny" in written

@@ -13,12 +13,13 @@ from functools import cache
 from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
-from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.json import JSON, JsonPath, Object, get
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import (
     Call,
     Media,
     Opaque,
+    Origin,
     Output,
     Part,
     Reasoning,
@@ -31,7 +32,7 @@ from toolwire.conversation.parts import (
 from toolwire.errors import DecodeError
 from toolwire.wires import names, wire
 from toolwire.wires.engine.media import split_data_url
-from toolwire.wires.engine.specs import UNREADABLE, Block
+from toolwire.wires.engine.specs import UNREADABLE, Block, read_id
 
 _TEXT_TYPES = ("text", "input_text", "output_text", None)
 _IMAGE_TYPES = ("image_url", "input_image", "image")
@@ -45,13 +46,18 @@ class _CallForm(Struct, frozen=True):
     values: tuple[str, ...]
     """The fields of the arguments, or of the output."""
     is_result: bool = False
+    id_is_optional: bool = False
 
 
 _BY_TYPE = {
     "tool_use": _CallForm(("id",), ("name",), ("input",)),
-    "tool_result": _CallForm(("tool_use_id",), (), ("content",), is_result=True),
+    "tool_result": _CallForm(
+        ("tool_use_id", "tool_call_id", "id"), (), ("content",), is_result=True
+    ),
     "function_call": _CallForm(("call_id", "id"), ("name",), ("arguments",)),
     "function_call_output": _CallForm(("call_id",), (), ("output",), is_result=True),
+    "custom_tool_call": _CallForm(("call_id",), ("name",), ("input",)),
+    "custom_tool_call_output": _CallForm(("call_id",), (), ("output",), is_result=True),
     "tool_call": _CallForm(("id", "call_id"), ("name",), ("args", "arguments", "input")),
     "tool-call": _CallForm(("toolCallId",), ("toolName",), ("input", "args")),
     "tool-result": _CallForm(("toolCallId",), ("toolName",), ("output", "result"), is_result=True),
@@ -60,6 +66,7 @@ _BY_TYPE = {
 _BY_FIELDS = {
     ("tool_use_id",): "tool_result",
     ("id", "name", "input"): "tool_use",
+    ("tool_call_id", "content"): "tool_result",
     ("call_id", "output"): "function_call_output",
     ("call_id", "name", "arguments"): "function_call",
     ("toolCallId", "toolName", "output"): "tool-result",
@@ -69,8 +76,10 @@ _BY_FIELDS = {
 }
 """The types of blocks that lost their type, recognized by their fields."""
 _BY_FIELD = {
-    "functionCall": _CallForm(("id",), ("name",), ("args",)),
-    "functionResponse": _CallForm(("id",), ("name",), ("response",), is_result=True),
+    "functionCall": _CallForm(("id",), ("name",), ("args",), id_is_optional=True),
+    "functionResponse": _CallForm(
+        ("id",), ("name",), ("response",), is_result=True, id_is_optional=True
+    ),
     "toolUse": _CallForm(("toolUseId",), ("name",), ("input",)),
     "toolResult": _CallForm(("toolUseId",), (), ("content",), is_result=True),
 }
@@ -103,6 +112,9 @@ def read_foreign_block(
     part = _read_usual_form(block, path)
     if part is not None:
         return (part,)
+    inner = block.get("parts")
+    if isinstance(inner, list) and isinstance(block.get("role"), str):
+        return _read_all(inner, (*path, "parts"))
     invocation = block.get("toolInvocation")
     if isinstance(invocation, dict):
         return _read_invocation(invocation, path)
@@ -121,6 +133,35 @@ def read_foreign_block(
     if not isinstance(kind, str):
         return None
     return (Text(describe(Opaque(kind, block))),) if readable_text(block) else ()
+
+
+def _read_all(blocks: list[JSON], path: JsonPath) -> tuple[Part, ...]:
+    """The parts of the blocks of a message; a block that no wire knows is quoted."""
+    parts: list[Part] = []
+    for n, block in enumerate(blocks):
+        block_parts = read_foreign_block(block, (*path, n))
+        if block_parts is None and (text := readable_text(block)):
+            block_parts = (Text(text),)
+        parts += block_parts or ()
+    return tuple(parts)
+
+
+def read_results(message: Result) -> tuple[Result, ...]:
+    """The results that a tool message without an id has as blocks of its content; empty if one of
+    its blocks is something else."""
+    raw = message.raw if message.origin == "minted" else None
+    if not isinstance(raw, dict) or raw.get("role") not in ("tool", "function"):
+        return ()
+    field = "content" if raw.get("content") else "parts"
+    content = raw.get(field)
+    if not isinstance(content, list):
+        return ()
+    halves = [
+        _read_usual_form(block, (*message.path, field, n)) if isinstance(block, dict) else None
+        for n, block in enumerate(content)
+    ]
+    results = tuple([half for half in halves if isinstance(half, Result)])
+    return results if len(results) == len(content) else ()
 
 
 @cache
@@ -163,6 +204,8 @@ def _read_usual_form(block: Object, path: JsonPath) -> Part | None:
         return _read_image(block)
     elif isinstance(kind, str) and kind in _BY_TYPE:
         return _read_half(_BY_TYPE[kind], block, path)
+    elif isinstance(block.get("function"), dict):
+        return read_chat_call(block, path)
     for name, form in _BY_FIELD.items():
         fields = block.get(name)
         if isinstance(fields, dict):
@@ -190,19 +233,32 @@ def _lost_type(block: Object) -> str | None:
 
 
 def _read_half(form: _CallForm, fields: Object, path: JsonPath) -> Call | Result | None:
-    """A call or a result; None without an id, because only an id connects the two with
-    certainty."""
+    """A call or a result; None without an id, because only an id connects the two with certainty,
+    unless the wire of this form has none. Then both have a name, and get an id when all are read.
+    """
     call_id, name = _first_text(fields, form.ids), _first_text(fields, form.names)
-    if not call_id:
+    if not call_id and not (form.id_is_optional and name):
         return None
+    origin: Origin = "wire" if call_id else "minted"
     source = Source(path=path)
     value = next((fields[key] for key in form.values if fields.get(key) is not None), None)
     if form.is_result:
         is_error = fields.get("is_error") is True or fields.get("status") == "error"
         output = _read_output(value, path)
-        return Result(call_id, output, is_error, name or None, source=source)
+        return Result(call_id, output, is_error, name or None, origin, source=source)
     arguments = LazyJson({} if value is None else value)
-    return Call(call_id, name, arguments, source=source) if name else None
+    return Call(call_id, name, arguments, origin, source=source) if name else None
+
+
+def read_chat_call(entry: Object, path: JsonPath) -> Call | None:
+    """The call in the form of a chat: its name and arguments are in an object `function`."""
+    function = entry.get("function")
+    (call_id, _), name = read_id(entry.get("id")), get(function, ("name",))
+    if not call_id or not isinstance(function, dict) or not isinstance(name, str):
+        return None
+    arguments = function.get("arguments")
+    value = LazyJson("{}" if arguments is None else arguments)
+    return Call(call_id, name, value, source=Source(path=path))
 
 
 def read_flat_call(entry: Object, path: JsonPath) -> Call | None:

@@ -14,7 +14,6 @@ from typing import TypeGuard
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put, text_of
-from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import (
@@ -38,20 +37,27 @@ from toolwire.lint.fixes.block_text import text_of_block
 from toolwire.lint.fixes.transforms import MARK
 from toolwire.lint.foreign_blocks import (
     ID_FIELDS,
+    read_chat_call,
     read_flat_call,
     read_foreign_block,
+    read_results,
     read_tool_message,
 )
-from toolwire.lint.foreign_roles import lacks_role, read_stored_message, unread_messages
+from toolwire.lint.foreign_roles import (
+    foreign_roles,
+    lacks_role,
+    read_stored_message,
+    unread_messages,
+)
 from toolwire.lint.items import input_items
 from toolwire.lint.memo import once_per_history
 from toolwire.lint.misplaced_outputs import misplaced_outputs, with_output
 from toolwire.lint.unknown_fields import broken_blocks, null_fields, unknown_fields
 from toolwire.wires import wire
 from toolwire.wires.engine.capabilities import NO_MEDIA, Place
-from toolwire.wires.engine.specs import Block, Wire, read_id
+from toolwire.wires.engine.specs import Block, Wire
 
-_CALL_FIELDS = frozenset({"tool_calls", "toolCalls", "toolInvocations"})
+CALL_FIELDS = frozenset({"tool_calls", "toolCalls", "toolInvocations"})
 """Fields with the calls of a message, in snake case and camel case, and with calls that contain
 their results."""
 _CONTENT_FIELDS = ("content", "parts")
@@ -134,9 +140,15 @@ def has_known_types(facts: Facts) -> bool:
     return True
 
 
+def has_parts(message: JSON) -> bool:
+    """True for a message with a list of parts, as another wire writes its content."""
+    return isinstance(message, dict) and isinstance(message.get("parts"), list)
+
+
 def is_chat_message(item: Object) -> bool:
-    """True for an item with calls or a result in the form of chat messages."""
-    return "tool_calls" in item or item.get("role") == "tool"
+    """True for an item with calls or a result in the form of chat messages, or with the call id in
+    the field of an SDK."""
+    return "tool_calls" in item or item.get("role") == "tool" or "callId" in item
 
 
 @once_per_history
@@ -146,6 +158,7 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
     if not facts.own_wire or facts.conversation.kind != "request":
         return found
     vocabulary = _vocabulary(facts.profile.wire)
+    changed_roles = {path for path, _ in foreign_roles(facts)}
     if wire(facts.profile.wire).capabilities.messages_in_answers:
         return found  # a log of calls and results: an argument or output is not a block
     messages: Sequence[Message] = facts.messages
@@ -159,7 +172,7 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
             or (
                 isinstance(raw := message.source.raw, dict)
                 and (
-                    not _CALL_FIELDS.isdisjoint(raw)
+                    not CALL_FIELDS.isdisjoint(raw)
                     or (roles and raw.get("role") not in roles)
                     or _has_plain_text(raw.get("content"))
                 )
@@ -170,7 +183,8 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
         if answer is not None:
             found[message] = (answer,)
             continue
-        if unread_messages(message):
+        unread = unread_messages(message)
+        if any(part.path in changed_roles or not has_parts(part.value) for part in unread):
             continue  # their role is changed first
         calls = foreign_calls(message) or _foreign_invocations(message)
         place = vocabulary.place_of(message)
@@ -309,15 +323,8 @@ def _foreign_invocations(message: Message) -> list[Part]:
 def _read_call(entry: JSON, path: JsonPath) -> Call | None:
     if not isinstance(entry, dict):
         return None
-    function = entry.get("function")
-    if not isinstance(function, dict):
-        return read_flat_call(entry, path)
-    (call_id, _), name = read_id(entry.get("id")), function.get("name")
-    if not call_id or not isinstance(name, str):
-        return None
-    arguments = function.get("arguments", "{}")
-    value = LazyJson(arguments if arguments is not None else "{}")
-    return Call(call_id, name, value, source=Source(path=path))
+    is_of_chat = isinstance(entry.get("function"), dict)
+    return read_chat_call(entry, path) if is_of_chat else read_flat_call(entry, path)
 
 
 @cache
@@ -387,6 +394,8 @@ class _Vocabulary:
         if not self.has_types and (block := _typed_block(part)) is not None:
             replacement = read_foreign_block(block, part.path) or (part,)
             return tuple([fitted for new in replacement for fitted in self._fit(new, place)])
+        if isinstance(part, Result) and (results := read_results(part)):
+            return results
         if isinstance(part, Result) and self._capabilities.read_by_model:
             part = with_output(part)
         if isinstance(part, Result) and isinstance(part.output, tuple):

@@ -84,15 +84,18 @@ def is_model_item(kind: str, item: Object) -> bool:
 
 def reasoning_as_text(item: Object) -> list[JSON]:
     """A reasoning item as a marked assistant message; none if it has no readable text."""
+    text = text_of_reasoning(item)
+    return [{"type": "message", "role": "assistant", "content": text}] if text else []
+
+
+def text_of_reasoning(item: Object) -> str:
+    """The text of a reasoning item, marked; empty if it has none that can be read."""
     blocks: list[JSON] = []
     for key in ("summary", "content"):
         value = item.get(key)
         blocks += value if isinstance(value, list) else [value]
     texts = [text for block in blocks if (text := _text_of_block(block))]
-    if not texts:
-        return []
-    text = f"{MARK} earlier reasoning: {' '.join(texts)}"
-    return [{"type": "message", "role": "assistant", "content": text}]
+    return f"{MARK} earlier reasoning: {' '.join(texts)}" if texts else ""
 
 
 def _text_of_block(block: JSON) -> str:

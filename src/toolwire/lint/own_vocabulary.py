@@ -17,6 +17,8 @@ from toolwire.conversation.model import Change, Conversation
 from toolwire.conversation.observations import Observation, Observations, observe
 from toolwire.conversation.parts import Call, Message, Opaque, Part, Result
 from toolwire.lint.facts import Facts
+from toolwire.lint.foreign_blocks import read_results
+from toolwire.lint.foreign_content import CALL_FIELDS
 from toolwire.lint.misplaced_outputs import find_output
 from toolwire.lint.registry import rule
 from toolwire.lint.rule import FixedBody
@@ -66,13 +68,19 @@ def convert_content(
 
 def _may_have_foreign_content(conversation: Conversation, observations: Observations) -> bool:
     """True if a message has a block or a field that its wire does not know."""
+    if any(path[-1] in CALL_FIELDS for path in conversation.source.unknown_fields):
+        return True
     if not observations.leftovers and observations.flags & Observation.ONLY_TEXT_AND_TOOLS:
         return False
     if any(type(part) is Message for part in observations.leftovers):
         return True
     if any(isinstance(part, Result) and find_output(part) for part in observations.leftovers):
         return True
-    return any(type(part) is Opaque for message in conversation.messages for part in message.parts)
+    return any(
+        type(part) is Opaque or (type(part) is Result and read_results(part))
+        for message in conversation.messages
+        for part in message.parts
+    )
 
 
 def _write_in_own_vocabulary(conversation: Conversation) -> tuple[Conversation, list[Change]]:

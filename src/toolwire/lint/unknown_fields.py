@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from toolwire.conversation.json import JSON, JsonPath, Object, get, put
+from toolwire.conversation.json import JSON, JsonPath, get, put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.parts import Opaque, Result, Source
 from toolwire.lint.facts import Facts
@@ -71,35 +71,49 @@ def null_fields(facts: Facts) -> list[JsonPath]:
     profile, raw = facts.profile, facts.conversation.source.raw
     if profile.wire in NULL_IS_ABSENT or not facts.own_wire or (raw and b"null" not in raw):
         return []
-    field = wire(profile.wire).messages_field
-    schema = full_schema(profile.name)
-    elements = facts.body.get(field) if isinstance(facts.body, dict) else None
-    if schema is None or facts.conversation.kind != "request" or not isinstance(elements, list):
+    if facts.conversation.kind != "request" or full_schema(profile.name) is None:
         return []
-    paths = [
-        part.path
-        for message in facts.messages
-        for part in (message, *message.parts)
-        if part.raw.__class__ is dict and _has_null(part.raw)
-    ]
-    indexes = sorted({n for path in paths if (n := _index_of(path, field)) is not None})
+    found: list[JsonPath] = []
+    for objects in _objects_with_null(facts).values():
+        # Dumps repeat the same null fields, so the first object of a kind mostly decides.
+        if _refused_nulls(facts, objects[:1]):
+            found += _refused_nulls(facts, objects)
+    return sorted(set(found), key=str)
+
+
+def _objects_with_null(facts: Facts) -> dict[tuple[JSON, ...], list[JsonPath]]:
+    """The paths of the messages and blocks with null fields, by role, type and these fields."""
+    found: dict[tuple[JSON, ...], list[JsonPath]] = {}
+    for message in facts.messages:
+        for part in (message, *message.parts):
+            raw = part.source.raw
+            if raw.__class__ is dict and None in raw.values():
+                names = [name for name in raw if raw[name] is None and name not in _NULL_ELSEWHERE]
+                if names:
+                    kind = (str(raw.get("role")), str(raw.get("type")), *names)
+                    found.setdefault(kind, []).append(part.source.path)
+    return found
+
+
+def _refused_nulls(facts: Facts, objects: list[JsonPath]) -> list[JsonPath]:
+    """The paths of the null fields that the API refuses, in the messages with these objects."""
+    field, schema = wire(facts.profile.wire).messages_field, full_schema(facts.profile.name)
+    elements = facts.body.get(field) if isinstance(facts.body, dict) else None
+    if schema is None or not isinstance(elements, list):
+        return []
+    indexes = sorted({n for path in objects if (n := _index_of(path, field)) is not None})
     found: list[JsonPath] = []
     for violation in schema.violations({field: [elements[n] for n in indexes]}):
         path = violation.path
         if violation.value is not None or violation.fault != "type" or len(path) < _MESSAGE_DEPTH:
             continue
-        if schema.is_required(violation) or is_accepted(violation, profile):
+        if schema.is_required(violation) or is_accepted(violation, facts.profile):
             continue
         index = path[1]
         assert isinstance(index, int)
         if path[-1] not in _NULL_ELSEWHERE:
             found.append((field, indexes[index], *path[2:]))
     return found
-
-
-def _has_null(fields: Object) -> bool:
-    """True if a field that no other rule is about is null."""
-    return any(value is None and name not in _NULL_ELSEWHERE for name, value in fields.items())
 
 
 @once_per_history

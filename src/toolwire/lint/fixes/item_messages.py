@@ -6,13 +6,16 @@ This module knows no rule and no wire.
 from __future__ import annotations
 
 from toolwire.conversation.json import JSON, Object, text_of
+from toolwire.lint.items import text_of_reasoning
 
-ITEM_TYPES = ("function_call", "function_call_output")
-"""The items that stand for chat messages with calls and results."""
+ITEM_TYPES = ("function_call", "function_call_output", "reasoning")
+"""The items that stand for chat messages with calls and results, or for text of the assistant."""
 
 
 def as_items(message: Object) -> list[JSON]:
-    """A chat message as items."""
+    """A chat message, or an item with the fields of an SDK for JavaScript, as items."""
+    if "callId" in message:
+        return [_with_api_fields(message)]
     content = message.get("content")
     if message.get("role") == "tool":
         output = _with_text_type(content, "input_text")
@@ -32,6 +35,17 @@ def as_items(message: Object) -> list[JSON]:
     if isinstance(calls, list):
         items += [_as_call_item(call) for call in calls if isinstance(call, dict)]
     return items
+
+
+def _with_api_fields(item: Object) -> JSON:
+    """An item that an SDK stored with field names of its own."""
+    fields = {name: item[name] for name in item if name not in ("callId", "providerData")}
+    fields["call_id"] = item["callId"]
+    output = item.get("output")
+    if item.get("type") == "function_call_result":
+        fields["type"] = "function_call_output"
+        fields["output"] = output.get("text", output) if isinstance(output, dict) else output
+    return fields
 
 
 def _with_text_type(content: JSON, kind: str) -> JSON:
@@ -54,13 +68,13 @@ def _copy_field(source: Object, name: str, new_name: str) -> Object:
 
 def _as_call_item(call: Object) -> JSON:
     function = call.get("function") or call.get("custom")
-    fields: Object = function if isinstance(function, dict) else {}
+    fields: Object = function if isinstance(function, dict) else call
     call_id = _copy_field(call, "id", "call_id")
     name = fields.get("name", "")
     if "custom" in call:
         text = fields.get("input", "")
         return {"type": "custom_tool_call", **call_id, "name": name, "input": text}
-    arguments = fields.get("arguments", "{}")
+    arguments = fields.get("arguments", fields.get("args", "{}"))
     return {"type": "function_call", **call_id, "name": name, "arguments": arguments}
 
 
@@ -79,9 +93,14 @@ def as_messages(messages: JSON) -> tuple[list[JSON], list[int]]:
             calls = [_as_tool_call(message)]
             converted.append({"role": "assistant", "content": None, "tool_calls": calls})
         else:
-            calls = None
-            if isinstance(message, dict) and kind in ITEM_TYPES:
+            if isinstance(message, dict) and kind == "reasoning":
+                text = text_of_reasoning(message)
+                if not text:
+                    continue
+                message = {"role": "assistant", "content": text}
+            elif isinstance(message, dict) and kind in ITEM_TYPES:
                 message = _as_tool_message(message)
+            calls = None
             converted.append(message)
         origins.append(index)
     return converted, origins

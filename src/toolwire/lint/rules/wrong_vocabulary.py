@@ -24,6 +24,7 @@ from collections.abc import Iterable
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, Object, get, put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap, PartSet
@@ -77,6 +78,7 @@ def _messages_among_items(facts: Facts) -> list[tuple[int, Object]]:
         for index, item in candidates
         if (item.get("role") == "tool" and ("input", index) not in orphans)
         or isinstance(item.get("tool_calls"), list)
+        or isinstance(item.get("callId"), str)
     ]
 
 
@@ -159,7 +161,7 @@ def _foreign_halves(facts: Facts) -> Iterable[Problem]:
                 text = f"the result for {call_id} is in a message with the role `tool`"
             yield part.path, text, "safe"
     for call in calls_without_type(facts):
-        yield call.path, f"the call {call.id} has no type, as on another wire", "safe"
+        yield call.path, f"the call {call.id} does not have the type `function`", "safe"
 
 
 def _foreign_fields(facts: Facts) -> Iterable[Problem]:
@@ -194,6 +196,8 @@ def _foreign_elements(facts: Facts) -> Iterable[Problem]:
         else:
             subject, expected = "`tool_calls`", "`function_call`"
         text = f"{subject} belongs in a chat; expected an item of the type {expected}"
+        if "callId" in item:
+            text = "`callId` is a field of an SDK; expected `call_id`"
         yield ("input", index), text, "safe"
     for index, item in _items_among_messages(facts):
         text = f"{item['type']} is an item of another wire; expected a chat message"
@@ -219,7 +223,9 @@ def _write_anew(facts: Facts) -> FixedConversation | None:
         _with_parts(message, parts_of[message]) if message in parts_of else message
         for message in facts.messages
     ]
-    return FixedConversation(with_messages(facts.conversation, messages), tuple(changes))
+    ordered = facts.conversation.ordered
+    identified = assign_ids(tuple(messages), seed="", ordered=ordered)
+    return FixedConversation(with_messages(facts.conversation, identified), tuple(changes))
 
 
 def _without_json(message: Message, foreign: list[Call | Result]) -> tuple[Part, ...]:

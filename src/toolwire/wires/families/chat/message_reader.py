@@ -192,10 +192,21 @@ class MessageReader(Struct, frozen=True, eq=False):
         read_function = function.read
         assert read_function is not None
         for i, call in enumerate(calls):
-            if isinstance(call, dict) and call.get("type") in ("function", None):
+            if isinstance(call, dict) and (
+                call.get("type") == "function" or self._is_function(call)
+            ):
                 parts.append(read_function(call, path + (i,), function))
             else:
                 parts.append(read_block(self.name, self.calls, call, path + (i,)))
+
+    def _is_function(self, call: Object) -> bool:
+        """True for a call of a function whose type is absent or has another name, as some servers
+        write it."""
+        kind = call.get("type")
+        if kind is None:
+            return True
+        is_other_kind = isinstance(kind, str) and kind in self.calls
+        return not is_other_kind and isinstance(call.get("function"), dict)
 
 
 def _read(spec: Block, block: Object, path: JsonPath) -> Part:
