@@ -181,6 +181,8 @@ def test_a_warning_about_a_function_names_the_line_that_adds_it() -> None:
 def test_an_object_that_is_not_a_tool_is_an_error_that_says_what_to_do(what: object) -> None:
     with pytest.raises(ToolDefinitionError, match="decorate a function with @tool"):
         Tools(what)  # type: ignore[arg-type]
+    with pytest.raises(ToolDefinitionError, match="decorate a function with @tool"):
+        Tools.of(what)  # type: ignore[arg-type]
 
 
 def test_a_class_is_not_a_tool() -> None:

@@ -48,9 +48,9 @@ class Tools(ToolCollection):
         """The given `Tools` itself, or a new set of one or several tools."""
         if isinstance(tools, Tools):
             return tools
-        if isinstance(tools, Runnable | Content | ModuleType) or callable(tools):
-            return cls(tools)
-        return cls(*tools)
+        if isinstance(tools, Iterable) and not callable(tools):
+            return cls(*tools)
+        return cls(tools)
 
     def add(self, *tools: ToolSource) -> None:
         """Add tools, or all tools of a module. A function without `@tool` becomes a tool with the
