@@ -208,9 +208,9 @@ def _runnables(source: object) -> list[Runnable]:
         return []
     if callable(source):
         return [runnable(source, {}, stacklevel=5)]  # warnings name the caller of Tools(...)
-    raise ToolDefinitionError(
-        type(source).__name__, "is not a tool: decorate a function with @tool"
-    )
+    is_client = callable(getattr(source, "tools", None))
+    remedy = "pass `await client.tools()`" if is_client else "decorate a function with @tool"
+    raise ToolDefinitionError(type(source).__name__, f"is not a tool: {remedy}")
 
 
 def _content(source: ToolSource) -> list[Content[..., object]]:
