@@ -12,11 +12,11 @@ from toolwire import Agent, HttpModel, OxpClient
 
 
 async def main() -> None:
-    one, two = HttpModel("anthropic:claude-opus-5"), HttpModel("openai:gpt-5")
-    async with one, two, OxpClient(os.environ["TOOLS_URL"]) as server:
-        agent = Agent(one, await server.tools(), system="You are brief.")
+    claude, gpt = HttpModel("anthropic:claude-opus-5"), HttpModel("openai:gpt-5")
+    async with claude, gpt, OxpClient(os.environ["TOOLS_URL"]) as server:
+        agent = Agent(claude, await server.tools(), system="You are brief.")
         print((await agent.run("add 1 and 2, and add 3 and 4")).text)
-        agent.model = two
+        agent.model = gpt
         print((await agent.run("add 10 and 20")).text)
 
 

@@ -13,10 +13,10 @@ history = Path(__file__).with_name("weather.json").read_bytes()
 there = toolwire.translate(history, "openai-chat", "anthropic")
 back = toolwire.translate(there.json(), "anthropic", "openai-chat", ids=there.ids)
 
-for sent, before in there.ids.ids.items():
-    print(f"{before} travelled as {sent}")
+for sent, original in there.ids.ids.items():
+    print(f"{original} was sent as {sent}")
 for loss in there.losses:
     print(f"lost {loss}")
 
-was, now = (toolwire.decode(body, "openai-chat") for body in (history, back.json()))
-print("same messages:", was.messages == now.messages)
+first, last = (toolwire.decode(body, "openai-chat") for body in (history, back.json()))
+print("same messages:", first.messages == last.messages)

@@ -99,8 +99,8 @@ EXAMPLES = {
     ),
     "there_and_back.py": (
         """\
-functions.weather:0 travelled as functions_weather_0_wN7500xF
-functions.weather:1 travelled as functions_weather_1_z8PCT7rp
+functions.weather:0 was sent as functions_weather_0_wN7500xF
+functions.weather:1 was sent as functions_weather_1_z8PCT7rp
 lost /seed: this wire has no such setting: seed
 same messages: True
 """

@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
+from fastapi import FastAPI
 from gateway_ops.running import post, serve_gateway
 from mock.hosting import serve_mock
 
@@ -49,6 +51,27 @@ def test_a_gateway_runs_python_tools_that_it_is_given(tmp_path: Path) -> None:
             question = f'[[call {name} {{"city": "Oslo"}}]] [[then]] [[text done]]'
             body = {"model": "m", "messages": [{"role": "user", "content": question}]}
             assert "sunny in Oslo" in post(f"{url}/v1/chat/completions", body).text
+
+
+def test_a_mounted_gateway_opens_on_its_first_request(tmp_path: Path) -> None:
+    """Starlette runs no lifespan of mounted applications."""
+    file = tmp_path / "gateway.toml"
+    file.write_text('[models.demo]\nupstream = "demo"\n')
+    log: list[str] = []
+    gateway = Gateway.from_config(file, services=[RecordedService(log, "service")])
+    app = FastAPI()
+    app.mount("/llm", gateway)
+
+    async def ask() -> list[int]:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            both = [client.post("/llm/v1/chat/completions", json=CHAT) for _ in range(2)]
+            responses = await asyncio.gather(*both)
+        await gateway.close()
+        return [response.status_code for response in responses]
+
+    assert asyncio.run(ask()) == [200, 200]
+    assert log == ["open service", "close service"]
 
 
 class RecordedService:

@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 from tools.tool_helpers import make_tool
 
+from toolwire import McpClient, OxpClient
 from toolwire.tools import Runnable, ToolDefinitionError, Tools, ToolWarning, UnknownTool, tool
 
 
@@ -181,6 +182,14 @@ def test_a_warning_about_a_function_names_the_line_that_adds_it() -> None:
 def test_an_object_that_is_not_a_tool_is_an_error_that_says_what_to_do(what: object) -> None:
     with pytest.raises(ToolDefinitionError, match="decorate a function with @tool"):
         Tools(what)  # type: ignore[arg-type]
+    with pytest.raises(ToolDefinitionError, match="decorate a function with @tool"):
+        Tools.of(what)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("client", [OxpClient("http://127.0.0.1:1"), McpClient(["program"])])
+def test_a_client_of_a_server_is_not_a_tool_but_has_some(client: object) -> None:
+    with pytest.raises(ToolDefinitionError, match=r"pass `await client\.tools\(\)`"):
+        Tools(client)  # type: ignore[arg-type]
 
 
 def test_a_class_is_not_a_tool() -> None:

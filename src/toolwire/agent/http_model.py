@@ -32,6 +32,7 @@ from toolwire.providers.http.errors import ConnectError
 from toolwire.providers.http.policy import RETRY_POLICY, RetryPolicy, Timeouts, retry_after
 from toolwire.providers.http.response import Response
 from toolwire.providers.http.upstream import CONNECTION_ERRORS, Upstream
+from toolwire.providers.http.url import parse_url
 from toolwire.providers.table import Provider
 from toolwire.streaming.accumulate import conversation_events
 from toolwire.streaming.events import Event, StreamError
@@ -124,6 +125,11 @@ class HttpModel:
                 model = find_endpoint(
                     model, variables, base_url=base_url, api_key=api_key, provider=provider
                 )
+        try:
+            parse_url(model.base_url)
+        except ValueError as error:  # without the address, which may contain a password
+            name = f"{model.provider.name}:{model.model}"
+            raise UsageError(f"{name}: the address is {error}, such as https://host/v1") from None
         self.endpoint = model
         self.stream = stream
         self.native_tools = model.provider.native_tools if native_tools is None else native_tools

@@ -7,15 +7,12 @@ conversation changes its model.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import ModuleType
-from typing import TypeGuard
 
 from msgspec.structs import replace
 
 from toolwire.conversation.fitting import fit_names
 from toolwire.conversation.id_rules import IdRule
 from toolwire.conversation.model import Tool
-from toolwire.tools.function import Function
 from toolwire.tools.names import tool_names
 from toolwire.tools.registry import Tools, ToolSource
 from toolwire.tools.runnable import Runnable
@@ -28,7 +25,7 @@ class Toolset:
     """Tools by the names that models see. Takes one tool, or any number."""
 
     def __init__(self, tools: ToolSource | Iterable[ToolSource] = ()) -> None:
-        named = tool_names(Tools(*(tools if _is_several(tools) else [tools])))
+        named = tool_names(Tools.of(tools))
         fitted = fit_names(set(named), _EVERYWHERE, {})
         self.names: dict[str, Runnable] = {
             fitted.get(name, name): tool for name, tool in named.items()
@@ -40,8 +37,3 @@ class Toolset:
     def find(self, name: str) -> Runnable | None:
         """Return the tool that a model calls by a name."""
         return self.names.get(name)
-
-
-def _is_several(tools: ToolSource | Iterable[ToolSource]) -> TypeGuard[Iterable[ToolSource]]:
-    single = isinstance(tools, Runnable | Function | ModuleType | Tools)
-    return not single and isinstance(tools, Iterable)

@@ -11,13 +11,13 @@ import click
 
 from toolwire.cli.framework.errors import CommandError, name_file_in_errors
 from toolwire.cli.input.files import exit_with_help_at_terminal, read_input, require_stdout, stdin
-from toolwire.cli.input.id_map_file import read_id_map, save_id_map
-from toolwire.cli.input.wire_option import wire_option
+from toolwire.cli.input.id_map_file import ids_option, read_id_map, save_id_map
+from toolwire.cli.input.wire_option import server_tools_option, wire_option
 from toolwire.cli.output.view import choose_view
 from toolwire.conversation.json import dump
 from toolwire.conversation.model import real_losses
 from toolwire.streaming.restream import fold, restream
-from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
+from toolwire.wires.engine.server_tools import ServerToolPolicy
 
 CHUNK = 65536
 """The most bytes that one read returns; it returns fewer if fewer have arrived."""
@@ -39,19 +39,8 @@ CHUNK = 65536
     type=int,
     help="The version of the target, if it has several (ai-sdk: 5, 6, 7).",
 )
-@click.option(
-    "--server-tools",
-    type=click.Choice(POLICIES),
-    default="auto",
-    show_default=True,
-    help="How to write the calls of provider-executed tools.",
-)
-@click.option(
-    "--ids",
-    "ids_file",
-    metavar="FILE",
-    help="The id map of an earlier translation, to restore its ids and names.",
-)
+@server_tools_option
+@ids_option
 @click.option("--save-ids", metavar="FILE", help="Write the id map of this stream to FILE.")
 @click.option(
     "-q", "--quiet", is_flag=True, help="Do not report losses. The exit code does not change."

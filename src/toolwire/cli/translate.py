@@ -6,9 +6,9 @@ import click
 
 from toolwire.cli.framework.errors import name_file_in_errors
 from toolwire.cli.input.files import exit_with_help_at_terminal, require_stdout
-from toolwire.cli.input.id_map_file import read_id_map, save_id_map
+from toolwire.cli.input.id_map_file import ids_option, read_id_map, save_id_map
 from toolwire.cli.input.session import line_option, read_session
-from toolwire.cli.input.wire_option import wire_option
+from toolwire.cli.input.wire_option import server_tools_option, wire_option
 from toolwire.cli.output.view import choose_view
 from toolwire.codec import decode
 from toolwire.conversation.json import Body
@@ -17,7 +17,7 @@ from toolwire.errors import DecodeError, InputError
 from toolwire.sessions.session import Session
 from toolwire.translate import translate
 from toolwire.wires.engine.cache_breakpoints import BREAKPOINT_POLICIES, BreakpointPolicy
-from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
+from toolwire.wires.engine.server_tools import ServerToolPolicy
 
 
 @click.command("translate")
@@ -31,13 +31,7 @@ from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
     show_default=True,
     help="The kind of the body: a request or a response.",
 )
-@click.option(
-    "--server-tools",
-    type=click.Choice(POLICIES),
-    default="auto",
-    show_default=True,
-    help="How to write the calls of provider-executed tools.",
-)
+@server_tools_option
 @click.option(
     "--cache-breakpoints",
     type=click.Choice(BREAKPOINT_POLICIES),
@@ -45,12 +39,7 @@ from toolwire.wires.engine.server_tools import POLICIES, ServerToolPolicy
     show_default=True,
     help="Keep the cache breakpoints of the input, or add some if it has none (auto).",
 )
-@click.option(
-    "--ids",
-    "ids_file",
-    metavar="FILE",
-    help="The id map of an earlier translation, to restore its ids and names.",
-)
+@ids_option
 @click.option("--save-ids", metavar="FILE", help="Write the id map of this translation to FILE.")
 @line_option
 @click.option("--no-repair", is_flag=True, help="Do not repair what the target would refuse.")

@@ -13,6 +13,7 @@ any request.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -118,7 +119,7 @@ class Gateway:
         services: Sequence[Service] = (),
         observer: Observer | None = None,
     ) -> None:
-        """Prepare a gateway. Nothing is opened before the application starts.
+        """Prepare a gateway. It opens in the ASGI lifespan, or on the first request.
 
         Args:
             models: the models, and where they are served.
@@ -135,7 +136,8 @@ class Gateway:
         self._services = tuple(services)
         self._routes = RouteTable()
         self._sockets = SocketServer(self)
-        self._opened = AsyncExitStack()
+        self._opened: AsyncExitStack | None = None
+        self._opening = asyncio.Lock()
         server = models.config.server
         limits = BodyLimits(body=int(server.max_body_mb * MIB), buffered=_MAX_BUFFERED)
         self._state = GatewayState(
@@ -261,28 +263,30 @@ class Gateway:
 
     async def open(self) -> None:
         """Open connections, services and tools."""
-        self._opened = AsyncExitStack()
+        opened = AsyncExitStack()
         self._state.disconnect_timer = DisconnectTimer()
         self._state.keep_alive = KeepAliveTimer()
         try:
-            self._opened.push_async_callback(self._state.upstream.close)
+            opened.push_async_callback(self._state.upstream.close)
             responses = self._state.responses
             stores = () if responses is None else (responses,)
             for service in (self._meter, *stores, *self._services):
                 await service.open()
-                self._opened.push_async_callback(service.close)
+                opened.push_async_callback(service.close)
             if self._state.tools is not None:
                 await self._state.tools.open()
         except Exception as error:
             self.failure = error
-            await self._opened.aclose()
+            await opened.aclose()
             raise
+        self._opened = opened
 
     async def close(self) -> None:
         """Close everything that was opened."""
         if self._state.tools is not None:
             await self._state.tools.close()
-        await self._opened.aclose()
+        if self._opened is not None:
+            await self._opened.aclose()
 
     def drain(self) -> None:
         """Report on `/health` that the gateway is stopping."""
@@ -297,6 +301,10 @@ class Gateway:
             else:
                 await self._sockets.serve(scope, receive, send, self._check_handshake)
             return
+        if self._opened is None:  # most hosts run no lifespan of mounted applications
+            async with self._opening:
+                if self._opened is None:
+                    await self.open()
         http = request_of(scope, receive)
         cors = self._state.cors
         if b"origin" in http.headers and cors.allows(http):

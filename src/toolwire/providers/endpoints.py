@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from toolwire.conversation.json import Object
 from toolwire.errors import UsageError, suggest
 from toolwire.profiles.table import find_profile
-from toolwire.providers.http.url import parse_url
 from toolwire.providers.table import BY_NAME, PROVIDERS, Provider
 
 _VERSIONLESS_PATHS = ("/chat/completions", "/responses")
@@ -102,10 +101,6 @@ def find_endpoint(
     if key is not None and not key.isprintable():
         raise UsageError(f"{model}: the API key has a line break in it; set it to one line")
     address = _find_address(model, provider, env, base_url=base_url, region=region)
-    try:
-        parse_url(address)
-    except ValueError as error:
-        raise UsageError(f"{model}: the address is {error}, such as https://host/v1") from None
     signing = {
         variable: env[variable]
         for variable in (*_SIGNING_ENVS, "AWS_SESSION_TOKEN")

@@ -42,7 +42,7 @@ class TargetStream:
         `EventTranslator`."""
         self.wire, self.spec = resolve_stream(name)
         if version is not None and version not in self.spec.versions:
-            known = ", ".join(map(str, self.spec.versions)) or "none"
+            known = ", ".join(map(str, sorted(self.spec.versions))) or "none"
             raise UsageError(
                 f"no such version of this wire: {version}; there are {known}", wire=name
             )

@@ -48,9 +48,9 @@ class Tools(ToolCollection):
         """The given `Tools` itself, or a new set of one or several tools."""
         if isinstance(tools, Tools):
             return tools
-        if isinstance(tools, Runnable | Content | ModuleType) or callable(tools):
-            return cls(tools)
-        return cls(*tools)
+        if isinstance(tools, Iterable) and not callable(tools):
+            return cls(*tools)
+        return cls(tools)
 
     def add(self, *tools: ToolSource) -> None:
         """Add tools, or all tools of a module. A function without `@tool` becomes a tool with the
@@ -208,9 +208,9 @@ def _runnables(source: object) -> list[Runnable]:
         return []
     if callable(source):
         return [runnable(source, {}, stacklevel=5)]  # warnings name the caller of Tools(...)
-    raise ToolDefinitionError(
-        type(source).__name__, "is not a tool: decorate a function with @tool"
-    )
+    is_client = callable(getattr(source, "tools", None))
+    remedy = "pass `await client.tools()`" if is_client else "decorate a function with @tool"
+    raise ToolDefinitionError(type(source).__name__, f"is not a tool: {remedy}")
 
 
 def _content(source: ToolSource) -> list[Content[..., object]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import click
+
 from toolwire.cli.framework.errors import CommandError
 from toolwire.cli.input.files import read_input, write_file
 from toolwire.conversation.id_map import IdMap
@@ -10,6 +12,13 @@ from toolwire.errors import DecodeError, UsageError
 
 FIELDS = IdMap.__struct_fields__
 """The objects of an id map; a file has at least one of them."""
+
+ids_option = click.option(
+    "--ids",
+    "ids_file",
+    metavar="FILE",
+    help="The id map of an earlier translation, to restore its ids and names.",
+)
 
 
 def read_id_map(file: str) -> IdMap:

@@ -1,4 +1,4 @@
-"""Options and arguments that name a wire, a profile or a provider."""
+"""Options and arguments that name a wire, a profile or a provider, and how to write for it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,17 @@ import click
 from toolwire.cli.framework.errors import CommandError
 from toolwire.codec.known_wires import profiles
 from toolwire.profiles.table import PROVIDER_PROFILES, find_profile
+from toolwire.wires.engine.server_tools import POLICIES
 
 F = TypeVar("F", bound=Callable[..., None])
+
+server_tools_option = click.option(
+    "--server-tools",
+    type=click.Choice(POLICIES),
+    default="auto",
+    show_default=True,
+    help="How to write the calls of provider-executed tools.",
+)
 
 
 def wire_option(
