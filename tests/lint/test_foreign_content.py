@@ -383,3 +383,13 @@ def test_content_in_the_field_of_another_wire_is_quoted_if_no_id_connects_it() -
         body: JSON = {"model": "m", "max_tokens": 9, "messages": messages}
         written = json.dumps(repair(body, wire).body)
         assert "name: f" in written and "result: sunny" in written
+
+
+def test_a_decision_stays_one_beside_an_item_that_is_converted() -> None:
+    items: list[JSON] = [
+        {"type": "mcp_approval_request", "id": "a", "name": "f", "server_label": "s"},
+        {"type": "mcp_approval_response", "approval_request_id": "a", "approve": True},
+        {"call_id": "c", "output": "1"},
+    ]
+    repaired = repair({"input": items}, "openai-responses").body
+    assert get(repaired, ("input", 1)) == items[1]
