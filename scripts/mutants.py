@@ -951,8 +951,8 @@ MUTANTS = [
     ),
     Mutant(
         "lint/ids/edits.py",
-        "latest[part.id] = part",
-        "latest.setdefault(part.id, part)",
+        "latest[part.family == APPROVAL, part.id] = part",
+        "latest.setdefault((part.family == APPROVAL, part.id), part)",
         "lint/test_facts.py",
     ),
     Mutant(

@@ -303,6 +303,15 @@ def test_a_result_repeated_in_a_later_turn_is_a_duplicate() -> None:
     assert questions_and_answers(repaired.body, "openai-chat") == [("a", "A"), ("b", "B")]
 
 
+def test_a_decision_is_no_second_result_of_a_call_with_its_id() -> None:
+    items: list[JSON] = [
+        {"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "a", "output": "1"},
+        {"type": "mcp_approval_response", "approval_request_id": "a", "approve": True},
+    ]
+    assert "dup-result" not in rule_names({"input": items}, "openai-responses")
+
+
 # --- several at once ------------------------------------------------------------------------------
 
 

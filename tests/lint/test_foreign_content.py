@@ -374,3 +374,13 @@ def test_halves_in_any_two_forms_stay_a_pair_under_an_id_that_the_wire_accepts(
         [pair] = decode(encoded.body, there).pairs()
         assert pair.call is not None and pair.call.name == "f"
         assert pair.result is not None and "sunny" in pair.result.text
+
+
+def test_a_decision_stays_one_beside_an_item_that_is_converted() -> None:
+    items: list[JSON] = [
+        {"type": "mcp_approval_request", "id": "a", "name": "f", "server_label": "s"},
+        {"type": "mcp_approval_response", "approval_request_id": "a", "approve": True},
+        {"call_id": "c", "output": "1"},
+    ]
+    repaired = repair({"input": items}, "openai-responses").body
+    assert get(repaired, ("input", 1)) == items[1]

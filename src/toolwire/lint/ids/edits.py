@@ -21,7 +21,7 @@ from toolwire.conversation.json import JSON, JsonPath, get, snake
 from toolwire.conversation.minted_ids import needs_minted_ids
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, Part, Result
+from toolwire.conversation.parts import APPROVAL, Call, Part, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import replace_parts
 from toolwire.lint.ids.duplicates import (
@@ -139,20 +139,21 @@ def surplus_results(facts: Facts) -> PartMap[Result, Call]:
     """For each further result of a call of the client, that call.
 
     A result with the id of an earlier call is unpaired if that call already has a result, or if the
-    result may belong to an older call with the same id.
+    result may belong to an older call with the same id. A decision about an approval is never one
+    of another call.
     """
     if not facts.results_without_call:
         return PartMap()
     unpaired = PartSet(facts.results_without_call)
-    latest: dict[str, Call] = {}
+    latest: dict[tuple[bool, str], Call] = {}
     call_of: PartMap[Result, Call] = PartMap()
     for message in facts.messages:
         for part in message.parts:
             if isinstance(part, Call):
                 if part.executor == "client":
-                    latest[part.id] = part
+                    latest[part.family == APPROVAL, part.id] = part
             elif isinstance(part, Result) and part in unpaired and part.origin != "minted":
-                call = latest.get(part.call_id)
+                call = latest.get((part.family == APPROVAL, part.call_id))
                 if call is not None and call in facts.result_of:
                     call_of[part] = call
     return call_of

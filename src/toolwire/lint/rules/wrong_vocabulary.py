@@ -28,7 +28,7 @@ from toolwire.conversation.ids import assign_ids
 from toolwire.conversation.json import JSON, Object, get, put
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, Message, Part, Result, Source
+from toolwire.conversation.parts import APPROVAL, Call, Message, Part, Result, Source
 from toolwire.lint.call_types import calls_without_type, with_call_types
 from toolwire.lint.examples.blocks import (
     HI,
@@ -238,14 +238,18 @@ def _without_json(message: Message, foreign: list[Call | Result]) -> tuple[Part,
 
 
 def _with_parts(message: Message, parts: tuple[Part, ...]) -> Message:
-    """The message with other parts. It is written from scratch, unless it has calls that only a
-    message of this wire can have: those that the provider ran, and those of another role."""
-    is_of_assistant = message.role == "assistant"
-    has_own_calls = any(
-        isinstance(part, Call) and not (part.runs_on_client and is_of_assistant) for part in parts
-    )
-    wire = message.wire if has_own_calls else ""
+    """The message with other parts. It is written from scratch, unless it has parts that only a
+    message of this wire can have: calls that the provider ran, calls of another role, and
+    decisions."""
+    has_own_parts = any(_needs_this_wire(part, message) for part in parts)
+    wire = message.wire if has_own_parts else ""
     return Message(message.role, parts, None, wire, source=Source(path=message.path))
+
+
+def _needs_this_wire(part: Part, message: Message) -> bool:
+    if isinstance(part, Call):
+        return message.role != "assistant" or not part.runs_on_client
+    return isinstance(part, Result) and part.family == APPROVAL
 
 
 def _with_known_roles(facts: Facts) -> FixedBody | None:
