@@ -21,6 +21,12 @@ _ARGUMENT_TYPE_RULES = (
 
 ARGUMENT_PHRASES = (
     ErrorPattern(
+        words="unexpected keyword argument (?:arguments|parameters)",
+        rules=("args-double-encoded", "args-wrong-type", "args-invalid-json"),
+        meaning="the arguments of a call are wrapped in another object",
+        examples=("read_file() got an unexpected keyword argument 'arguments'",),
+    ),
+    ErrorPattern(
         words=(
             r"item pairs from a mapping|can only concatenate str \(not dict\)"
             r"|function_call\.args \(|tooluse\.input in the request is"

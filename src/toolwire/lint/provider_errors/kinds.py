@@ -33,7 +33,8 @@ PROGRAM_ERROR = ErrorKind(
         r"|object of type \w{1,60} is not json serializable|does not exist on type"
         r"|is not assignable to (?:type|parameter)"
         r"|^(?!.*(?:arguments|parameters|input) (?:passed )?(?:to|for) (?:the )?tool\b).*"
-        r"(?:required (?:positional|keyword-only) argument|unexpected keyword argument)"
+        r"(?:required (?:positional|keyword-only) argument"
+        r"|unexpected keyword argument(?! (?:arguments|parameters)))"
         r"|cannot import name|no module named|cannot find (?:module|package)"
         r"|module not found|unresolved (?:import|reference)|undefined reference to"
     ),

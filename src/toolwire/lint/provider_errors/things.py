@@ -320,6 +320,7 @@ THINGS: tuple[tuple[str, str], ...] = (
     ),
     ("MESSAGE CONTENT TYPE", r"message content types?"),
     ("MESSAGE CONTENT", r"message contents?"),
+    ("MESSAGE INVALID", r"validation errors? for (?:chat |input |request )?message(?! list)"),
     ("MESSAGE", r"messages?|turns?|conversations?|(?:chat )?history|消息"),
     (
         "CONTENT",

@@ -110,7 +110,8 @@ TOOL_KINDS = (
         "tool-run",
         "a tool ran and failed, or was not allowed to run; the call itself is in order",
         first_pattern=(
-            r"\btool[ _-]?(?:call|use|usage|round|iteration)s? limit (?:was |is |has been )?"
+            r"\btool (?:call|execution) failed with (?:an )?error\b"
+            r"|\btool[ _-]?(?:call|use|usage|round|iteration)s? limit (?:was |is |has been )?"
             r"(?:reached|exceeded)|reached (?:its|the) maximum usage limit"
         ),
         pattern=(
