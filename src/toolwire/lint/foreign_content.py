@@ -280,7 +280,9 @@ def _follows_user(facts: Facts, message: Message) -> bool:
     if message.role != "system" or not facts.profile.system_may_follow_user:
         return False
     *field, index = message.path
-    return isinstance(index, int) and get(facts.body, (*field, index - 1, "role")) == "user"
+    if not isinstance(index, int) or index == 0:
+        return False
+    return get(facts.body, (*field, index - 1, "role")) == "user"
 
 
 @once_per_history

@@ -382,7 +382,8 @@ RULE = Rule(
         ),
         contents_example(HI, {"role": "assistant", "parts": [{"text": "hello"}]}, HI),
         contents_example({"role": "system", "parts": [{"text": "be brief"}]}, HI),
-        blocks_example(_SYSTEM, USER, {"role": "assistant", "content": "hello"}, _SYSTEM, USER),
+        blocks_example(_SYSTEM, USER),
+        blocks_example(USER, {"role": "assistant", "content": "hello"}, _SYSTEM, USER),
     ),
     good=(
         items_example(function_call("c1"), function_call_output("c1")),

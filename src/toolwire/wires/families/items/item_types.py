@@ -190,15 +190,6 @@ def _list_or_plain(output: Output) -> JSON:
     return plain_output(output) if entries is None else entries
 
 
-def _write_shell_output(result: Result, context: EncodeContext) -> Object:
-    """The outputs of the commands. A text in another form is the output of one command."""
-    entries = output_list(result.output)
-    if entries is None or not all(isinstance(entry, dict) for entry in entries):
-        outcome: JSON = {"type": "exit", "exit_code": int(context.is_error(result))}
-        entries = [{"stdout": result.text, "stderr": "", "outcome": outcome}]
-    return {"output": entries}
-
-
 def _write_patch_output(result: Result, context: EncodeContext) -> Object:
     status = "failed" if context.is_error(result) else "completed"
     return {"status": status, "output": output_text(context.output(result))}
@@ -288,7 +279,10 @@ ITEMS = blocks(
     result_item(
         "shell_call_output",
         "function-shell",
-        output=OutputForm(_read_as_text("output"), _write_shell_output),
+        output=OutputForm(
+            _read_as_text("output"),
+            lambda result, context: {"output": _list_or_plain(result.output)},
+        ),
     ),
     call_item("local_shell_call", "local-shell", name="local_shell", arguments="action"),
     # This type has no call_id: `id` is the call id, and servers accept a call_id too.
