@@ -82,6 +82,9 @@ class Agent:
         require_type(limits, Limits, "Limits(...) as limits=")
         require_type(store, Store | None, "a store as store=, such as FileStore(path)")
         require_type(system, str | None, "text as system=")
+        require_type(settings, Mapping | None, "a dict as settings=")
+        require_type(secrets, Mapping | None, "a dict as secrets=")
+        require_type(tokens, Mapping | None, "a dict as tokens=")
         self.model: Model = model
         self.toolset = Toolset(tools)
         self.executor = executor if executor is not None else ToolExecutor()

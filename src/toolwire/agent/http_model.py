@@ -110,6 +110,7 @@ class HttpModel:
         require_type(provider, Provider | None, "a Provider as provider=")
         require_type(api_key, str | None, "text as api_key=")
         require_type(base_url, str | None, "text as base_url=")
+        require_type(headers, Mapping | None, "a dict as headers=")
         require_type(timeouts, Timeouts, "Timeouts(...) as timeouts=")
         require_type(retry, RetryPolicy, "RetryPolicy(...) as retry=")
         self._demo: _LocalServer | None = None
