@@ -351,7 +351,7 @@ CASES: dict[str, Case] = {
             "tools": [{**ANTHROPIC_TOOL, "cache_control": {"type": "ephemeral"}}],
             "messages": [{"role": "user", "content": [CACHED, CACHED, CACHED]}],
         },
-        "A maximum of 4 blocks with cache_control may be provided. Found 5.",
+        "A maximum of 4 blocks with cache_control may be provided.",
         source="sub2api#176, Anthropic.SDK#50",
     ),
     "gemini: a picture in a result": Case(

@@ -21,7 +21,7 @@ from toolwire import (
     decode,
     encode,
 )
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import Object
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import APPROVAL
 
@@ -42,10 +42,6 @@ def edits(part: Part, wire: str) -> Iterator[tuple[str, Part]]:
             yield "input", replace(part, args=LazyJson('{"changed":true}'))
     if isinstance(part, Result) and part.family == APPROVAL:
         yield "text", replace(part, output={"approve": False, "reason": "Something else."})
-    elif isinstance(part, Result) and part.family == "function-shell":
-        outcome: JSON = {"type": "exit", "exit_code": 0}
-        output: JSON = [{"stdout": "Something else.", "stderr": "", "outcome": outcome}]
-        yield "text", replace(part, output=output)
     elif isinstance(part, Result):
         yield "text", replace(part, output="Something else.")
         yield "text", replace(part, output={"something": "else"})

@@ -25,7 +25,7 @@ from toolwire.errors import ConfigError, require_type
 from toolwire.gateway.authenticate import FOREIGN_ORIGIN, authenticate, authenticate_operator
 from toolwire.gateway.balance import Balancer
 from toolwire.gateway.cancel_on_disconnect import DisconnectTimer, DisconnectWatch
-from toolwire.gateway.client_apis.api import OF_STORED_RESPONSES
+from toolwire.gateway.client_apis.api import WITHOUT_MODEL
 from toolwire.gateway.client_apis.routes import RouteTable
 from toolwire.gateway.config.files import ConfigSource
 from toolwire.gateway.config.model_table import ModelTable
@@ -71,10 +71,6 @@ from toolwire.server.cors import CorsPolicy
 from toolwire.tools.registry import ToolSource
 
 _log = logging.getLogger("toolwire.gateway")
-_WITHOUT_MODEL = frozenset(
-    ("list_models", "get_model", "show_model", "get_version", *OF_STORED_RESPONSES)
-)
-"""Operations that involve no model."""
 _CLOSED_MOCK_URL = "http://127.0.0.1:9"
 """The address of the mock before the gateway is open: nothing listens there."""
 _MAX_BUFFERED = 1024 * MIB
@@ -351,7 +347,7 @@ class Gateway:
         try:
             authenticate(request)
             await route(request)
-            if request.operation in _WITHOUT_MODEL:
+            if request.operation in WITHOUT_MODEL:
                 await respond(request)
                 return
             with DisconnectWatch(request.http.receive, self._state.disconnect_timer) as watch:

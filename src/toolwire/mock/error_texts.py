@@ -165,6 +165,7 @@ _BLOCKS = {
     "same-name": "tools: Tool names must be unique.",
     "unknown-name": "Tool '{name}' not found in provided tools",
     "content": "messages: text content blocks must be non-empty",
+    "breakpoints": "A maximum of 4 blocks with cache_control may be provided.",
     "vocabulary": (
         "{where}: Input tag '{kind}' found using 'type' does not match any of the expected tags"
     ),

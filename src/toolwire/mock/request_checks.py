@@ -200,7 +200,7 @@ ROLES: dict[str, RoleCheck] = {
     ),
     "gemini": RoleCheck(
         "contents",
-        ("user", "model", "function", "assistant"),  # the rules know `assistant`
+        ("user", "model", "function", "assistant", "system"),  # the rules know the last two
         "Please use a valid role: user, model.",
         True,
     ),

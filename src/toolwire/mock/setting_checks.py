@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TypeAlias
 
 from msgspec import UnsetType
@@ -104,7 +104,6 @@ def _reasoning_models_of_responses(body: Object, model: str) -> ErrorResponse | 
 
 # --- Anthropic ------------------------------------------------------------------------------------
 
-_BREAKPOINTS = 4
 _ONE_OF_TWO = re.compile(r"claude-(?:opus-4-[1-6]|(?:sonnet|haiku)-4-[5-9])(?!\d)")
 """Models that take `temperature` or `top_p`, not both: otoroshi-llm-extension#140, opencode#28930,
 opik#3728."""
@@ -165,25 +164,6 @@ def _refused_sampling(settings: Object, model: str, names: tuple[str, str, str])
     return None
 
 
-def _breakpoints(body: Object, model: str) -> ErrorResponse | None:
-    fields = (body.get(name) for name in ("tools", "system", "messages"))
-    count = sum(1 for field in fields for _ in _marked(field)) + bool(body.get("cache_control"))
-    if count <= _BREAKPOINTS:
-        return None
-    return ErrorResponse(
-        f"A maximum of 4 blocks with cache_control may be provided. Found {count}."
-    )
-
-
-def _marked(value: JSON) -> Iterator[JSON]:
-    """The blocks of a list, and of the contents in it, that are marked for the cache."""
-    for block in value if isinstance(value, list) else []:
-        if isinstance(block, dict):
-            if block.get("cache_control"):
-                yield block
-            yield from _marked(block.get("content"))
-
-
 # --- others ---------------------------------------------------------------------------------------
 
 
@@ -226,7 +206,7 @@ def _choice_without_functions(body: Object, model: str) -> ErrorResponse | None:
 
 
 _CHAT_CHECKS = (_tools_of_chat, _reasoning_models_of_chat)
-_MESSAGES_CHECKS = (_choice_without_tools, _thinking, _sampling, _breakpoints)
+_MESSAGES_CHECKS = (_choice_without_tools, _thinking, _sampling)
 CHECKS: dict[str, tuple[Check, ...]] = {
     "openai-chat": _CHAT_CHECKS,
     "azure-openai": _CHAT_CHECKS,

@@ -80,6 +80,7 @@ SYMPTOMS: dict[str, str] = {
     "field-refused": "field",
     "item-shape": "item-shape",
     "wrong-json-type": "content",
+    "too-many-cache-breakpoints": "breakpoints",
 }
 """The symptom of each rule. `shape` is an id that is too long, has other characters, or belongs to
 no call."""

@@ -32,6 +32,10 @@ Operation: TypeAlias = Literal[
 
 OF_STORED_RESPONSES: tuple[Operation, ...] = ("get_response", "delete_response", "list_input_items")
 """The operations on one stored response: they have no body and involve no model."""
+WITHOUT_MODEL: frozenset[Operation] = frozenset(
+    ("list_models", "get_model", "show_model", "get_version", *OF_STORED_RESPONSES)
+)
+"""Operations that involve no model."""
 
 
 class ApiPath(Struct, frozen=True):
