@@ -40,8 +40,8 @@ from toolwire import (
 from toolwire.codec import resolve
 from toolwire.conversation.json import JSON, JsonPath, dump, parse, replace_lone_surrogates
 from toolwire.conversation.model import Kind
+from toolwire.conversation.parts import MARK
 from toolwire.lint import check, repair
-from toolwire.lint.fixes.transforms import MARK
 
 DOCUMENTED = (UsageError, DecodeError)
 TOOL_PROTOCOLS = ("mcp", "oxp")

@@ -277,3 +277,16 @@ def test_a_conversation_made_by_hand_that_names_its_wire_is_written_like_one_tha
     )
     conversation = Conversation(messages, tools, {}, wire)
     assert encode(conversation, wire).json() == encode(Conversation(messages, tools), wire).json()
+
+
+@pytest.mark.parametrize("target", ("openai-responses", "azure-foundry", "mistral", "cohere"))
+def test_a_result_that_a_repair_adds_is_a_change_and_no_loss(target: str) -> None:
+    call: JSON = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages: JSON = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "user", "content": "and?"},
+    ]
+    encoded = translate({"model": "m", "messages": messages}, "openai-chat", target)
+    assert [change.name for change in encoded.changes] == ["missing-result"]
+    assert encoded.losses == []

@@ -19,12 +19,12 @@ from toolwire.conversation.json import Body, JsonPath, dump
 from toolwire.conversation.minted_ids import needs_minted_ids
 from toolwire.conversation.model import Conversation, Kind, Loss
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import APPROVAL, Call, Message, Output, Result, describe
+from toolwire.conversation.parts import APPROVAL, MARK, Call, Message, Output, Result, describe
 from toolwire.errors import UsageError, require_type
 from toolwire.lint import find_all
 from toolwire.lint.facts import Facts, ToolTurn
 from toolwire.lint.fixes.result_placement import place_results
-from toolwire.lint.fixes.transforms import MARK, placeholder_result
+from toolwire.lint.fixes.transforms import placeholder_result
 from toolwire.lint.ids.edits import all_ids, new_id, reassign_ids, with_id
 from toolwire.wires.engine.specs import Block
 

@@ -30,9 +30,8 @@ from toolwire import decode, translate
 from toolwire.conversation.json import JSON, dump, replace_lone_surrogates, text_of
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartSet
-from toolwire.conversation.parts import ERROR_PREFIX, Call, Reasoning, Result, Text
+from toolwire.conversation.parts import ERROR_PREFIX, MARK, Call, Reasoning, Result, Text
 from toolwire.lint import Repaired, all_rules, check, repair
-from toolwire.lint.fixes.transforms import MARK
 from toolwire.profiles.table import PROFILES, profile
 from toolwire.wires import wire as named_wire
 

@@ -9,7 +9,7 @@ from growth import GROWTH_LIMIT, growth
 from toolwire import translate
 from toolwire.codec import decode
 from toolwire.conversation.json import JSON, Object, get
-from toolwire.conversation.parts import Text
+from toolwire.conversation.parts import MARK, Text
 from toolwire.lint import Repaired, check, repair
 from toolwire.lint.examples.blocks import (
     HI,
@@ -37,7 +37,7 @@ from toolwire.lint.examples.chat import (
     tool_call,
     tool_message,
 )
-from toolwire.lint.fixes.transforms import INTERRUPTED, MARK
+from toolwire.lint.fixes.transforms import INTERRUPTED
 from toolwire.lint.fixes.uncertain_results import UNCERTAIN
 from toolwire.lint.rule import Example
 

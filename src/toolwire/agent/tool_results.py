@@ -14,13 +14,11 @@ from toolwire.agent.thread import PLAIN_WIRE, TEXT_WIRE, calls_of, without_surro
 from toolwire.codec import decode, resolve
 from toolwire.conversation.ids import digest
 from toolwire.conversation.json import JSON, text_of
-from toolwire.conversation.parts import Call, Message, Part, Result, Text
+from toolwire.conversation.parts import MARK, Call, Message, Part, Result, Text
 from toolwire.errors import InputError, suggest
 from toolwire.execution.tool_call import ToolCallResult
 from toolwire.streaming.events import PartEnd
 
-MARK = "[toolwire]"
-"""The prefix of a text that toolwire wrote, not the tool."""
 STATE_TEXT = {
     "running": "the call is still running elsewhere; its result is not known yet",
     "lost": "the call was started, and its outcome is unknown; it was not run again",

@@ -299,6 +299,8 @@ def output_text(output: Output) -> str:
     return text_of(output)
 
 
+MARK = "[toolwire]"
+"""The prefix of all text that toolwire, and no tool or model, writes into a conversation."""
 ERROR_PREFIX = "[error] "
 _READS_AS_ERROR = ("error", "[toolwire]")
 """The beginnings of texts that read as an error even without the mark."""

@@ -17,6 +17,7 @@ from toolwire.conversation.json import JSON, JsonPath, Object, get, put, text_of
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import (
+    MARK,
     Call,
     FieldSpec,
     Media,
@@ -34,7 +35,6 @@ from toolwire.conversation.parts import (
 from toolwire.lint.call_types import calls_without_type
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.block_text import text_of_block
-from toolwire.lint.fixes.transforms import MARK
 from toolwire.lint.foreign_blocks import (
     ID_FIELDS,
     read_chat_call,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.parts import MARK
 from toolwire.lint.facts import Facts
-from toolwire.lint.fixes.transforms import MARK
 from toolwire.lint.memo import once_per_history
 
 KEY = "input"

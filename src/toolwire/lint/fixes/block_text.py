@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolwire.conversation.json import JSON, get, text_of
-from toolwire.lint.fixes.transforms import MARK
+from toolwire.conversation.parts import MARK
 
 _LONGEST_BLOCK = 300
 """The maximum number of characters of a block that is quoted; the data of an image is longer."""

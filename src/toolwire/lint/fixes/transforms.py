@@ -16,11 +16,19 @@ from toolwire.codec import encode_in_full
 from toolwire.conversation.json import JSON, JsonPath
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, Media, Message, Part, Result, Source, Text, Traceable
+from toolwire.conversation.parts import (
+    MARK,
+    Call,
+    Media,
+    Message,
+    Part,
+    Result,
+    Source,
+    Text,
+    Traceable,
+)
 from toolwire.lint.facts import CallBatch, Facts
 
-MARK = "[toolwire]"
-"""The prefix of all text that a fix adds to a conversation."""
 INTERRUPTED = f"{MARK} interrupted: no result of this call was recorded"
 
 

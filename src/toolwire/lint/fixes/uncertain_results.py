@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 from toolwire.conversation.model import Conversation
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, Result
+from toolwire.conversation.parts import MARK, Call, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.result_placement import add_results
-from toolwire.lint.fixes.transforms import CALL_IS_UNCERTAIN, MARK, results_as_text
+from toolwire.lint.fixes.transforms import CALL_IS_UNCERTAIN, results_as_text
 from toolwire.lint.ids.edits import all_ids, new_id, reassign_ids, with_id
 from toolwire.lint.ids.formats import shorten
 from toolwire.lint.rule import FixedConversation

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, JsonPath, Object, put
 from toolwire.conversation.observations import Observation, is_left_out
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Message, Opaque, Part, Result, Text
+from toolwire.conversation.parts import MARK, Message, Opaque, Part, Result, Text
 from toolwire.lint.examples.blocks import (
     HI,
     call_part,
@@ -46,7 +46,7 @@ from toolwire.lint.examples.chat import (
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.block_text import text_of_block
 from toolwire.lint.fixes.json_remove import remove_paths
-from toolwire.lint.fixes.transforms import MARK, remove_parts, replace_parts
+from toolwire.lint.fixes.transforms import remove_parts, replace_parts
 from toolwire.lint.foreign_content import foreign_calls
 from toolwire.lint.model_names import refuses_assistant_at_end
 from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule

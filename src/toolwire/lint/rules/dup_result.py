@@ -22,7 +22,7 @@ from msgspec import Struct
 from toolwire.conversation.json import JsonPath
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Call, Part, Result
+from toolwire.conversation.parts import MARK, Call, Part, Result
 from toolwire.lint.arguments import merged_objects
 from toolwire.lint.examples.chat import (
     USER,
@@ -33,7 +33,7 @@ from toolwire.lint.examples.chat import (
     tool_message,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.fixes.transforms import MARK, remove_parts, results_as_text
+from toolwire.lint.fixes.transforms import remove_parts, results_as_text
 from toolwire.lint.ids.edits import surplus_results
 from toolwire.lint.ids.formats import shorten
 from toolwire.lint.rule import Example, FixedConversation, Problem, Rule

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Iterator
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.parts import Call, Message, Opaque, Result
+from toolwire.conversation.parts import MARK, Call, Message, Opaque, Result
 from toolwire.lint.examples.chat import (
     USER,
     assistant,
@@ -35,7 +35,6 @@ from toolwire.lint.examples.chat import (
 )
 from toolwire.lint.examples.items import function_call, function_call_output, items_example
 from toolwire.lint.facts import Facts
-from toolwire.lint.fixes.transforms import MARK
 from toolwire.lint.foreign_content import foreign_content
 from toolwire.lint.foreign_roles import foreign_roles
 from toolwire.lint.memo import once_per_history

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.parts import MARK
 from toolwire.lint.examples.items import (
     function_call,
     function_call_output,
@@ -23,7 +24,6 @@ from toolwire.lint.examples.items import (
     reasoning_item,
 )
 from toolwire.lint.facts import Facts
-from toolwire.lint.fixes.transforms import MARK
 from toolwire.lint.items import (
     input_items,
     is_model_item,

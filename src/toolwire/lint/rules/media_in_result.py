@@ -22,7 +22,7 @@ from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Loss
 from toolwire.conversation.observations import Observation
 from toolwire.conversation.part_map import PartMap, PartSet
-from toolwire.conversation.parts import Media, Message, Part, Result, Source, Text, describe
+from toolwire.conversation.parts import MARK, Media, Message, Part, Result, Source, Text, describe
 from toolwire.lint.examples.blocks import (
     HI,
     call_part,
@@ -33,7 +33,7 @@ from toolwire.lint.examples.blocks import (
 )
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
-from toolwire.lint.fixes.transforms import MARK, replace_parts, with_messages
+from toolwire.lint.fixes.transforms import replace_parts, with_messages
 from toolwire.lint.rule import FixedConversation, Problem, Rule
 from toolwire.wires import wire
 from toolwire.wires.engine.part_lowering import MovedMedia, lower_result

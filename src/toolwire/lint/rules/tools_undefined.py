@@ -18,10 +18,9 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Tool
 from toolwire.conversation.observations import Observation
-from toolwire.conversation.parts import Result
+from toolwire.conversation.parts import MARK, Result
 from toolwire.lint.examples.chat import USER, assistant, chat_example, tool_call, tool_message
 from toolwire.lint.facts import Facts
-from toolwire.lint.fixes.transforms import MARK
 from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 from toolwire.lint.tool_names import FAMILIES, UNKNOWN_TOOL, tool_definitions
 

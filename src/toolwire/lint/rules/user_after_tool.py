@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from toolwire.conversation.json import JSON
-from toolwire.conversation.parts import Message, Part, Result, Text
+from toolwire.conversation.parts import MARK, Message, Part, Result, Text
 from toolwire.lint.facts import Facts
-from toolwire.lint.fixes.transforms import MARK, merge_same_roles
+from toolwire.lint.fixes.transforms import merge_same_roles
 from toolwire.lint.rule import Example, FixedConversation, Problem, Rule
 
 

@@ -141,7 +141,7 @@ def _is_foreign(part: Call | Result, spec: Block, message: Message, facts: Facts
 def _check(facts: Facts) -> Iterable[Problem]:
     stored = stored_messages(facts)
     for path, messages in stored:
-        text = f"the message is stored as by a framework; expected {_roles(messages)}"
+        text = f"a framework stores messages in this form; expected {_roles(messages)}"
         yield path, text, "safe"
     if not stored:  # otherwise, the rest is known once these messages are read
         yield from _foreign_halves(facts)

@@ -15,6 +15,7 @@ from toolwire.conversation.ids import is_minted
 from toolwire.conversation.model import REASONING_LOST, Loss
 from toolwire.conversation.part_map import PartSet
 from toolwire.conversation.parts import (
+    MARK,
     Call,
     Media,
     Message,
@@ -256,7 +257,8 @@ def lower_error(result: Result, capabilities: Capabilities, losses: list[Loss]) 
     """Mark the text of an error result as an error if the target has no error flag."""
     if capabilities.error_flag or not result.error or result.executor != "client":
         return result
-    losses.append(Loss(result.path, NO_ERROR_FLAG))
+    if not result.text.startswith(MARK):  # the result that a repair adds is no loss
+        losses.append(Loss(result.path, NO_ERROR_FLAG))
     return replace(result, output=with_error_mark(result.output))
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from toolwire.conversation.ids import digest
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import (
+    MARK,
     Call,
     Message,
     Output,
@@ -254,7 +255,8 @@ class ItemWriter(ItemListWriter):
         structured = spec.name not in _TEXT_RESULTS
         context.record_result_form(result, flag=has_flag, structure=structured)
         if context.is_error(result) and not has_flag:
-            context.report_loss(result, NO_ERROR_FLAG)
+            if not result.text.startswith(MARK):  # the result that a repair adds is no loss
+                context.report_loss(result, NO_ERROR_FLAG)
             output = with_error_mark(context.output(result))
             item = spec.write(
                 replace(result, call_id=context.result_id(result), output=output), context
