@@ -384,3 +384,16 @@ def test_a_decision_stays_one_beside_an_item_that_is_converted() -> None:
     ]
     repaired = repair({"input": items}, "openai-responses").body
     assert get(repaired, ("input", 1)) == items[1]
+
+
+def test_a_call_of_another_wire_without_a_name_is_converted_and_gets_one() -> None:
+    block: JSON = {"type": "tool_use", "id": "c1", "name": "", "input": {"x": 1}}
+    items: list[JSON] = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [block]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "7"}]},
+    ]
+    repaired = repair({"input": items}, "openai-responses").body
+    [pair] = decode(repaired, "openai-responses").pairs()
+    assert pair.call is not None and pair.call.name == "toolwire_unknown_tool"
+    assert pair.result is not None and pair.result.text == "7"

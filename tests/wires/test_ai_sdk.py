@@ -757,3 +757,14 @@ def test_a_result_beside_a_call_of_the_client_is_the_clients() -> None:
 
     assert executors() == ["client"]
     assert executors(providerExecuted=True) == ["provider"]
+
+
+def test_ui_messages_after_a_message_without_content_keep_their_parts() -> None:
+    messages: list[JSON] = [
+        {"id": "u1", "role": "user"},
+        {"id": "a1", "role": "assistant", "parts": [{"type": "text", "text": "Seventeen."}]},
+    ]
+    conversation = decode({"messages": messages}, "ai-sdk")
+    assert [len(message.parts) for message in conversation.messages] == [0, 1]
+    copied = replace(conversation, messages=(*conversation.messages,))
+    assert encode(copied, "ai-sdk").body == {"messages": messages}

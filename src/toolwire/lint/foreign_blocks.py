@@ -247,7 +247,7 @@ def _read_half(form: _CallForm, fields: Object, path: JsonPath) -> Call | Result
         output = _read_output(value, path)
         return Result(call_id, output, is_error, name or None, origin, source=source)
     arguments = LazyJson({} if value is None else value)
-    return Call(call_id, name, arguments, origin, source=source) if name else None
+    return Call(call_id, name, arguments, origin, source=source)
 
 
 def read_chat_call(entry: Object, path: JsonPath) -> Call | None:

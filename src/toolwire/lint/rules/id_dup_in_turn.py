@@ -15,6 +15,7 @@ assigned in order. `id-dup-call` handles two copies of the same call.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JsonPath
@@ -64,9 +65,11 @@ def _fix(facts: Facts, unsafe: bool) -> FixedConversation | None:
     ids_in_use = all_ids(facts)
     calls: PartMap[Call, Call] = PartMap()
     changes: list[tuple[JsonPath, str]] = []
+    copies: Counter[str] = Counter()  # of all turns, so that no number is tried twice
     for group in groups:
-        for position, call in enumerate(group[1:], 2):
-            call_id = new_id(facts, call, nth_id(call.id, position), ids_in_use)
+        for call in group[1:]:
+            copies[call.id] += 1
+            call_id = new_id(facts, call, nth_id(call.id, copies[call.id] + 1), ids_in_use)
             calls[call] = with_id(call, call_id)
             changes.append((call.path, describe_move(facts, call, call_id)))
     return FixedConversation(reassign_ids(facts, calls), tuple(changes)) if changes else None

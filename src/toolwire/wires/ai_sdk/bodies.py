@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import UnsetType
 from msgspec.structs import replace
 
@@ -40,6 +42,16 @@ def _is_ui(message: JSON) -> bool:
     return isinstance(message, dict) and "parts" in message
 
 
+def _are_ui(messages: Sequence[JSON]) -> bool:
+    """True if the first message with content is a UI message."""
+    with_content = (message for message in messages if _has_content(message))
+    return _is_ui(next(with_content, None))
+
+
+def _has_content(message: JSON) -> bool:
+    return isinstance(message, dict) and ("parts" in message or "content" in message)
+
+
 # --- reading --------------------------------------------------------------------------------------
 
 
@@ -62,7 +74,7 @@ def _read_request(body: JSON) -> Conversation:
             messages.append(Message("system", (text,), wire=NAME, source=source))
     unknown: list[JsonPath] = []
     items = list_at(NAME, body, path)
-    as_ui = bool(items) and _is_ui(items[0])
+    as_ui = _are_ui(items)
     for i, item in enumerate(items):
         item_path = (*path, i)
         if not isinstance(item, dict):
@@ -237,7 +249,7 @@ def _write_system_fields(messages: tuple[Message, ...], body: Object) -> tuple[M
 
 def _has_model_messages(body: JSON) -> bool:
     items = body.get("messages", [body]) if isinstance(body, dict) else body
-    return isinstance(items, list) and bool(items) and not _is_ui(items[0])
+    return isinstance(items, list) and bool(items) and not _are_ui(items)
 
 
 def _write_response(conversation: Conversation, context: EncodeContext) -> JSON:
