@@ -13,7 +13,7 @@ from copy import deepcopy
 
 from cases import MODELS
 from hand_made_histories import history_body
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from toolwire import decode, translate
 from toolwire.conversation.json import JSON, JsonPath, Object, get
@@ -465,6 +465,8 @@ def break_history(name: str, body: JSON, wire: str, n: int = 0) -> JSON | None:
     history = HistoryEditor(body, wire)
     if history.is_corrected or n >= len(history.pairs):
         return None
+    if any(get(body, part.path) is UNSET for pair in history.pairs for part in pair):
+        return None  # an earlier break removed a list that the wire does not need
     return history.body if BREAKS[name][0](history, n) else None
 
 

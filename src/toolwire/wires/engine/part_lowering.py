@@ -253,11 +253,16 @@ def lower_result(
     return lower_error(lower_output(result, capabilities, losses, moved), capabilities, losses)
 
 
+def is_added(result: Result) -> bool:
+    """True for a result that a repair added: nothing of the source is lost with its flag."""
+    return not result.path and result.text.startswith(MARK)
+
+
 def lower_error(result: Result, capabilities: Capabilities, losses: list[Loss]) -> Result:
     """Mark the text of an error result as an error if the target has no error flag."""
     if capabilities.error_flag or not result.error or result.executor != "client":
         return result
-    if not result.text.startswith(MARK):  # the result that a repair adds is no loss
+    if not is_added(result):
         losses.append(Loss(result.path, NO_ERROR_FLAG))
     return replace(result, output=with_error_mark(result.output))
 

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from toolwire.conversation.ids import digest
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.parts import (
-    MARK,
     Call,
     Message,
     Output,
@@ -26,7 +25,7 @@ from toolwire.conversation.parts import (
 )
 from toolwire.wires.engine.capabilities import Place
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.part_lowering import NO_ERROR_FLAG
+from toolwire.wires.engine.part_lowering import NO_ERROR_FLAG, is_added
 from toolwire.wires.engine.specs import Block, keys, read_id, single_text
 from toolwire.wires.families.items.content import CAPABILITIES, write_content
 from toolwire.wires.families.items.item_list import ItemListWriter
@@ -255,7 +254,7 @@ class ItemWriter(ItemListWriter):
         structured = spec.name not in _TEXT_RESULTS
         context.record_result_form(result, flag=has_flag, structure=structured)
         if context.is_error(result) and not has_flag:
-            if not result.text.startswith(MARK):  # the result that a repair adds is no loss
+            if not is_added(result):
                 context.report_loss(result, NO_ERROR_FLAG)
             output = with_error_mark(context.output(result))
             item = spec.write(
