@@ -79,8 +79,8 @@ class ResponseState(Struct, frozen=True, kw_only=True):
     """The response body for a deleted response."""
 
 
-def is_body_with(field: str) -> Callable[[Object], JsonPath | None]:
-    """Find a response that is a whole body or event with a certain field."""
+def whole_body_with(field: str) -> Callable[[Object], JsonPath | None]:
+    """Return a finder for responses that are a whole body or event with a certain field."""
     return lambda body: () if field in body else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get
-from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity, is_body_with
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity, whole_body_with
 from toolwire.streaming.events import Chunk
 
 _EMPTY_PART: Object = {"text": ""}
@@ -74,7 +74,7 @@ def _call_paths(body: Object) -> list[JsonPath]:
 API = ClientApi(
     wire="gemini",
     identity=ResponseIdentity(
-        id="responseId", model="modelVersion", find=is_body_with("candidates")
+        id="responseId", model="modelVersion", find=whole_body_with("candidates")
     ),
     call_paths=_call_paths,
     call_marks=tuple(field.encode() for field in _CALL_FIELDS),

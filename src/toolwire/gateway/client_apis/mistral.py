@@ -6,7 +6,7 @@ Its paths begin with `/mistral`: the others belong to OpenAI chat, whose bodies 
 from __future__ import annotations
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity, is_body_with
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity, whole_body_with
 from toolwire.streaming.events import Chunk
 
 
@@ -44,7 +44,7 @@ def _has_finish_reason(chunk: Chunk) -> bool:
 
 API = ClientApi(
     wire="mistral",
-    identity=ResponseIdentity(time="created", find=is_body_with("choices")),
+    identity=ResponseIdentity(time="created", find=whole_body_with("choices")),
     add_token=_add_token,
     add_token_chunks=_add_token_chunks,
     paths=(

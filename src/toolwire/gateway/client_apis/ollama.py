@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolwire.conversation.json import Object
-from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity, is_body_with
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity, whole_body_with
 from toolwire.streaming.events import Chunk
 
 
@@ -27,7 +27,7 @@ def _add_token_chunks(last: list[Chunk], token: str, blocks: int) -> list[Chunk]
 API = ClientApi(
     wire="ollama",
     identity=ResponseIdentity(
-        id="", time="created_at", time_is_text=True, find=is_body_with("message")
+        id="", time="created_at", time_is_text=True, find=whole_body_with("message")
     ),
     add_token=_add_token,
     add_token_chunks=_add_token_chunks,

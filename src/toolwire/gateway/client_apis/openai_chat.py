@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolwire.conversation.json import JSON, Object
-from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity, is_body_with
+from toolwire.gateway.client_apis.api import ApiPath, ClientApi, ResponseIdentity, whole_body_with
 from toolwire.streaming.events import Chunk
 
 TOKEN_FIELD = "reasoning_details"
@@ -57,7 +57,7 @@ def _edit_last_chunks(last: list[Chunk], body: Object) -> list[Chunk]:
 API = ClientApi(
     wire="openai-chat",
     identity=ResponseIdentity(
-        id_prefix="chatcmpl-", time="created", find=is_body_with("choices"), content="choices"
+        id_prefix="chatcmpl-", time="created", find=whole_body_with("choices"), content="choices"
     ),
     add_token=_add_token,
     add_token_chunks=_add_token_chunks,
