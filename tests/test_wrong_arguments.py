@@ -12,15 +12,19 @@ from toolwire import (
     Agent,
     Gateway,
     HttpModel,
+    Limits,
     McpClient,
     OxpClient,
     Provider,
+    RetryPolicy,
     SqliteLedger,
+    Timeouts,
     ToolExecutor,
     ToolServer,
     UsageError,
     resume,
 )
+from toolwire.server import BodyLimits, ConnectionLimits
 
 
 def call_oxp(*arguments: object) -> object:
@@ -70,6 +74,28 @@ def test_a_value_of_a_wrong_type_is_refused_by_name(
 ) -> None:
     with pytest.raises(UsageError, match=f"^expected .*{re.escape(text)}"):
         call(*args, **options)
+
+
+NUMBERS: list[tuple[Callable[..., object], dict[str, object], str]] = [
+    (Timeouts, {"connect": "10"}, "connect= must be a positive number of seconds, not '10'"),
+    (Timeouts, {"idle": 0}, "idle= must be a positive number of seconds, not 0"),
+    (Timeouts, {"total": float("nan")}, "total= must be a positive number of seconds, not nan"),
+    (RetryPolicy, {"attempts": 0}, "attempts= must be a whole number of at least 1, not 0"),
+    (RetryPolicy, {"attempts": True}, "attempts= must be a whole number of at least 1, not True"),
+    (RetryPolicy, {"backoff": -1}, "backoff= must be a number of seconds, not -1"),
+    (Limits, {"turns": 2.5}, "turns= must be a whole number of at least 1, not 2.5"),
+    (Limits, {"tool_seconds": -1}, "tool_seconds= must be a positive number of seconds, not -1"),
+    (ConnectionLimits, {"grace": -1}, "grace= must be a whole number of at least 0, not -1"),
+    (BodyLimits, {"body": "4"}, "body= must be a whole number of at least 0, not '4'"),
+]
+
+
+@pytest.mark.parametrize(("limits", "values", "text"), NUMBERS)
+def test_a_limit_that_is_no_sensible_number_is_refused_by_name(
+    limits: Callable[..., object], values: dict[str, object], text: str
+) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(text)}$"):
+        limits(**values)
 
 
 @pytest.mark.parametrize(

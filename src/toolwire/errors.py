@@ -146,3 +146,17 @@ def require_text(value: object, what: str) -> None:
     """Raise UsageError unless a value is a non-empty string."""
     if not isinstance(value, str) or not value:
         raise UsageError(f"{what} must be a non-empty string, not {value!r}")
+
+
+def require_count(value: object, what: str, *, least: int) -> None:
+    """Raise UsageError unless a value is a whole number of at least `least`."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise UsageError(f"{what} must be a whole number of at least {least}, not {value!r}")
+
+
+def require_seconds(value: object, what: str, *, positive: bool = True) -> None:
+    """Raise UsageError unless a value is a number of seconds, above zero if it must be positive."""
+    number = value if isinstance(value, int | float) and not isinstance(value, bool) else -1
+    if not (number > 0 or (number == 0 and not positive)):
+        sign = "positive number" if positive else "number"
+        raise UsageError(f"{what} must be a {sign} of seconds, not {value!r}")

@@ -11,7 +11,7 @@ from toolwire.agent.phases import Phase
 from toolwire.codec import Encoded
 from toolwire.conversation.model import Change, Conversation, Loss, Usage
 from toolwire.conversation.parts import Call, Message, Result
-from toolwire.errors import ToolwireError
+from toolwire.errors import ToolwireError, require_count, require_seconds
 from toolwire.streaming import events
 
 # --- models ---
@@ -191,3 +191,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     model."""
     tool_seconds: float | None = None
     """The time limit of every call in seconds, in addition to the tool's own."""
+
+    def __post_init__(self) -> None:
+        require_count(self.turns, "turns=", least=1)
+        require_count(self.parallel, "parallel=", least=1)
+        require_count(self.result_chars, "result_chars=", least=0)
+        if self.tool_seconds is not None:
+            require_seconds(self.tool_seconds, "tool_seconds=")

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
+from toolwire.errors import require_count, require_seconds
 from toolwire.execution.eager_await import finish_await
 from toolwire.providers.http.url import is_loopback
 
@@ -41,6 +42,12 @@ class BodyLimits(Struct, frozen=True, kw_only=True):
     """Bytes of all incomplete bodies together."""
     calls: int = 4096
     """The maximum number of concurrent calls; further ones are refused until one ends."""
+
+    def __post_init__(self) -> None:
+        require_count(self.body, "body=", least=0)
+        require_seconds(self.seconds, "seconds=")
+        require_count(self.buffered, "buffered=", least=0)
+        require_count(self.calls, "calls=", least=1)
 
 
 class Request(Struct, frozen=True):

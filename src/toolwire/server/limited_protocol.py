@@ -13,6 +13,7 @@ from httptools import parse_url
 from msgspec import Struct
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from toolwire.errors import require_count, require_seconds
 from toolwire.server.response_cycle import ResponseCycle
 
 
@@ -34,6 +35,15 @@ class ConnectionLimits(Struct, frozen=True, kw_only=True):
     notice: float = 0.0
     """Seconds between a failing `/health` and the end of listening, for load balancers that
     poll."""
+
+    def __post_init__(self) -> None:
+        require_count(self.connections, "connections=", least=1)
+        require_count(self.head, "head=", least=1)
+        require_seconds(self.seconds, "seconds=")
+        require_seconds(self.keep_alive, "keep_alive=", positive=False)
+        require_count(self.backlog, "backlog=", least=1)
+        require_count(self.grace, "grace=", least=0)
+        require_seconds(self.notice, "notice=", positive=False)
 
 
 def protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:

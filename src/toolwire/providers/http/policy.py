@@ -10,6 +10,8 @@ from time import time
 
 from msgspec import Struct
 
+from toolwire.errors import require_count, require_seconds
+
 
 class Timeouts(Struct, frozen=True):
     """Limits on the time of one request, in seconds."""
@@ -22,6 +24,12 @@ class Timeouts(Struct, frozen=True):
     """The time from the start of the request to the last byte of the response; None for no
     limit."""
 
+    def __post_init__(self) -> None:
+        require_seconds(self.connect, "connect=")
+        require_seconds(self.idle, "idle=")
+        if self.total is not None:
+            require_seconds(self.total, "total=")
+
 
 class RetryPolicy(Struct, frozen=True, kw_only=True):
     """How often a failed request is sent again, and the pause before."""
@@ -33,6 +41,12 @@ class RetryPolicy(Struct, frozen=True, kw_only=True):
     max_backoff: float = 30.0
     max_retry_after: float = 120.0
     """The longest pause that a server may ask for; after a longer one there is no retry."""
+
+    def __post_init__(self) -> None:
+        require_count(self.attempts, "attempts=", least=1)
+        require_seconds(self.backoff, "backoff=", positive=False)
+        require_seconds(self.max_backoff, "max_backoff=", positive=False)
+        require_seconds(self.max_retry_after, "max_retry_after=", positive=False)
 
     def delay(self, attempt: int, retry_after: float | None = None) -> float | None:
         """Return the seconds to wait after a failed attempt; None to give up.
