@@ -15,7 +15,12 @@ from toolwire.wires.engine.specs import UNREADABLE, Block, text_or_none
 from toolwire.wires.engine.text_digest import TextDigest
 from toolwire.wires.families.items.content import CONTENT, read_block
 from toolwire.wires.families.items.deltas import PART_ENDS, Change, growing_field, list_index
-from toolwire.wires.families.items.stream_items import GrowingPart, ItemStreamBase, StreamItem
+from toolwire.wires.families.items.stream_items import (
+    GrowingPart,
+    ItemStreamBase,
+    StreamItem,
+    lacks_identity,
+)
 from toolwire.wires.families.items.turns import MESSAGE
 
 _TEXT_FIELDS = {"output_text": "text", "refusal": "refusal", "text": "text"}
@@ -239,9 +244,7 @@ class _CallItem(StreamItem):
         except UNREADABLE:
             return []
         # An id or name cannot change once it is emitted, so a call without them waits for its end.
-        if not isinstance(part, Call) or not part.id or not part.name:
-            return []
-        if part.origin != "wire" and part.executor == "client":
+        if not isinstance(part, Call) or not part.id or lacks_identity(part):
             return []
         initial = None if self._is_inside else part.args.text
         part = self.reader.assign_call_id(replace(part, args=LazyJson("")))
