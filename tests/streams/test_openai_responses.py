@@ -1253,3 +1253,26 @@ def test_what_is_empty_in_a_finished_item_is_as_before(
             if isinstance(part, Text | Reasoning | Call)
         ]
         assert "".join("".join(texts).split()).strip('{"a:}') == "Oslo"
+
+
+UNTYPED: Object = {"text": "Oslo"}
+UNTYPED_STREAMS: dict[str, list[JSON]] = {
+    "item": [item_added(0, {**TEXT, "content": [UNTYPED]})],
+    "part": [MESSAGE_ADDED, content_part("added", {"text": ""}), content_part("done", UNTYPED)],
+    "response": [],
+}
+
+
+@pytest.mark.parametrize("name", WIRES)
+@pytest.mark.parametrize("events", UNTYPED_STREAMS.values(), ids=UNTYPED_STREAMS)
+def test_a_text_without_a_type_is_a_text_and_gets_none(events: list[JSON], name: str) -> None:
+    item: Object = {**TEXT, "content": [UNTYPED]}
+    events = [event_created(), *events, finished(item)]
+    body = fold(events, name)
+    assert get(body, ("output", 0)) == item
+    for answer, wire_name in (
+        (body, name),
+        (fold(restream(events, name, "ollama"), "ollama"), "ollama"),
+    ):
+        (part,) = decode(answer, wire_name, "response").parts()
+        assert isinstance(part, Text) and part.text == "Oslo"
