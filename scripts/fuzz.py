@@ -302,13 +302,14 @@ class Tally:
         self.sources[given.wire] += 1
         self.targets[given.target] += 1
 
-    def report(self, wires: list[str]) -> str:
+    def report(self, wires: list[str], kind: str | None) -> str:
         """The counts of the oracles, and the wires and profiles that were not drawn."""
         lines = [f"  {self.asked[name]:>9} {name}" for name in ORACLES]
         sources = [*wires, *(name for name in PROFILES if resolve(name)[0].name in wires)]
+        targets = [*streaming(), *STREAM_PROFILES] if kind == "stream" else [*WIRES, *PROFILES]
         for what, drawn, names in (
             ("source", self.sources, sources),
-            ("target", self.targets, [*WIRES, *PROFILES]),
+            ("target", self.targets, targets),
         ):
             absent = sorted({name for name in names if not drawn[name]})
             lines.append(f"  {len(drawn):>9} wires and profiles as {what}")
@@ -398,7 +399,7 @@ def fuzz(wires: list[str], seconds: float, seed: int, kind: str | None = None) -
                 continue
             known.add(key)
             save(name, minimize(ORACLES[name], given, reason), reason)
-    print(tally.report(wires))
+    print(tally.report(wires, kind))
     print(f"{tally.inputs} inputs, {len(known)} finds, seed {seed}")
     return len(known)
 

@@ -18,7 +18,8 @@ from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.genai import types
 
 from toolwire import Call, DecodeError, Result, decode, translate
-from toolwire.conversation.json import JSON, get
+from toolwire.conversation.ids import mint
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.conversation.model import Usage
 from toolwire.streaming.events import (
     Chunk,
@@ -452,6 +453,19 @@ def test_a_call_of_another_wire_stays_open() -> None:
     ]
     *_, last = restream(chat, "openai-chat", NAME, framed=False)
     assert last["longRunningToolIds"] == ["call_1"]
+
+
+@pytest.mark.parametrize(
+    "ids", [{"id": "{}"}, {"id": "fc_1", "call_id": "{}"}], ids=["item", "both"]
+)
+def test_a_result_finds_a_call_whose_own_id_looks_minted_by_its_item_id(ids: Object) -> None:
+    fields = {key: str(value).format(mint("", 0, "f")) for key, value in ids.items()}
+    item: JSON = {"type": "function_call", "name": "f", "arguments": "{}", **fields}
+    output: JSON = {"type": "function_call_output", "call_id": fields["id"], "output": "22"}
+    done: JSON = {"type": "response.completed", "response": {"output": [item, output]}}
+    run = fold(restream([done], "openai-responses", NAME), NAME)
+    (pair,) = decode(run, NAME, "response").pairs()
+    assert pair.how == "id"
 
 
 def test_a_stream_error_is_written_as_adk_writes_it() -> None:

@@ -13,7 +13,7 @@ from streams.loopback import serve
 
 from toolwire import DecodeError, decode, fold, restream
 from toolwire.conversation.ids import is_minted
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.json import JSON, Object, get, text_of
 from toolwire.conversation.model import Usage
 from toolwire.conversation.parts import Call, Result, Text
 from toolwire.streaming.event_translator import EventTranslator
@@ -166,6 +166,17 @@ def test_the_input_of_a_tool_may_be_plain_text() -> None:
         "role": "model",
         "content": [request_part("c1", "hello", "echo")],
     }
+
+
+@pytest.mark.parametrize("value", ['{"city": "Oslo"}', ""], ids=["json", "empty"])
+def test_a_text_that_a_stream_reader_takes_for_json_is_sent_as_raw_arguments(value: str) -> None:
+    call: JSON = {"functionCall": {"id": "c1", "name": "f", "args": value}}
+    events: list[JSON] = [{"candidates": [{"content": {"role": "model", "parts": [call]}}]}]
+    stream = restream(events, "gemini", "genkit", framed=False)
+    call_chunk = next(event for event in stream if "toolRequest" in str(event))
+    path = ("message", "content", 0, "toolRequest", "input")
+    assert get(call_chunk, path) == {"_raw": text_of(value)}
+    assert [loss.reason for loss in stream.losses if "_raw" in loss.reason]
 
 
 def test_a_ref_that_only_the_response_has_is_the_id_of_the_call() -> None:

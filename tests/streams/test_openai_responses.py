@@ -622,6 +622,39 @@ def test_a_call_without_an_id_waits_until_the_finished_item_has_one() -> None:
     assert not [event for event in events if isinstance(event, PartStart)]
 
 
+UNIDENTIFIED: Object = {"type": "function_call", "name": "weather", "arguments": "{}"}
+
+
+@pytest.mark.parametrize(
+    ("item", "identity"),
+    [
+        (UNIDENTIFIED, {"id": "fc_1", "call_id": "call_1"}),
+        ({**UNIDENTIFIED, "id": "fc_1"}, {"call_id": "call_1"}),
+        ({**UNIDENTIFIED, "call_id": "call_1", "name": ""}, {"name": "weather"}),
+        ({"type": "shell_call", "action": {"commands": ["ls"]}}, {"call_id": "call_1"}),
+    ],
+    ids=["no-ids", "no-call-id", "no-name", "shell"],
+)
+def test_a_call_that_only_the_finished_response_identifies_waits_for_it(
+    item: Object, identity: Object
+) -> None:
+    text = message_item("msg_2", "Hello")
+    events: Events = [event_created(), item_added(0, item), item_done(0, item), item_done(1, text)]
+    events.append(event_completed({**item, **identity}, text))
+    folded = decode(fold(events, WIRES[0]), WIRES[0], "response")
+    stream = restream(events, WIRES[0], "openai-chat")
+    (call,) = decode(fold(stream, "openai-chat"), "openai-chat", "response").calls()
+    assert [(call.id, call.name)] == [(known.id, known.name) for known in folded.calls()]
+    assert VALUE_CHANGED not in [loss.reason for loss in stream.losses]
+
+
+def test_a_call_that_no_event_identifies_is_emitted_before_what_follows_it() -> None:
+    item, text = {**UNIDENTIFIED}, message_item("msg_2", "Hello")
+    events: Events = [event_created(), item_added(0, item), item_done(0, item), item_done(1, text)]
+    parts = [event.part for event in read_events(events) if isinstance(event, PartComplete)]
+    assert [type(part) for part in parts] == [Call, Text]
+
+
 def test_deltas_of_an_unknown_item_open_it() -> None:
     events: Events = [
         event_created(),
@@ -1220,3 +1253,26 @@ def test_what_is_empty_in_a_finished_item_is_as_before(
             if isinstance(part, Text | Reasoning | Call)
         ]
         assert "".join("".join(texts).split()).strip('{"a:}') == "Oslo"
+
+
+UNTYPED: Object = {"text": "Oslo"}
+UNTYPED_STREAMS: dict[str, list[JSON]] = {
+    "item": [item_added(0, {**TEXT, "content": [UNTYPED]})],
+    "part": [MESSAGE_ADDED, content_part("added", {"text": ""}), content_part("done", UNTYPED)],
+    "response": [],
+}
+
+
+@pytest.mark.parametrize("name", WIRES)
+@pytest.mark.parametrize("events", UNTYPED_STREAMS.values(), ids=UNTYPED_STREAMS)
+def test_a_text_without_a_type_is_a_text_and_gets_none(events: list[JSON], name: str) -> None:
+    item: Object = {**TEXT, "content": [UNTYPED]}
+    events = [event_created(), *events, finished(item)]
+    body = fold(events, name)
+    assert get(body, ("output", 0)) == item
+    for answer, wire_name in (
+        (body, name),
+        (fold(restream(events, name, "ollama"), "ollama"), "ollama"),
+    ):
+        (part,) = decode(answer, wire_name, "response").parts()
+        assert isinstance(part, Text) and part.text == "Oslo"

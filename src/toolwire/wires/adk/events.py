@@ -113,6 +113,11 @@ def is_for_client(event: Object, call: Call) -> bool | None:
     return call.id in ids if isinstance(ids, list) and call.origin != "minted" else None
 
 
+def with_executor(call: Call, event: Object) -> Call:
+    """The call of a run with its executor, if its Event states who runs it."""
+    return replace(call, executor="provider") if is_for_client(event, call) is False else call
+
+
 def is_error_record(record: Object) -> bool:
     """True for the last record of a failed run, which is not an Event."""
     return record.get("error") is not None and "content" not in record and "author" not in record

@@ -35,6 +35,7 @@ from toolwire.wires.adk.events import (
     read_event,
     read_event_settings,
     unknown_fields,
+    with_executor,
 )
 from toolwire.wires.adk.partial_calls import PartialCalls
 from toolwire.wires.adk.pending_calls import PendingCalls
@@ -182,7 +183,7 @@ class EventReader(ContentReader):
             return event
         if not isinstance(event, PartStart | PartComplete) or not isinstance(event.part, Call):
             return event
-        call = self._with_executor(event.part)
+        call = self._record_executor(event.part)
         pieces = [call.args.text]
         if isinstance(event, PartStart):
             pieces = self.emitted_pieces.setdefault(event.slot, [])
@@ -194,7 +195,9 @@ class EventReader(ContentReader):
 
     def _read_completed(self, message: Message) -> list[Event]:
         out: list[Event] = []
-        if message.parts and self._compare_with_partial(message.parts):
+        changed_texts = self._changed_texts(message.parts)
+        self.emitted_chars.update(changed_texts)  # nothing more of such a text is emitted
+        if changed_texts or (message.parts and self._changes_calls(message.parts)):
             out += self.report_unknown("content", "parts", reason=VALUE_CHANGED)
         for part in message.parts:
             if isinstance(part, Text | Reasoning):
@@ -205,6 +208,8 @@ class EventReader(ContentReader):
                 self.partial_calls = PartialCalls()
                 if all(part.id != call.id for call, _ in self.emitted_calls):
                     out += self._emit_call(part)
+                else:
+                    self._record_executor(part)
             elif isinstance(part, Result):
                 out += self._read_result(part)
             else:
@@ -218,23 +223,24 @@ class EventReader(ContentReader):
             self._complete()
         return out
 
-    def _compare_with_partial(self, parts: tuple[Part, ...]) -> bool:
-        """True if a completed Event has another text or other calls than the partial ones. Nothing
-        more of such a text is emitted."""
+    def _changed_texts(self, parts: tuple[Part, ...]) -> dict[str, int]:
+        """The lengths of the texts of a completed Event that differ from those of the partial ones,
+        by kind."""
+        if not parts:
+            return {}
         texts = {"text": "", "thought": ""}
-        calls: list[Call] = []
         for part in parts:
             if isinstance(part, Text | Reasoning):
                 texts[_kind(part)] += part.text
-            elif isinstance(part, Call):
-                calls.append(self._with_executor(part))
-        changed = [
-            kind for kind, digest in self.digests.items() if not digest.is_start_of(texts[kind])
-        ]
-        for kind in changed:
-            self.emitted_chars[kind] = len(texts[kind])
-        if changed:
-            return True
+        return {
+            kind: len(texts[kind])
+            for kind, digest in self.digests.items()
+            if not digest.is_start_of(texts[kind])
+        }
+
+    def _changes_calls(self, parts: tuple[Part, ...]) -> bool:
+        """True if a completed Event lacks a call of the partial ones."""
+        calls = [with_executor(part, self.event) for part in parts if isinstance(part, Call)]
         for emitted, pieces in self.emitted_calls:
             same = [call for call in calls if _is_same(emitted, "".join(pieces), call)]
             if not same:
@@ -264,17 +270,17 @@ class EventReader(ContentReader):
             out.append(Unsupported(part.path, reason))
         return out
 
-    def _with_executor(self, call: Call) -> Call:
-        """The call with its executor, if its Event states who runs it."""
-        for_client = is_for_client(self.event, call)
-        if for_client:
+    def _record_executor(self, call: Call) -> Call:
+        """Record whether the Event leaves a call to the client; return the call with its
+        executor."""
+        if is_for_client(self.event, call):
             self.pending.for_client.add(call.id)
         else:
             self.pending.for_client.discard(call.id)
-        return replace(call, executor="provider") if for_client is False else call
+        return with_executor(call, self.event)
 
     def _emit_call(self, part: Call) -> list[Event]:
-        call = self._with_executor(self.assign_call_id(part))
+        call = self._record_executor(self.assign_call_id(part))
         self.open_calls.append(call)
         if part.id:
             return [PartComplete(call)]

@@ -85,7 +85,7 @@ class EventWriter(ContentWriter):
 
     def write_part(self, part: Part, choice: int) -> list[Chunk]:
         is_result = isinstance(part, Result)
-        if isinstance(part, Call) and part.origin == "wire" and is_minted(part.id):
+        if isinstance(part, Call) and part.origin != "minted" and is_minted(part.id):
             self.context.minted_ids_sent = True  # a result that follows may need the source's id
         out = self._complete_turn() if is_result else self._write_results()
         block = write_block(part, self.context)

@@ -110,30 +110,13 @@ class StreamReader:
                 id=first_free(lambda salt: mint(f"{self.seed}{salt}", position, call.name), taken),
                 origin="minted",
             )
-        kind = (call.origin, call.family, call.executor)
+        kind = (call.origin, call.family, call.executor, call.item)
         self.calls.append(Call(call.id, call.name, _NO_ARGUMENTS, *kind, source=_MADE_HERE))
         return call
 
     def assign_result_id(self, result: Result) -> Result:
-        """Return the result with the id of its call.
-
-        A result without an id belongs to the oldest call without a result that has its name, if it
-        has one, and its family.
-        """
-        index = next(
-            (
-                i
-                for i, call in enumerate(self.calls)
-                if (
-                    call.id == result.call_id
-                    if result.call_id
-                    else i not in self.answered_indexes
-                    and result.name in (None, "", call.name)
-                    and call.family == result.family
-                )
-            ),
-            None,
-        )
+        """Return the result with the id of its call."""
+        index = self._find_call(result)
         if index is None:
             if result.call_id:
                 return result
@@ -141,6 +124,21 @@ class StreamReader:
             return replace(result, call_id=call_id, origin="minted")
         self.answered_indexes.add(index)
         return replace(result, call_id=self.calls[index].id)
+
+    def _find_call(self, result: Result) -> int | None:
+        """Return the index of the call of a result: the call with its id, or the only call whose
+        item has that id; for a result without an id, the oldest call without a result that has its
+        name, if it has one, and its family."""
+        if result.call_id:
+            by_id = [i for i, call in enumerate(self.calls) if call.id == result.call_id]
+            by_item = [i for i, call in enumerate(self.calls) if call.item == result.call_id]
+            found = by_id[:1] or by_item
+            return found[0] if len(found) == 1 else None
+        for i, call in enumerate(self.calls):
+            is_named = result.name in (None, "", call.name)
+            if i not in self.answered_indexes and is_named and call.family == result.family:
+                return i
+        return None
 
     def identify(self, part: Part) -> Part:
         """Return a complete part; a call or result with its id."""

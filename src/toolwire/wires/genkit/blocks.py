@@ -122,9 +122,20 @@ def _read_request(block: Object, path: JsonPath, spec: Block) -> Part:
     )
 
 
+def is_json_text(value: str) -> bool:
+    """True if a text as the input of a call is JSON text, as in streams, and not a value."""
+    return value.lstrip()[:1] in ("{", "")
+
+
 def _input(call: Call, context: EncodeContext) -> JSON:
-    """The arguments of a call, which may be any JSON value on this wire."""
-    if call.family == "custom" or call.args.broken:
+    """The arguments of a call, which may be any JSON value on this wire, except a text that a
+    reader of a stream takes for JSON text."""
+    value = call.args.value
+    if (
+        call.family == "custom"
+        or call.args.broken
+        or (isinstance(value, str) and is_json_text(value))
+    ):
         return context.arguments_object(call)
     arguments = call.args
     if context.restores_forms:

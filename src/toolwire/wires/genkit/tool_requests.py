@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from toolwire.conversation.json import JSON, Object, get, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call
+from toolwire.wires.genkit.blocks import is_json_text
 
 
 class ToolRequest(Struct, eq=False):
@@ -65,7 +66,7 @@ class ToolRequest(Struct, eq=False):
     @property
     def text_is_json(self) -> bool:
         """True if the text is JSON, not a value that is a text."""
-        return self.fragmented or "".join(self.pieces[:4]).lstrip()[:1] in ("{", "")
+        return self.fragmented or is_json_text("".join(self.pieces[:4]))
 
     def arguments_text(self) -> str:
         """The arguments as JSON text."""

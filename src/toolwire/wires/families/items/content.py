@@ -170,23 +170,40 @@ _VERBATIM = frozenset(
 _KEPT_MEDIA = _VERBATIM | {CONTENT["computer_screenshot"]}
 
 
-def read_block(block: JSON, path: JsonPath) -> Part:
+_UNTYPED = {"refusal": CONTENT["refusal"], "text": CONTENT["output_text"]}
+"""The spec of a block without a type in an answer, by the field of its text."""
+
+
+def find_spec(block: Object, *, in_answer: bool) -> Block | None:
+    """The spec of a block. Servers leave out the type of a text, but no provider accepts that in a
+    request."""
+    name = block.get("type")
+    if in_answer and not name:
+        return next((spec for field, spec in _UNTYPED.items() if field in block), None)
+    return CONTENT.get(name) if isinstance(name, str) else None
+
+
+def read_block(block: JSON, path: JsonPath, *, in_answer: bool = False) -> Part:
     """The part of a block inside an item; an unknown block becomes Opaque."""
     if not isinstance(block, dict):
         return opaque(None, block, path)
-    name = block.get("type")
+    spec = find_spec(block, in_answer=in_answer)
+    if spec is not None and spec.name == "input_image" and block.get("detail") in (None, "auto"):
+        spec = _DEFAULT_DETAIL_IMAGE
     try:
-        spec = CONTENT[require_string(name)]
-        if spec.name == "input_image" and block.get("detail") in (None, "auto"):
-            spec = _DEFAULT_DETAIL_IMAGE
-        assert spec.read is not None
-        return spec.read(block, path, spec)
+        if spec is not None and spec.read is not None:
+            return spec.read(block, path, spec)
     except UNREADABLE:
-        return opaque(name, block, path)
+        pass
+    return opaque(block.get("type"), block, path)
 
 
-def read_content(content: list[JSON], path: JsonPath) -> tuple[Part, ...]:
-    return tuple([read_block(block, (*path, i)) for i, block in enumerate(content)])
+def read_content(
+    content: list[JSON], path: JsonPath, *, in_answer: bool = False
+) -> tuple[Part, ...]:
+    return tuple(
+        [read_block(block, (*path, i), in_answer=in_answer) for i, block in enumerate(content)]
+    )
 
 
 def read_output(value: JSON, path: JsonPath) -> Output:

@@ -56,11 +56,6 @@ class Change(Struct, frozen=True, eq=False):
             return text_of(value)
         return value if isinstance(value, str) else ""
 
-    def read_value(self, event: Chunk) -> JSON:
-        """The value in an event that sets one. A part without a type is a text."""
-        value = event.get(self.field)
-        return _fill(value, self.new) if self.field == "part" else value
-
     def path_of(self, event: Chunk) -> JsonPath:
         """The path in the item for one event."""
         return tuple(
@@ -121,12 +116,6 @@ CHANGES = {
 """The effect of each type of event."""
 _LISTS = ("content", "summary")
 """The fields of items whose entries grow."""
-_NEW_ENTRIES: dict[tuple[str, str], JSON] = {
-    ("message", "content"): _TEXT,
-    ("reasoning", "content"): _REASONING,
-    ("reasoning", "summary"): _SUMMARY,
-}
-"""What an entry of an opening event lacks, by the type of the item and the list."""
 _FIELDS = tuple(
     dict.fromkeys(
         tuple(takewhile(lambda step: step[0] != "#", change.path))
@@ -170,7 +159,7 @@ class Entry:
         elif change.field == "annotation":
             self._lists.setdefault("annotations", []).append(copy_json(event.get(change.field)))
         elif self.ended:
-            self.finish(copy_json(change.read_value(event)))
+            self.finish(copy_json(event.get(change.field)))
 
     def finish(self, block: JSON) -> None:
         """Store the finished entry."""
@@ -202,10 +191,7 @@ class ItemAccumulator:
         self.block = block
         self.finished: Object | None = None
         """The finished item as it was sent."""
-        self._lists = {
-            name: _new_entries(block.get(name), _NEW_ENTRIES.get((str(block.get("type")), name)))
-            for name in _LISTS
-        }
+        self._lists = {name: _new_entries(block.get(name)) for name in _LISTS}
         """The entries of each list, by the index in their events."""
         self._complete: set[JsonPath] = set()
         """The paths of the other fields whose complete text was received."""
@@ -245,7 +231,7 @@ class ItemAccumulator:
 
     def accepts(self, event: Chunk, change: Change) -> bool:
         """False for an event about a list entry that has ended, grows in another field, or was
-        added before; for a part without a value; and for a delta after the complete text."""
+        added before; for a part that is no object; and for a delta after the complete text."""
         self._delta = self._entry = None
         if change.path[0] in _LISTS:
             entry = self._find_entry(event, change)
@@ -268,8 +254,8 @@ class ItemAccumulator:
         entries, n = self._lists[change.path[0]], change.path_of(event)[1]
         assert isinstance(n, int)
         entry, is_part = entries.get(n), change.field == "part"
-        part = change.read_value(event) if is_part else change.new
-        if part is None:
+        part = event.get(change.field) if is_part else change.new
+        if not isinstance(part, dict):
             return None
         if entry is None:
             entry = entries[n] = Entry(copy_json(part))
@@ -283,7 +269,7 @@ class ItemAccumulator:
         if self._entry is not None:
             self._entry.store(event, change)
             return
-        path, value = change.path_of(event), change.read_value(event)
+        path, value = change.path_of(event), event.get(change.field)
         if change.is_text and change.action != "set":
             value = change.read_text(event)
         if change.action == "append":
@@ -323,12 +309,9 @@ class ItemAccumulator:
         return block
 
 
-def _new_entries(value: JSON, new: JSON = None) -> dict[int, Entry]:
+def _new_entries(value: JSON) -> dict[int, Entry]:
     """The entries of a list by index; none if the value is no list."""
-    entries = value if isinstance(value, list) else []
-    return {
-        n: Entry(entry if new is None else _fill(entry, new)) for n, entry in enumerate(entries)
-    }
+    return dict(enumerate(map(Entry, value))) if isinstance(value, list) else {}
 
 
 def _finish_entries(entries: dict[int, Entry], value: JSON) -> None:

@@ -13,9 +13,14 @@ from toolwire.streaming.events import Chunk, Event, PartComplete, PartStart, Uns
 from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, VALUE_CHANGED
 from toolwire.wires.engine.specs import UNREADABLE, Block, text_or_none
 from toolwire.wires.engine.text_digest import TextDigest
-from toolwire.wires.families.items.content import CONTENT, read_block
+from toolwire.wires.families.items.content import find_spec, read_block
 from toolwire.wires.families.items.deltas import PART_ENDS, Change, growing_field, list_index
-from toolwire.wires.families.items.stream_items import GrowingPart, ItemStreamBase, StreamItem
+from toolwire.wires.families.items.stream_items import (
+    GrowingPart,
+    ItemStreamBase,
+    StreamItem,
+    lacks_identity,
+)
 from toolwire.wires.families.items.turns import MESSAGE
 
 _TEXT_FIELDS = {"output_text": "text", "refusal": "refusal", "text": "text"}
@@ -51,7 +56,7 @@ class _MessageItem(StreamItem):
             if part is None or part.closed or not text:
                 return out
             return out + ([part.append(text)] if change.action == "append" else part.catch_up(text))
-        part, value = self._parts.get(n), change.read_value(event)
+        part, value = self._parts.get(n), event.get(change.field)
         out = []
         if event["type"] in _PART_EVENTS and n not in self._parts:
             out = self._start_part(n, value)
@@ -69,7 +74,7 @@ class _MessageItem(StreamItem):
 
     def _start_part(self, n: int, block: JSON) -> list[Event]:
         """Start a part that grows; any other part is emitted when it is complete."""
-        spec = CONTENT.get(str(block.get("type"))) if isinstance(block, dict) else None
+        spec = find_spec(block, in_answer=True) if isinstance(block, dict) else None
         field = _TEXT_FIELDS.get(spec.name) if spec is not None else None
         if field is None or spec is None or spec.read is None or not isinstance(block, dict):
             return []
@@ -80,7 +85,7 @@ class _MessageItem(StreamItem):
 
     def _emit_whole(self, n: int, block: JSON) -> list[Event]:
         self._parts[n] = None
-        return [PartComplete(read_block(block, (self.reader.count, "part")))]
+        return [PartComplete(read_block(block, (self.reader.count, "part"), in_answer=True))]
 
     def _end_part(self, growing: GrowingPart, block: JSON, path: JsonPath) -> list[Event]:
         part = growing.part
@@ -104,7 +109,7 @@ class _MessageItem(StreamItem):
         for n, (index, entry) in enumerate(self.entries("content")):
             part, part_path = self._parts.get(index), (*path, "content", n)
             if index not in self._parts:
-                out.append(PartComplete(read_block(entry.assemble(), part_path)))
+                out.append(PartComplete(read_block(entry.assemble(), part_path, in_answer=True)))
             elif entry.finished is None:
                 continue
             elif growing_field(entry.finished) != entry.field:
@@ -149,7 +154,7 @@ class _ReasoningItem(StreamItem):
         if change.action == "set":
             if event["type"] not in PART_ENDS:
                 return []  # its text is emitted if no other text follows
-            text = _text_of(change.read_value(event)) or ""
+            text = _text_of(event.get(change.field)) or ""
         if not text:
             return []
         if self._part is not None and field != self._field:  # of the two, a body reads the content
@@ -239,9 +244,7 @@ class _CallItem(StreamItem):
         except UNREADABLE:
             return []
         # An id or name cannot change once it is emitted, so a call without them waits for its end.
-        if not isinstance(part, Call) or not part.id or not part.name:
-            return []
-        if part.origin != "wire" and part.executor == "client":
+        if not isinstance(part, Call) or not part.id or lacks_identity(part):
             return []
         initial = None if self._is_inside else part.args.text
         part = self.reader.assign_call_id(replace(part, args=LazyJson("")))

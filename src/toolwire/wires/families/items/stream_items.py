@@ -16,7 +16,7 @@ from toolwire.conversation.parts import Call, Part, Result
 from toolwire.streaming.events import Chunk, Event, PartComplete, PartDelta, PartEnd, Unsupported
 from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, VALUE_CHANGED
 from toolwire.wires.engine.json_types import correct_content
-from toolwire.wires.engine.specs import Block, read_id, text_or_none
+from toolwire.wires.engine.specs import UNREADABLE, Block, read_id, text_or_none
 from toolwire.wires.engine.stream import StreamReader
 from toolwire.wires.engine.text_digest import TextDigest
 from toolwire.wires.families.items.deltas import Change, ItemAccumulator
@@ -149,6 +149,17 @@ class StreamItem(ItemAccumulator):
 
     # --- reading as in a body ---
 
+    def is_unidentified(self) -> bool:
+        """True if it is a call whose id or name only the finished response can have."""
+        spec = self.reader.items.blocks.get(str(self.type))
+        if spec is None or spec.part is not Call or spec.read is None:
+            return False
+        try:
+            part = spec.read(self.block, (), spec)
+        except UNREADABLE:
+            return False
+        return "call_id" in spec.keys and isinstance(part, Call) and lacks_identity(part)
+
     def read_parts(self, block: Object) -> list[Part]:
         """Its parts, read as in a body, with paths into the stream."""
         reader, unknown = self.reader, self.reader.index.unknown_fields
@@ -182,6 +193,12 @@ class StreamItem(ItemAccumulator):
             and value != []
             and known.get(key) in (None, [])
         ]
+
+
+def lacks_identity(call: Call) -> bool:
+    """True for a call that has no name, or that a result of the client cannot refer to by a call
+    id."""
+    return not call.name or (call.origin != "wire" and call.executor == "client")
 
 
 class ImmediateItem(StreamItem):

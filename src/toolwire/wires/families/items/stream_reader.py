@@ -134,7 +134,11 @@ class ItemStreamReader(ItemStreamBase):
             if self.open.is_closed({"item_id": read_id(block.get("id"))[0]}):
                 return []  # done twice
             item, out = self._open_item(event, _copy(block))
-        return out + self._end_item(item, block)
+        item.finish(_copy(block))
+        if not item.live and item.is_unidentified():
+            self.open.close(item)
+            return out
+        return out + self._end_item(item, None)
 
     # --- opening, ending and deferring items ---
 
@@ -305,7 +309,7 @@ class ItemStreamReader(ItemStreamBase):
         if self.over or self.error is not None:
             return []
         if self.done and self.received and not self.open:
-            return [Finish(None)]
+            return [*self.close_parts(cut=False), Finish(None)]
         unknown = read_settings(RESPONSE, self.response, _RESPONSE_FIELDS).unknown
         out: list[Event] = [Unsupported((0, "response", *path), UNKNOWN_FIELD) for path in unknown]
         return out + self.fail_cut({"code": "stream_cut", "message": STREAM_CUT})

@@ -183,7 +183,8 @@ class ItemReader(Struct, frozen=True, eq=False):
             raise_unexpected(self.name, (*path, "content"), (str, list), content)
         if not content:
             return role, (Text("", source=Source(item, path, EMPTY_MESSAGE)),)
-        parts = read_content(content, (*path, "content"))
+        in_answer = path[0] != "input"
+        parts = read_content(content, (*path, "content"), in_answer=in_answer)
         return role, tuple([remember_item(part, item) for part in parts])
 
     def _read_item(self, item: Object, path: JsonPath, index: CallIndex) -> tuple[Part, ...]:
