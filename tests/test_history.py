@@ -178,6 +178,24 @@ def test_resume_with_one_result_leaves_the_other_calls_pending(case: Case) -> No
         ]
 
 
+def test_an_abandoned_call_that_needs_an_image_becomes_text() -> None:
+    click: JSON = {"type": "click", "x": 1, "y": 2, "button": "left"}
+    computer: JSON = {"type": "computer_call", "id": "cu_1", "call_id": "c1", "action": click}
+    function: JSON = {"type": "function_call", "call_id": "c2", "name": "f", "arguments": "{}"}
+    body: JSON = {"input": [USER, computer, function]}
+    abandoned = abandon(body, "openai-responses", "the user went home")
+    (pair,) = decode(abandoned.body, "openai-responses").pairs()
+    assert pair.call and pair.call.id == "c2" and pair.result and pair.result.error is False
+    assert "the user went home" in str(get(abandoned.body, ("input", 1, "content")))
+    assert [pointer(loss.path) for loss in abandoned.losses] == ["/input/1"]
+
+
+def test_the_result_of_an_abandoned_shell_call_has_its_exit_code() -> None:
+    shell: JSON = {"type": "shell_call", "id": "sh_1", "call_id": "c1", "action": {"commands": []}}
+    abandoned = abandon({"input": [USER, shell]}, "openai-responses")
+    assert get(abandoned.body, ("input", 2, "output", 0, "outcome", "exit_code")) == 1
+
+
 def test_the_result_of_an_abandoned_call_is_a_marked_error() -> None:
     use: JSON = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
     body: Object = {"max_tokens": 9, "messages": [USER, {"role": "assistant", "content": [use]}]}

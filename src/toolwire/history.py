@@ -23,8 +23,9 @@ from toolwire.conversation.parts import APPROVAL, MARK, Call, Message, Output, R
 from toolwire.errors import UsageError, require_type
 from toolwire.lint import find_all
 from toolwire.lint.facts import Facts, ToolTurn
+from toolwire.lint.fixes.interrupted_calls import calls_as_text, calls_that_need_image, error_result
 from toolwire.lint.fixes.result_placement import place_results
-from toolwire.lint.fixes.transforms import placeholder_result
+from toolwire.lint.fixes.transforms import INTERRUPTED
 from toolwire.lint.ids.edits import all_ids, new_id, reassign_ids, with_id
 from toolwire.wires.engine.specs import Block
 
@@ -48,8 +49,9 @@ def abandon(body: Body, wire: str, reason: str | None = None) -> Encoded:
     """Add an error result to every pending call: the call was not run, and `reason`.
 
     The result is marked as added by toolwire, so that it is not mistaken for tool output. A call
-    gets none if an existing result may already belong to it: one without an id, or one of another
-    call with the same id. This is reported as a loss.
+    that only an image can answer becomes text instead. A call gets no result if an existing one may
+    already belong to it: one without an id, or one of another call with the same id. Both are
+    reported as losses.
     """
     facts = _facts(body, wire)
     ambiguous = PartSet(call for group in facts.ambiguous_groups for call in group.calls)
@@ -58,16 +60,21 @@ def abandon(body: Body, wire: str, reason: str | None = None) -> Encoded:
     for call in calls:
         if call.id in answered:
             ambiguous.add(call)
-    results: PartMap[Call, Result] = PartMap()
-    for call in calls:
-        if call not in ambiguous:
-            result = placeholder_result(call)
-            if reason is not None:
-                result = call.result(f"{MARK} {reason}", error=True)
-            results[call] = result
-    encoded = _add_results(facts, results)
+    text = INTERRUPTED if reason is None else f"{MARK} {reason}"
     loss = "a result may belong to this call or to another, so the call is still pending"
     losses = [Loss(call.path, loss) for call in calls if call in ambiguous]
+    certain = [call for call in calls if call not in ambiguous]
+    as_text = calls_that_need_image(facts, certain)
+    if as_text:
+        losses += [
+            Loss(call.path, "only an image can be its result: it is text now") for call in as_text
+        ]
+        facts = Facts(calls_as_text(facts, as_text, text), facts.profile)
+    rewritten = PartSet(as_text)
+    encoded = _add_results(
+        facts,
+        PartMap((call, error_result(call, text)) for call in certain if call not in rewritten),
+    )
     encoded.losses += locate(losses, facts.conversation.source)
     return encoded
 

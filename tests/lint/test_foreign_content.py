@@ -397,3 +397,29 @@ def test_a_call_of_another_wire_without_a_name_is_converted_and_gets_one() -> No
     [pair] = decode(repaired, "openai-responses").pairs()
     assert pair.call is not None and pair.call.name == "toolwire_unknown_tool"
     assert pair.result is not None and pair.result.text == "7"
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "bedrock", "gemini", "openai-chat"])
+def test_a_genkit_history_among_other_messages_keeps_its_pairs(wire: str) -> None:
+    request: JSON = {"toolRequest": {"ref": "c1", "name": "f", "input": {"q": 1}}}
+    response: JSON = {"toolResponse": {"ref": "c1", "name": "f", "output": "sunny"}}
+    messages = ({"role": "model", "content": [request]}, {"role": "tool", "content": [response]})
+    repaired = repair(_body(wire, *map(json.dumps, messages)), wire)
+    (pair,) = decode(repaired.body, wire).pairs()
+    assert (pair.call and pair.call.name, pair.result and pair.result.text) == ("f", "sunny")
+
+
+@pytest.mark.parametrize("source", ["anthropic", "bedrock", "openai-chat"])
+def test_a_genkit_history_with_messages_of_another_wire_keeps_its_pairs(source: str) -> None:
+    if source == "openai-chat":
+        calls = [assistant(tool_call("aaaaaaaa1", "f")), tool_message("aaaaaaaa1", "sunny")]
+    else:
+        calls = [
+            json.loads(_message(source, "assistant", CALLS[source])),
+            json.loads(_message(source, "user", RESULTS[source])),
+        ]
+    body: JSON = {"messages": [{"role": "user", "content": [{"text": "hi"}]}, *calls]}
+    repaired = repair(body, "genkit")
+    (pair,) = decode(repaired.body, "genkit").pairs()
+    assert (pair.call and pair.call.id, pair.result and pair.result.text) == ("aaaaaaaa1", "sunny")
+    assert [get(repaired.body, ("messages", n, "role")) for n in (1, 2)] == ["model", "tool"]

@@ -492,3 +492,18 @@ def test_an_unknown_field_that_is_false_or_zero_is_reported(value: JSON) -> None
     content: JSON = {"role": "user", "parts": [{"text": "Hi."}]}
     event: JSON = {"author": "user", "content": content, "mood": value, "branch": None, "tags": []}
     assert [loss.pointer for loss in translate([event], NAME, "anthropic").losses] == ["/0/mood"]
+
+
+def test_signatures_of_calls_travel_between_adk_and_gemini() -> None:
+    call: JSON = {"functionCall": {"name": "f", "args": {}}, "thoughtSignature": "c2ln"}
+    result: JSON = {"functionResponse": {"name": "f", "response": {"output": "1"}}}
+    contents: list[JSON] = [
+        {"role": "user", "parts": [{"text": "hi"}]},
+        {"role": "model", "parts": [call]},
+        {"role": "user", "parts": [result]},
+    ]
+    body: JSON = {"model": "gemini-3-pro-preview", "contents": contents}
+    there = translate(body, "gemini", NAME)
+    back = translate(there.body, NAME, "gemini")
+    assert not there.changes and not back.changes
+    assert isinstance(back.body, dict) and back.body["contents"] == contents

@@ -18,6 +18,7 @@ from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Kind, Usage
 from toolwire.conversation.parts import Media, Message, Opaque, Reasoning, Text
 from toolwire.errors import pointer
+from toolwire.lint import repair
 from toolwire.translate import translate
 
 TESTS = Path(__file__).parents[1]
@@ -505,3 +506,21 @@ def test_a_result_in_an_assistant_message_is_the_clients_unless_a_server_tool_ma
     assert results(typed) == [("a", "provider")]
     other: JSON = {"toolUse": {**use, "toolUseId": "b", "type": "server_tool_use"}}
     assert results(other, {"toolUse": use}, {"toolResult": result}) == [("a", "client")]
+
+
+def test_a_block_that_the_client_did_not_know_is_not_sent_again() -> None:
+    unknown: JSON = {"SDK_UNKNOWN_MEMBER": {"name": "newBlock"}}
+    body: JSON = {
+        "messages": [
+            {"role": "user", "content": [{"text": "hi"}]},
+            {"role": "assistant", "content": [unknown, {"text": "hello"}]},
+            {"role": "user", "content": [{"text": "so?"}]},
+        ]
+    }
+    assert complaints(body, "request")
+    repaired = repair(body, "bedrock")
+    assert not complaints(repaired.body, "request")
+    assert [pointer(change.path) for change in repaired.changes] == ["/messages/1/content/0"]
+    translated = translate(body, "bedrock", "anthropic")
+    assert get(translated.body, ("messages", 1, "content")) == "hello"
+    assert [pointer(loss.path) for loss in translated.losses] == ["/messages/1/content/0"]

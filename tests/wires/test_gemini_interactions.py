@@ -18,6 +18,7 @@ from toolwire import (
     detect,
     encode,
     fold,
+    repair,
     restream,
     translate,
     wires,
@@ -168,3 +169,84 @@ def test_the_official_types_accept_every_event(stream: StreamCase) -> None:
     for event in restream(stream.events, stream.wire, WIRE, framed=False):
         read = InteractionSSEStreamEvent.model_validate({"data": event}).data
         check_known_fields(read, event)
+
+
+TURNS: JSON = {
+    "model": "gemini-3-pro",
+    "input": [
+        {"role": "user", "content": "Oslo?"},
+        {
+            "role": "model",
+            "content": [
+                {"type": "thought", "signature": "c2ln"},
+                {"type": "text", "text": "I look."},
+                {"type": "function_call", "id": "a", "name": "w", "arguments": {"c": 1}},
+            ],
+        },
+        {"role": "user", "content": [{"type": "function_result", "call_id": "a", "result": "4"}]},
+    ],
+}
+
+
+def test_turns_with_roles_are_read_with_their_calls_and_results() -> None:
+    conversation = decode(TURNS, WIRE)
+    assert [message.role for message in conversation.messages] == ["user", "assistant", "user"]
+    (pair,) = conversation.pairs()
+    assert (pair.call and pair.call.name, pair.result and pair.result.text) == ("w", "4")
+    assert encode(conversation, WIRE).body == TURNS
+
+
+def test_turns_with_roles_become_steps() -> None:
+    assert {finding.name for finding in check(TURNS, WIRE)} == {"wrong-vocabulary"}
+    assert repair(TURNS, WIRE).body == {
+        "model": "gemini-3-pro",
+        "input": [
+            {"type": "user_input", "content": [{"type": "text", "text": "Oslo?"}]},
+            {"type": "thought", "signature": "c2ln"},
+            {"type": "model_output", "content": [{"type": "text", "text": "I look."}]},
+            {"type": "function_call", "id": "a", "name": "w", "arguments": {"c": 1}},
+            {"type": "function_result", "call_id": "a", "result": "4"},
+        ],
+    }
+
+
+@pytest.mark.parametrize("history", ["chat", "contents", "blocks"])
+def test_messages_of_another_wire_become_steps(history: str) -> None:
+    messages: dict[str, list[JSON]] = {
+        "chat": [
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {"id": "a", "type": "function", "function": {"name": "w", "arguments": "{}"}}
+                ],
+            },
+            {"role": "tool", "tool_call_id": "a", "content": "4"},
+        ],
+        "contents": [
+            {"role": "model", "parts": [{"functionCall": {"name": "w", "args": {}}}]},
+            {
+                "role": "user",
+                "parts": [{"functionResponse": {"name": "w", "response": {"output": "4"}}}],
+            },
+        ],
+        "blocks": [
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "a", "name": "w", "input": {}}],
+            },
+            {
+                "role": "user",
+                "content": [{"type": "tool_result", "tool_use_id": "a", "content": "4"}],
+            },
+        ],
+    }
+    start: JSON = {"type": "user_input", "content": "Oslo?"}
+    repaired = repair({"model": "m", "input": [start, *messages[history]]}, WIRE).body
+    steps = get(repaired, ("input",))
+    assert isinstance(steps, list)
+    types = [step["type"] for step in steps if isinstance(step, dict)]
+    assert types == ["user_input", "function_call", "function_result"]
+    (pair,) = decode(repaired, WIRE).pairs()
+    assert pair.call and pair.call.name == "w"
+    assert pair.result and "4" in pair.result.text

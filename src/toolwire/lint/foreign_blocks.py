@@ -82,6 +82,10 @@ _BY_FIELD = {
     ),
     "toolUse": _CallForm(("toolUseId",), ("name",), ("input",)),
     "toolResult": _CallForm(("toolUseId",), (), ("content",), is_result=True),
+    "toolRequest": _CallForm(("ref",), ("name",), ("input",), id_is_optional=True),
+    "toolResponse": _CallForm(
+        ("ref",), ("name",), ("output",), is_result=True, id_is_optional=True
+    ),
 }
 """Field name → form, for blocks with only this field."""
 

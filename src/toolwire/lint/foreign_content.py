@@ -106,7 +106,7 @@ def _has_known_messages(facts: Facts) -> bool:
     wire without types."""
     profile = facts.profile
     accepted, has_types = profile.accepted_roles, _vocabulary(profile.wire).has_types
-    checks_roles = bool(accepted) or profile.results_share_one_message
+    checks_roles = accepted is not None or profile.results_share_one_message
     may_have_bare_text = has_types and not facts.observations.holds(Observation.BLOCK_FIELDS_READ)
     for message in facts.messages:
         if checks_roles and message.role == "tool":
@@ -116,7 +116,7 @@ def _has_known_messages(facts: Facts) -> bool:
             if "role" not in raw:
                 if lacks_role(message) or read_stored_message(message) is not None:
                     return False
-            elif accepted and raw["role"] not in accepted:
+            elif accepted is not None and raw["role"] not in accepted:
                 return False
             if may_have_bare_text and _has_plain_text(raw.get("content")):
                 return False
@@ -173,7 +173,7 @@ def foreign_content(facts: Facts) -> PartMap[Message, tuple[Part, ...]]:
                 isinstance(raw := message.source.raw, dict)
                 and (
                     not CALL_FIELDS.isdisjoint(raw)
-                    or (roles and raw.get("role") not in roles)
+                    or (roles is not None and "role" in raw and raw["role"] not in roles)
                     or _has_plain_text(raw.get("content"))
                 )
             )
@@ -267,12 +267,15 @@ def _content_elsewhere(message: Message) -> list[Part]:
 
 
 def has_foreign_role(facts: Facts, message: Message) -> bool:
-    """True if a message without results has a role that its provider does not know."""
+    """True if a message has a role that its provider does not know. One with results counts only if
+    messages have no role at all: otherwise its results show the role."""
     accepted, raw = facts.profile.accepted_roles, message.source.raw
-    role = raw.get("role") if accepted and isinstance(raw, dict) else None
-    if not isinstance(role, str) or role in accepted or _follows_user(facts, message):
+    role = raw.get("role") if isinstance(raw, dict) else None
+    if accepted is None or not isinstance(role, str) or role in accepted:
         return False
-    return not any(type(part) is Result for part in message.parts)
+    if _follows_user(facts, message):
+        return False
+    return not accepted or not any(type(part) is Result for part in message.parts)
 
 
 def _follows_user(facts: Facts, message: Message) -> bool:

@@ -109,7 +109,7 @@ def _meant_role(facts: Facts, message: JSON) -> str:
     names_call = isinstance(message.get("tool_call_id"), str)
     if role == "tool" and not names_call and facts.profile.results_share_one_message:
         role = "user"
-    assistant = "model" if "model" in facts.profile.accepted_roles else "assistant"
+    assistant = "model" if "model" in (facts.profile.accepted_roles or ()) else "assistant"
     word = assistant if role == "assistant" or _has_calls(facts, message, assistant) else role
     return "" if word == message.get("role") else word
 

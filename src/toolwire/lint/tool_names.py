@@ -7,6 +7,7 @@ no rule and no wire.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
@@ -19,6 +20,7 @@ from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Part, Result
 from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.transforms import own_body, replace_parts
+from toolwire.lint.ids.duplicates import calls_sharing_an_id
 from toolwire.lint.memo import once_per_history
 from toolwire.lint.rule import FixedBody, FixedConversation
 
@@ -231,10 +233,31 @@ def infer_name(facts: Facts, call: Call) -> str:
     otherwise empty."""
     result = facts.result_of.get(call)
     if result is not None and result.name and result.name.strip():
-        return result.name
+        return "" if _is_name_of_others(facts, call, result.name) else result.name
     names = {tool.name for tool in tool_definitions(facts)}
     name, _, number = call.id.removeprefix("functions.").rpartition(":")
     return name if number.isdigit() and name in names else ""
+
+
+def _is_name_of_others(facts: Facts, call: Call, name: str) -> bool:
+    """True if another call under the id of a call, or its result, has a name: with this name, the
+    call could get another result."""
+    names = _names_under_shared_ids(facts).get(call)
+    return names is not None and names[name] > 1
+
+
+@once_per_history
+def _names_under_shared_ids(facts: Facts) -> PartMap[Call, Counter[str]]:
+    """For each call that shares its id with others of its turn, how often these calls and their
+    results have each name. A pair of one name counts once."""
+    names_of: PartMap[Call, Counter[str]] = PartMap()
+    for group in calls_sharing_an_id(facts):
+        names: Counter[str] = Counter()
+        for call in group:
+            result = facts.result_of.get(call)
+            names.update({call.name, (result and result.name) or ""})
+            names_of[call] = names
+    return names_of
 
 
 def name_calls(facts: Facts, calls: Iterable[Call]) -> FixedConversation | None:

@@ -85,6 +85,7 @@ PROFILES = (
         "gemini-interactions",
         "gemini-interactions",
         rejects_lone_surrogates=False,  # opencode#14630
+        accepted_roles=(),
         id_rule=ANY,
         name_rule=IdRule("a-zA-Z0-9_.-", 64, first="[a-zA-Z_]"),
         last_seen="2026-09",
@@ -94,9 +95,9 @@ PROFILES = (
         arguments_format="object",
         accepted_names=DOTTED,
         source=(
-            "`id`, `call_id` and arguments as an object are required: types of google-genai 2.34;"
-            " names and complete pairs as the same models want them at generateContent:"
-            " CLIProxyAPI#218, gemini-cli#9535, gemini-cli#16987"
+            "`id`, `call_id` and arguments as an object are required, and a step has no role: types"
+            " of google-genai 2.34; names and complete pairs as the same models want them at"
+            " generateContent: CLIProxyAPI#218, gemini-cli#9535, gemini-cli#16987"
         ),
     ),
 )

@@ -40,9 +40,10 @@ PROFILES = (
             "genkit",
             "genkit",
             results_in_any_order=True,
+            accepted_roles=("system", "user", "model", "tool"),
             last_seen="2026-08",
             confidence="medium",
-            source="refs are optional: genkit#4112, genkit#5830",
+            source="refs are optional: genkit#4112, genkit#5830; roles: MessageSchema of Genkit",
         )
     ),
     without_checks(

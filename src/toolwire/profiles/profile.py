@@ -142,8 +142,9 @@ class Profile(Struct, frozen=True):
     wire accept: they are not reported."""
     client_checks_fields: bool = False
     """True if the official client refuses unknown fields although the server does not."""
-    accepted_roles: tuple[str, ...] = ()
-    """The roles that a message of a history may have; empty if no check is known."""
+    accepted_roles: tuple[str, ...] | None = None
+    """The roles that a message of a history may have; empty if messages have no role, None if no
+    check is known."""
     computer_results_are_images: bool = False
     """True if the result of a computer call must be an image; it cannot be an error text."""
     system_may_follow_user: bool = False

@@ -5,7 +5,8 @@ blocks ("content must be a string"), and some refuse null ("'NoneType' object is
 Many refuse a message without any content: null ("expected a string, got null"), an empty reply
 ("Assistant message must have either content or tool_calls"), an empty message of any role ("must
 not be empty"). Block servers refuse blank text ("text content blocks must be non-empty", "the text
-field is blank", "it has an empty text parameter"), even in the content list of a result; they also
+field is blank", "it has an empty text parameter"), even in the content list of a result, and a
+block without content ("Must set one of the following keys for tagged union structure"); they also
 refuse error results without content, and a last assistant message that ends with white space
 ("final assistant content cannot end with trailing whitespace").
 
@@ -56,9 +57,9 @@ _BLANK_MESSAGE_TEXT = f"{MARK} an empty message"
 _EMPTY_ERROR_TEXT = f"{MARK} the tool failed without a message"
 
 
-_NOTHING_BLANK = Observation.NO_BLANK_TEXT | Observation.NO_ERROR_RESULTS
 _NOTHING_EMPTY = Observation.NO_BLANK_TEXT | Observation.PLAIN
-"""There are no empty texts and no blocks of unknown type, which may have no field."""
+"""There are no empty texts and no blocks of unknown type, which may have no content."""
+_NOTHING_BLANK = _NOTHING_EMPTY | Observation.NO_ERROR_RESULTS
 
 
 class _Fault(Struct, frozen=True):
@@ -237,18 +238,21 @@ def _empty_content(facts: Facts, message: Message) -> Iterator[_Fault]:
 
 
 def _is_blank(part: Part) -> bool:
-    return type(part) is Text and not part.text.strip()
+    """True for a blank text, and for a block without any content."""
+    if type(part) is Text:
+        return not part.text.strip()
+    return _has_no_field(part)
 
 
 def _is_empty(part: Part) -> bool:
-    """True for an empty text without a signature, and for a block without any field."""
+    """True for an empty text without a signature, and for a block without any content."""
     if type(part) is Text:
         return not part.text and not part.signature
     return _has_no_field(part)
 
 
 def _has_no_field(part: Part) -> bool:
-    return type(part) is Opaque and part.raw == {}
+    return type(part) is Opaque and part.value == {}
 
 
 def _blank_text_in_result(result: Result) -> Iterator[_Fault]:
@@ -283,10 +287,11 @@ def _blank_text(
     is_blank_reply = not own_wire and message.role == "assistant"
     if texts and (is_blank_reply or len(texts) < len(message.parts)):
         for text in texts:
+            noun = "text" if type(text) is Text else "block"
             yield _Fault(
                 text.path,
-                "the text is blank",
-                change="removed the blank text",
+                f"the {noun} is blank",
+                change=f"removed the blank {noun}",
                 removed=True,
                 blank_text=text,
             )
@@ -371,6 +376,7 @@ _BLANK_BLOCK: JSON = {"type": "text", "text": " "}
 _EMPTY_ERROR: JSON = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": ""}
 _EMPTY_RESULT: Object = {"type": "tool_result", "tool_use_id": "t1", "content": ""}
 _RESPONSE = response_part("f")
+_UNKNOWN_MEMBER: JSON = {"SDK_UNKNOWN_MEMBER": {"name": "newBlock"}}
 RULE = Rule(
     "TW063",
     "content-shape",
@@ -421,6 +427,8 @@ RULE = Rule(
                     {"role": "user", "content": [{"text": "hi"}]},
                     {"role": "assistant", "content": [{"text": ""}]},
                     {"role": "user", "content": [{"text": "hi"}, {"text": ""}]},
+                    {"role": "assistant", "content": [_UNKNOWN_MEMBER, {"text": "ok"}]},
+                    {"role": "user", "content": [{"text": "hi"}, {}]},
                 ]
             },
         ),

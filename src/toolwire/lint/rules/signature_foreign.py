@@ -13,7 +13,6 @@ replaced by its text, marked `[toolwire]`. What a model requires instead is chec
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from toolwire.conversation.json import JSON, put
@@ -24,10 +23,7 @@ from toolwire.lint.facts import Facts
 from toolwire.lint.fixes.thinking import thinking_as_text
 from toolwire.lint.reasoning import ruled_out_without_thinking
 from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
-
-_FERNET_PREFIX = "gAAAA"
-"""The beginning of a Fernet token, the format in which some providers encrypt reasoning."""
-_BASE64 = re.compile(r"[A-Za-z0-9+/_=-]+")
+from toolwire.wires.engine.part_lowering import may_be_signature
 
 
 def _foreign_parts(facts: Facts) -> list[Part]:
@@ -53,7 +49,7 @@ def _foreign_parts(facts: Facts) -> list[Part]:
 
 
 def _is_foreign(signature: str, *, in_blocks: bool) -> bool:
-    if signature.startswith(_FERNET_PREFIX) or not _BASE64.fullmatch(signature):
+    if not may_be_signature(signature):
         return True
     return in_blocks and signature == PLACEHOLDER_SIGNATURE
 

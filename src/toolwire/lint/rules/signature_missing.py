@@ -40,6 +40,8 @@ from toolwire.lint.reasoning import (
     thinking_switch,
 )
 from toolwire.lint.rule import Example, FixedBody, FixedConversation, Problem, Rule
+from toolwire.wires import wire
+from toolwire.wires.engine.part_lowering import takes_signature
 from toolwire.wires.engine.specs import Block
 
 
@@ -64,10 +66,12 @@ def _calls_without_signature(facts: Facts) -> list[Call]:
 
 
 def _sends_signature(facts: Facts, message: Message, call: Call) -> bool:
-    """True if the target gets the signature of a call: it gets none of another wire."""
+    """True if the target gets the signature of a call: of another wire, it gets one that its maker
+    issued."""
     if message.wire == facts.profile.wire:
         return bool(call.signature)
-    return call.signature == PLACEHOLDER_SIGNATURE
+    capabilities = wire(facts.profile.wire).capabilities
+    return call.signature == PLACEHOLDER_SIGNATURE or takes_signature(call, capabilities)
 
 
 def _calls_with_signature_in_id(facts: Facts) -> PartMap[Call, str]:

@@ -184,8 +184,13 @@ def _foreign_contents(facts: Facts) -> Iterable[Problem]:
             text = f"the calls of the {message.role} message are written as on another wire"
         elif has_foreign_role(facts, message):
             text = f"{facts.profile.name} does not know the role of the {message.role} message"
-        if message.path[:1] != ("input",) or not foreign_calls(message):
+        if not _becomes_items(facts, message):
             yield message.path, text, "safe"
+
+
+def _becomes_items(facts: Facts, message: Message) -> bool:
+    """True for a message with calls among items, which is converted to items itself."""
+    return bool(facts.profile.item_id_prefixes and foreign_calls(message))
 
 
 def _foreign_elements(facts: Facts) -> Iterable[Problem]:
@@ -214,7 +219,7 @@ def _write_anew(facts: Facts) -> FixedConversation | None:
         for part in parts
     ]
     for message, parts in foreign_content(facts).items():
-        if message.path[:1] != ("input",) or not foreign_calls(message):
+        if not _becomes_items(facts, message):
             parts_of[message] = parts
             changes.append((message.path, "converted the content to the format of the wire"))
     if not changes:

@@ -210,6 +210,19 @@ def _write_result_part(part: Part, context: EncodeContext) -> JSON:
     return {"text": text} if text else None
 
 
+def _read_unknown_member(block: Object, path: JsonPath, spec: Block) -> Part:
+    name = require_string(require_object(block[spec.name])["name"])
+    return Opaque(name, {}, source=Source(block, path, spec))
+
+
+_UNKNOWN_MEMBER = Block(
+    "SDK_UNKNOWN_MEMBER",
+    part=Opaque,
+    read=_read_unknown_member,
+    write=lambda part, context: part.raw,
+)
+"""A block that the client did not know: it kept the name of the type, and nothing of the content.
+It refuses to send the block again."""
 _IDS = (Id("toolUseId"),)
 _RESULT_KEYS = keys("toolUseId", "content", "status")
 _TEXT = Block(
@@ -237,6 +250,7 @@ BLOCKS = blocks(
     *MEDIA.values(),
     SEARCH_RESULT,
     CACHE_POINT,
+    _UNKNOWN_MEMBER,
     Block(
         "reasoningContent",
         part=Reasoning,

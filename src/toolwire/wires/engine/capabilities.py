@@ -121,7 +121,7 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     reasoning_in_history: bool = True
     """A request can hold reasoning of another provider."""
     reasoning_signed_by: str = ""
-    """A request can hold reasoning with a signature of this maker, from any wire."""
+    """A request can hold reasoning and calls with a signature of this maker, from any wire."""
     reasoning_in_answers: bool = True
     """A response can hold reasoning of another provider."""
     opaque_reasoning: bool = False

@@ -43,7 +43,9 @@ REASONING_MOVED = "reasoning is moved before all other content here"
 NO_ERROR_FLAG = "a result has no error flag here; its text says that it is an error"
 TEXT_IS_READ = "this text contains tags that this wire reads as calls, results or tools"
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=-]+")
-"""Signatures and encrypted reasoning match this; any other text is not a provider's."""
+_FERNET_PREFIX = "gAAAA"
+"""The beginning of a Fernet token, the format in which some providers encrypt reasoning. No
+provider signs with one."""
 _SHOWN = 80
 """The maximum number of characters of a part that a loss quotes."""
 
@@ -160,14 +162,20 @@ def _lower_media(
     return media
 
 
+def may_be_signature(text: str) -> bool:
+    """False for a text that no provider issues as a signature."""
+    return not text.startswith(_FERNET_PREFIX) and _BASE64.fullmatch(text) is not None
+
+
 def takes_signature(part: Traceable, capabilities: Capabilities) -> bool:
-    """True for reasoning that the maker of the target's models signed or encrypted, from any
-    wire."""
+    """True for reasoning or a call that the maker of the target's models signed or encrypted, from
+    any wire."""
     maker, spec = capabilities.reasoning_signed_by, part.spec
-    if not maker or not isinstance(part, Reasoning):
+    if not maker or not isinstance(part, Reasoning | Call):
         return False
-    proof = part.signature if part.hidden is None else part.hidden
-    if not proof or _BASE64.fullmatch(proof) is None:
+    hidden = part.hidden if isinstance(part, Reasoning) else None
+    proof = part.signature if hidden is None else hidden
+    if not proof or not may_be_signature(proof):
         return False
     return isinstance(spec, Block) and spec.signed_by == maker
 

@@ -21,6 +21,7 @@ from toolwire.conversation.parts import (
 from toolwire.wires.engine.answers import complete_answer, seed_from
 from toolwire.wires.engine.bodies import answer_message, build_conversation
 from toolwire.wires.engine.encode_context import EncodeContext
+from toolwire.wires.engine.roles import meant_role
 from toolwire.wires.engine.settings import (
     put_tools,
     read_settings,
@@ -34,6 +35,7 @@ from toolwire.wires.engine.specs import (
     list_at,
     opaque,
     raise_unexpected,
+    read_block,
     types_in,
 )
 from toolwire.wires.families.blocks.bodies import read_tools
@@ -84,38 +86,72 @@ _EMPTY_STEP = Block(
 """A step without content, which is read as an empty text."""
 _CONTENT_MESSAGE = Block("content", part=Message)
 """A content block among the steps of an input."""
+_TURN = Block("turn", part=Message, keys=keys("role", "content"))
+"""A turn: the form of an input before there were steps."""
+_FIELDS_OF_TURN = _TURN.keys | {"tool_calls"}
+"""The fields of a turn, and the one for calls of a chat: calls alone have no content there."""
+_BLOCKS_OF_TURN = {**CONTENT, **STEPS}
 
 
 class StepReader(ItemReader, frozen=True, eq=False):
-    """Reads steps: a step with content is a message, any other step is one part."""
+    """Reads steps: a step with content is a message, any other step is one part. A turn is a
+    message with any steps in its content."""
 
     def is_message(self, item: Object) -> bool:
         kind = item.get("type")
-        return isinstance(kind, str) and (kind in ROLE_FROM_TYPE or kind in CONTENT)
+        if isinstance(kind, str):
+            return kind in ROLE_FROM_TYPE or kind in CONTENT
+        return self.is_whole_message(item)
+
+    def is_whole_message(self, item: Object) -> bool:
+        return "type" not in item and isinstance(item.get("role"), str)
 
     def message_spec(self, item: Object) -> Block:
+        if self.is_whole_message(item):
+            return _TURN
         return MESSAGE if item.get("type") in ROLE_FROM_TYPE else _CONTENT_MESSAGE
 
     def defines_tools(self, item: Object, key: str) -> bool:
         return False
 
     def read_message(self, item: Object, path: JsonPath) -> tuple[Role | None, tuple[Part, ...]]:
-        """The role and the parts of a step with content."""
+        """The role and the parts of a step with content, or of a turn."""
         kind, content = str(item.get("type")), item.get("content")
-        if kind not in ROLE_FROM_TYPE:
+        is_turn = self.is_whole_message(item)
+        if is_turn:
+            role = meant_role(item)
+            if content is None and not _FIELDS_OF_TURN.issuperset(item):
+                return role, (opaque("turn", item, path),)
+        elif kind in ROLE_FROM_TYPE:
+            role = ROLE_FROM_TYPE[kind]
+        else:
             return "user", (read_content_block(item, path),)
-        role = ROLE_FROM_TYPE[kind]
         if isinstance(content, str):
             spec = content_block(PLAIN_TEXT, item)
             return role, (Text(content, source=Source(content, (*path, "content"), spec)),)
+        if not content and is_turn:
+            return role, ()
         if not content:
             return role, (Text("", source=Source(item, path, _EMPTY_STEP)),)
         if not isinstance(content, list):
             raise_unexpected(NAME, (*path, "content"), (str, list), content)
+        if is_turn:
+            return role, _read_turn(content, item, (*path, "content"))
         parts = read_content(content, (*path, "content"))
         return role, tuple([remember_item(part, item) for part in parts])
 
 
+def _read_turn(content: list[JSON], item: Object, path: JsonPath) -> tuple[Part, ...]:
+    """The parts of a turn. Only content remembers the turn: any other block is a step."""
+    parts = (
+        read_block(NAME, _BLOCKS_OF_TURN, block, (*path, i)) for i, block in enumerate(content)
+    )
+    return tuple(
+        [part if part.spec in _SPECS_OF_STEPS else remember_item(part, item) for part in parts]
+    )
+
+
+_SPECS_OF_STEPS = frozenset(STEPS.values())
 READER = StepReader(NAME, STEPS)
 
 

@@ -23,6 +23,8 @@ from toolwire.wires.engine.specs import (
 from toolwire.wires.engine.web_search import WebSearchForm
 
 NAME = "gemini-interactions"
+MAKER = "google-interactions"
+"""The maker that signs thoughts: no other API is known to accept these signatures."""
 _MEDIA = MediaSupport(image=DATA_OR_URL, audio=DATA_OR_URL, video=DATA_OR_URL, file=DATA_OR_URL)
 WEB_SEARCH = WebSearchForm(kind="google_search", excludes_functions=True)
 CAPABILITIES = Capabilities(
@@ -30,6 +32,7 @@ CAPABILITIES = Capabilities(
     media={"user": _MEDIA, "assistant": _MEDIA, "result": _MEDIA},
     media_names=frozenset(),
     reasoning_in_history=False,
+    reasoning_signed_by=MAKER,
     system_anywhere=False,
     candidates=False,
     strict_tools=False,

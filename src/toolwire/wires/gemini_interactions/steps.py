@@ -20,7 +20,7 @@ from toolwire.wires.engine.specs import (
     require_string,
     text_or_none,
 )
-from toolwire.wires.gemini_interactions.content import read_output, write_output
+from toolwire.wires.gemini_interactions.content import MAKER, read_output, write_output
 
 ROLE_FROM_TYPE: dict[str, Role] = {"user_input": "user", "model_output": "assistant"}
 """The steps that hold content."""
@@ -52,6 +52,7 @@ def write_thought(part: Reasoning, context: EncodeContext) -> JSON:
 THOUGHT = Block(
     "thought",
     part=Reasoning,
+    signed_by=MAKER,
     read=_read_thought,
     write=write_thought,
     keys=keys("type", "signature", "summary"),

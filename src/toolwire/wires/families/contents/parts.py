@@ -29,6 +29,7 @@ from toolwire.conversation.parts import (
 from toolwire.wires.engine.capabilities import DATA_OR_URL, Capabilities, MediaSupport
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.media import kind_by, mime_of, standard
+from toolwire.wires.engine.part_lowering import takes_signature
 from toolwire.wires.engine.specs import (
     UNREADABLE,
     Block,
@@ -66,6 +67,8 @@ _ROLES: dict[str, Role] = {
     "function": "user",
     "system": "system",
 }
+_MAKER = "google"
+"""The maker that signs calls. ADK stores the parts of Gemini as they are."""
 _MEDIA = MediaSupport(image=DATA_OR_URL, audio=DATA_OR_URL, video=DATA_OR_URL, file=DATA_OR_URL)
 _RESULT_MEDIA = MediaSupport(  # a text document becomes part of the result's text
     image=DATA_OR_URL, audio=DATA_OR_URL, video=DATA_OR_URL, file=DATA_OR_URL | {"text"}
@@ -78,6 +81,7 @@ CAPABILITIES = Capabilities(
     system_anywhere=False,
     strict_tools=False,
     usage_fields=frozenset({"cached", "reasoning"}),
+    reasoning_signed_by=_MAKER,
 )
 """The capabilities of every wire of this shape."""
 
@@ -222,6 +226,7 @@ def _part(
         family=family,
         executor="client" if family in ("", "function") else "provider",
         ids=(Id("id", required=False, nullable=True),) if family else (),
+        signed_by=_MAKER if name == "functionCall" else "",
     )
 
 
@@ -386,8 +391,8 @@ class ContentParts:
                 block["id"] = call_id
         block["name"] = context.name(call.name) if context.names else call.name
         block["args"] = context.arguments_object(call)
-        if call.signature == PLACEHOLDER_SIGNATURE:
-            return {"functionCall": block, "thoughtSignature": PLACEHOLDER_SIGNATURE}
+        if call.signature == PLACEHOLDER_SIGNATURE or takes_signature(call, CAPABILITIES):
+            return {"functionCall": block, "thoughtSignature": call.signature}
         return {"functionCall": block}
 
     def write_result(self, result: Result, context: EncodeContext) -> JSON:

@@ -128,6 +128,10 @@ class ItemReader(Struct, frozen=True, eq=False):
         """The spec for an item that is a message."""
         return MESSAGE
 
+    def is_whole_message(self, item: Object) -> bool:
+        """True if an item is a message with everything of its turn, which no other item joins."""
+        return False
+
     def defines_tools(self, item: Object, key: str) -> bool:
         """True if an item of the list `key` defines tools."""
         if key != "input" or item.get("type") != TOOLS_ITEM.name:
@@ -149,7 +153,7 @@ class ItemReader(Struct, frozen=True, eq=False):
                 raise_unexpected(self.name, path, dict, item)
             if self.is_message(item):
                 role, parts = self.read_message(item, path)
-                if role == "assistant":
+                if role == "assistant" and not self.is_whole_message(item):
                     index.unknown_fields += _unknown_fields(item, path, self.message_spec(item))
             elif self.defines_tools(item, key):
                 index.unknown_fields += _unknown_fields(item, path, TOOLS_ITEM)
@@ -233,11 +237,12 @@ class ItemReader(Struct, frozen=True, eq=False):
 
         read_items = self.read_items(items, "input", index, start)
         for i, (item_role, item_parts) in enumerate(read_items, start):
-            if item_role in ("user", "system"):
+            if item_role in ("user", "system") or self._is_whole(items[i]):
                 close_turn()
                 role = None
                 source = Source(items[i], ("input", i), self._spec_at(items, i))
-                messages.append(Message(item_role, item_parts, wire=self.name, source=source))
+                message_role = item_role or "user"
+                messages.append(Message(message_role, item_parts, wire=self.name, source=source))
             elif not item_parts:
                 item_role = "user" if role is None else "tool"
                 if role is None and all(message.role == "system" for message in messages):
@@ -255,6 +260,9 @@ class ItemReader(Struct, frozen=True, eq=False):
                 parts.extend(item_parts)
         close_turn()
         return messages
+
+    def _is_whole(self, item: JSON) -> bool:
+        return isinstance(item, dict) and self.is_whole_message(item)
 
     def _spec_at(self, items: list[JSON], i: int) -> Block:
         item = items[i]
