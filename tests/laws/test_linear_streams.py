@@ -71,6 +71,20 @@ STREAMS: dict[str, tuple[Callable[[int], list[Chunk]], str]] = {
 }
 
 
+def calls_and_results(size: int) -> list[Chunk]:
+    """An ADK stream with a number of calls without ids, each with its result."""
+    parts: list[JSON] = []
+    for n in range(size):
+        name = f"f{n % 7}"
+        parts.append({"functionCall": {"name": name, "args": {"n": n}}})
+        parts.append({"functionResponse": {"name": name, "response": {"result": n}}})
+    roles = ("model", "user")
+    return [
+        {"author": "a", "content": {"role": roles[n % 2], "parts": [part]}}
+        for n, part in enumerate(parts)
+    ]
+
+
 def growth_of(work: Callable[[list[Chunk]], object], streams: list[list[Chunk]]) -> float:
     work(streams[0])  # what is imported or cached on first use does not count
     return growth(lambda: work(streams[0]), lambda: work(streams[1]))
@@ -107,4 +121,10 @@ def test_arguments_after_many_blanks_are_translated_in_linear_time() -> None:
     translated = list(restream(streams[0], "openai-chat", "anthropic", framed=False))
     assert json.dumps(fold(translated, "anthropic")).count('{"a": 1}') == 1
     work = growth_of(lambda events: list(restream(events, "openai-chat", "anthropic")), streams)
+    assert work < GROWTH_LIMIT
+
+
+def test_results_find_their_calls_in_linear_time() -> None:
+    streams = [calls_and_results(40 * size) for size in (SIZE, 4 * SIZE)]
+    work = growth_of(lambda events: list(restream(events, "adk", "ai-sdk")), streams)
     assert work < GROWTH_LIMIT

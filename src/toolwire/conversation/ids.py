@@ -6,7 +6,7 @@ holds nothing but a hash.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from hashlib import blake2b
 from itertools import chain
 from operator import attrgetter
@@ -39,7 +39,7 @@ def is_minted(text: str) -> bool:
     return text.startswith(MINTED) and len(text) == len(MINTED) + 16
 
 
-def first_free(make: Callable[[str], str], taken: set[str]) -> str:
+def first_free(make: Callable[[str], str], taken: Container[str]) -> str:
     """Return the first of `make("")`, `make("#1")`, `make("#2")`, ... that is not in `taken`."""
     salt = 0
     while (candidate := make(f"#{salt}" if salt else "")) in taken:

@@ -301,7 +301,7 @@ class EventReader(ContentReader):
         elif call_id in self.partial_calls.complete:
             out += self._emit_call(self.partial_calls.complete.pop(call_id))
             self.open_calls.pop()
-        elif all(call.id != call_id for call in self.calls):
+        elif call_id not in self.calls.ids:
             out.append(PartComplete(self.assign_call_id(_call_before_stream(result)), unseen=True))
         if result.call_id in self.pending.for_client:
             result = as_progress(result)

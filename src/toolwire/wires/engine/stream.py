@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from toolwire.conversation.id_map import ApprovalDecision
 from toolwire.conversation.ids import first_free, mint
 from toolwire.conversation.json import JSON, JsonPath, Object, dump, text_of
-from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import BodySource, Conversation, Setting
 from toolwire.conversation.parts import Call, Message, Part, Result, Source
 from toolwire.errors import DecodeError
@@ -36,6 +35,7 @@ from toolwire.streaming.events import (
 )
 from toolwire.streaming.framing import aws, ndjson
 from toolwire.wires.engine.encode_context import UNKNOWN_FIELD, EncodeContext
+from toolwire.wires.engine.stream_calls import StreamCalls
 
 DONE = b"data: [DONE]\n\n"
 STREAM_CUT = "the stream ended before the response was complete"
@@ -63,10 +63,7 @@ class StreamReader:
         is the last event, unless `error_is_last` is False."""
         self.seed = ""
         """The id of the response, from which missing call ids are minted."""
-        self.calls: list[Call] = []
-        """Every call so far, with its id and without its arguments."""
-        self.answered_indexes: set[int] = set()
-        """The indexes in `calls` of the calls that have a result."""
+        self.calls = StreamCalls()
         self.slots = 0
         """The number of slots in use."""
         self.error: JSON = None
@@ -104,41 +101,23 @@ class StreamReader:
         """
         if not call.id:
             position = len(self.calls) if ordinal is None else ordinal
-            taken = {known.id for known in self.calls}
-            call = replace(
-                call,
-                id=first_free(lambda salt: mint(f"{self.seed}{salt}", position, call.name), taken),
-                origin="minted",
+            name = call.name
+            call_id = first_free(
+                lambda salt: mint(f"{self.seed}{salt}", position, name), self.calls.ids
             )
-        kind = (call.origin, call.family, call.executor, call.item)
-        self.calls.append(Call(call.id, call.name, _NO_ARGUMENTS, *kind, source=_MADE_HERE))
+            call = replace(call, id=call_id, origin="minted")
+        self.calls.add(call)
         return call
 
     def assign_result_id(self, result: Result) -> Result:
         """Return the result with the id of its call."""
-        index = self._find_call(result)
-        if index is None:
-            if result.call_id:
-                return result
-            call_id = mint(f"{self.seed} result", len(self.calls), result.name or "")
-            return replace(result, call_id=call_id, origin="minted")
-        self.answered_indexes.add(index)
-        return replace(result, call_id=self.calls[index].id)
-
-    def _find_call(self, result: Result) -> int | None:
-        """Return the index of the call of a result: the call with its id, or the only call whose
-        item has that id; for a result without an id, the oldest call without a result that has its
-        name, if it has one, and its family."""
+        call = self.calls.answer(result)
+        if call is not None:
+            return replace(result, call_id=call.id)
         if result.call_id:
-            by_id = [i for i, call in enumerate(self.calls) if call.id == result.call_id]
-            by_item = [i for i, call in enumerate(self.calls) if call.item == result.call_id]
-            found = by_id[:1] or by_item
-            return found[0] if len(found) == 1 else None
-        for i, call in enumerate(self.calls):
-            is_named = result.name in (None, "", call.name)
-            if i not in self.answered_indexes and is_named and call.family == result.family:
-                return i
-        return None
+            return result
+        call_id = mint(f"{self.seed} result", len(self.calls), result.name or "")
+        return replace(result, call_id=call_id, origin="minted")
 
     def identify(self, part: Part) -> Part:
         """Return a complete part; a call or result with its id."""
@@ -306,7 +285,6 @@ class StreamWriter:
 
 _MADE_HERE, _NOT_READ = Source(), BodySource()
 """The sources of messages and conversations that no caller made, so that nothing is checked."""
-_NO_ARGUMENTS = LazyJson("")
 
 
 class StreamSpec(Struct, frozen=True, eq=False):

@@ -264,7 +264,7 @@ class GenkitReader(TurnStreamReader):
         out = self.close_text()
         call = replace(request.call, id=request.ref, origin="wire" if request.ref else "minted")
         call = self.assign_call_id(call, request.ordinal)
-        self.unanswered.append(self.calls[-1])
+        self.unanswered.append(self.calls.last)
         self._count(call)
         request.slot = self.next_slot()
         return [*out, PartStart(request.slot, replace(call, args=LazyJson(""), signature=None))]
