@@ -63,8 +63,6 @@ class Exemptions(Struct, frozen=True, forbid_unknown_fields=True):
     """A stream reader cannot emit a call before it has seen what follows the call."""
     indexed_calls: str = ""
     """The calls of a body are in the order of their indexes, those of a stream as they start."""
-    unread_texts: str = ""
-    """A stream may send text that the body has where it is not read."""
     merged_cuts: str = ""
     """The body of a stream that was cut off has fewer facts than its events."""
     empty_fields: str = ""

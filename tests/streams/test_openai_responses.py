@@ -1234,6 +1234,14 @@ EMPTY_FINISHED: dict[str, tuple[list[JSON], Object]] = {
         [{"type": "response.output_item.added", "item": {**CALL, "arguments": '{"a":"Oslo"}'}}],
         {**CALL, "arguments": ""},
     ),
+    "the role of a message": (
+        [MESSAGE_ADDED, text_delta("Oslo")],
+        {"type": "message", "id": "msg_1", "content": [TEXT_OF_PART]},
+    ),
+    "the identity of a call": (
+        [item_added(0, {**CALL, "arguments": '{"a":"Oslo"}'})],
+        {"type": "function_call", "arguments": '{"a":"Oslo"}'},
+    ),
 }
 
 
@@ -1253,6 +1261,8 @@ def test_what_is_empty_in_a_finished_item_is_as_before(
             if isinstance(part, Text | Reasoning | Call)
         ]
         assert "".join("".join(texts).split()).strip('{"a:}') == "Oslo"
+        calls = decode(body, wire_name, "response").calls()
+        assert [(call.id, call.name) for call in calls] == [("c1", "f")] * len(calls)
 
 
 UNTYPED: Object = {"text": "Oslo"}

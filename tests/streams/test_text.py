@@ -15,7 +15,8 @@ from rows import rows
 from streams.loopback import serve
 
 from toolwire import Call, Conversation, Media, Opaque, Part, Reasoning, Text, decode, translate
-from toolwire.conversation.json import JSON, Object
+from toolwire.conversation.id_map import IdMap
+from toolwire.conversation.json import JSON, Object, get
 from toolwire.streaming.accumulate import Accumulator
 from toolwire.streaming.events import (
     Chunk,
@@ -660,3 +661,24 @@ def test_a_chat_client_reads_tagged_calls_that_another_provider_made() -> None:
 def test_the_last_event_has_the_stop_reason() -> None:
     events = read_events(stream("So", finish="length"))
     assert events[-1][-1] == Finish("length")
+
+
+DIALECT_TEXTS = {
+    "list": '[TOOL_CALLS] [{"name": "f", "id": "a", "arguments": {"x": 1}}]',
+    "xml": '<invoke name="f"><parameter name="x">1</parameter></invoke>',
+    "tagged": '<tool_call>{"name": "f", "arguments": {"x": 1}}</tool_call>',
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECT_TEXTS)
+def test_a_rewritten_stream_keeps_the_dialect_of_its_calls(dialect: str) -> None:
+    text = f"Sure.\n{DIALECT_TEXTS[dialect]}\nDone."
+    events: list[JSON] = [{"choices": [{"index": 0, "delta": {"content": text}}]}]
+    written = fold(restream(events, "text", "text", ids=IdMap()), "text")
+    content = get(written, ("choices", 0, "message", "content"))
+    assert isinstance(content, str)
+    (source_dialect, _), (written_dialect, found) = find_calls(text), find_calls(content)
+    assert written_dialect is source_dialect
+    assert [(call.name, call.args.value) for block in found for call in block.calls] == [
+        ("f", {"x": 1})
+    ]

@@ -14,27 +14,29 @@ class AssistantText:
     Blank texts are held back, because they would be lost next to a call when the text is read.
     """
 
-    __slots__ = ("_blanks", "_context", "_has_call", "_last", "started", "tagged_text")
+    __slots__ = ("_blanks", "_context", "_last", "has_call", "started", "tagged_text")
 
     def __init__(self, context: EncodeContext) -> None:
         self._context = context
         self._last: type[Part] | None = None
         self._blanks: list[tuple[Text, str]] = []
-        self._has_call = False
+        self.has_call = False
+        """True if a call was added."""
         self.started = False
         """True if any text or call was added."""
         self.tagged_text = ""
-        """The first block of a text before all calls that is read as calls. A message is read in
-        the dialect of its first block, so the calls have to be written in the same dialect."""
+        """The first block that is read as calls: of a text before all calls, or a call in another
+        than the default dialect. A message is read in the dialect of its first block, so the other
+        calls have to be written in the same dialect."""
 
     def add(self, part: Text | Call, text: str) -> list[str]:
         """Add a text or a call and return the pieces to append."""
-        self._has_call = self._has_call or isinstance(part, Call)
+        self.has_call = self.has_call or isinstance(part, Call)
         return [*self._flush(type(part)), self._line(part, text)]
 
     def add_tags(self, text: str) -> None:
         """Remember a block of a text that is read as calls."""
-        if not self._has_call and not self.tagged_text:
+        if not self.has_call and not self.tagged_text:
             self.tagged_text = text
 
     def add_blank(self, part: Text, text: str) -> None:

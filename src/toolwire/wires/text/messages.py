@@ -38,6 +38,7 @@ from toolwire.wires.text.blocks import (
     write_result_span,
     write_text,
 )
+from toolwire.wires.text.dialect import Dialect
 from toolwire.wires.text.dialects import DEFAULT, DIALECTS
 from toolwire.wires.text.scanner import find_calls
 from toolwire.wires.text.tags import RESULT_TAGS
@@ -118,7 +119,7 @@ class TextChat(Chat, frozen=True, eq=False):
         pieces: list[str] = []
         for part in message.parts:
             if isinstance(part, Call):
-                pieces += text.add(part, write_new_call(part, context, text.tagged_text))
+                pieces += text.add(part, write_new_call(part, context, text))
             elif isinstance(part, Text):
                 if part.text.strip():
                     text.add_tags(_find_tagged_text(part.text))
@@ -200,18 +201,32 @@ def _find_tagged_text(text: str) -> str:
     return next((text[block.start : block.end] for block in blocks if block.calls), "")
 
 
-def write_new_call(call: Call, context: EncodeContext, tagged_text: str) -> str:
-    """Write a call as a separate block. If a text before it is read as calls, the block is written
-    in the dialect of this text; a call that would still not be read is reported."""
-    if not tagged_text:
-        return DEFAULT.write_block([write_call(call, DEFAULT, context, None) or ""])
-    dialect, _ = find_calls(f"{tagged_text}\n{_ANY_CALL}")
-    arguments = call.input if isinstance(call.input, dict) else {}
-    if dialect.write(context.name(call.name), arguments, call.id, None) is None:
-        dialect = DEFAULT
+def _dialect_of(call: Call) -> Dialect:
+    """The dialect in which a call was read, unless its calls fill the whole message; the default
+    for a call of another wire."""
+    name = call.spec.name if isinstance(call.spec, Block) else ""
+    dialect = DIALECTS[name] if name in CALLS and CALLS[name] is call.spec else DEFAULT
+    return DEFAULT if dialect.bare_start else dialect
+
+
+def write_new_call(call: Call, context: EncodeContext, content: AssistantText) -> str:
+    """Write a call as a separate block, in the dialect in which it was read. If something before it
+    is read as calls, the block is written in that dialect; a call that would still not be read is
+    reported."""
+    tagged_text = content.tagged_text
+    if tagged_text:
+        dialect, _ = find_calls(f"{tagged_text}\n{_ANY_CALL}")
+    else:
+        dialect = DEFAULT if content.has_call else _dialect_of(call)
+    if dialect is not DEFAULT:
+        arguments = call.input if isinstance(call.input, dict) else {}
+        if dialect.write(context.name(call.name), arguments, call.id, None) is None:
+            dialect = DEFAULT
     block = dialect.write_block([write_call(call, dialect, context, None) or ""])
-    content = f"{tagged_text}\n{block}"
-    found = [piece for piece in find_calls(content)[1] if piece.calls]
+    if not tagged_text:
+        content.tagged_text = "" if dialect is DEFAULT else block
+        return block
+    found = [piece for piece in find_calls(f"{tagged_text}\n{block}")[1] if piece.calls]
     if not found or found[-1].end <= len(tagged_text):
         context.report_loss(call, "the text before this call has tags that hide the call")
     return block

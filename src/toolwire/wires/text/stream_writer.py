@@ -118,7 +118,7 @@ class TextStreamWriter(ChatWriter):
         for text in self.texts.values():
             if text.choice == choice.index and text.tagged_text:
                 content.add_tags(text.tagged_text)
-        pieces = content.add(call, write_new_call(call, self.context, content.tagged_text))
+        pieces = content.add(call, write_new_call(call, self.context, content))
         return self._write_pieces(choice.index, pieces)
 
     def finish(self, event: Finish) -> list[Chunk]:

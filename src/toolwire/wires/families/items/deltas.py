@@ -116,14 +116,21 @@ CHANGES = {
 """The effect of each type of event."""
 _LISTS = ("content", "summary")
 """The fields of items whose entries grow."""
+_IDENTITY = ("role", "id", "call_id", "namespace", "name")
+"""The fields without which a message has no reader and a call no result."""
 _FIELDS = tuple(
     dict.fromkeys(
-        tuple(takewhile(lambda step: step[0] != "#", change.path))
-        for change in CHANGES.values()
-        if change.action != "set"
+        [
+            *((name,) for name in _IDENTITY),
+            *(
+                tuple(takewhile(lambda step: step[0] != "#", change.path))
+                for change in CHANGES.values()
+                if change.action != "set"
+            ),
+        ]
     )
 )
-"""The paths of the fields that grow."""
+"""The paths of the fields that are as before if they are empty in the finished item."""
 PART_ENDS = frozenset({"response.content_part.done", "response.reasoning_summary_part.done"})
 """Events with the finished entry of a list: no event that follows belongs to it."""
 
@@ -335,15 +342,13 @@ def _join(pieces: list[JSON]) -> JSON:
     return "".join(texts) if len(texts) == len(pieces) else reduce(merge, pieces, None)
 
 
-_IDENTITY = ("call_id", "namespace", "name")
-_CONTENT_FIELDS = ("arguments", "input", "operation", "action", "code")
+_COMPARED = ("call_id", "namespace", "name", "arguments", "input", "operation", "action", "code")
 
 
 def content_digests(block: Object) -> dict[JsonPath, int]:
-    """A number for the identity of a call, and one for each value of its content that is not empty.
-    The numbers of different values differ."""
-    values: dict[JsonPath, JSON] = {(name,): block.get(name) or "" for name in _IDENTITY}
-    values |= {(name,): block.get(name) for name in _CONTENT_FIELDS}
+    """A number for each value of the content of an item that is not empty. The numbers of different
+    values differ."""
+    values: dict[JsonPath, JSON] = {(name,): block.get(name) for name in _COMPARED}
     for name in _LISTS:
         for n, entry in enumerate(_entries_of(block.get(name))):
             field = growing_field(entry)
@@ -354,7 +359,7 @@ def content_digests(block: Object) -> dict[JsonPath, int]:
     return {
         path: hash(value if isinstance(value, str) else text_of(value))
         for path, value in values.items()
-        if value or path[0] in _IDENTITY
+        if value
     }
 
 
