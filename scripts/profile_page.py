@@ -111,6 +111,8 @@ def check_sentence(name: str, value: object, meaning: str) -> str:
     if name == "fields_of_other_servers" and isinstance(value, tuple):
         return f"the fields {', '.join(map(code, value))} of other servers are not reported"
     if name == "accepted_roles" and isinstance(value, tuple):
+        if not value:
+            return "a message has no role"
         return f"the role of a message must be one of {', '.join(map(code, value))}"
     if name == "sometimes_accepted" and isinstance(value, tuple):
         return (

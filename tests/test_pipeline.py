@@ -207,7 +207,7 @@ def test_a_result_in_a_message_of_a_tool_is_not_in_the_format_of_a_block_wire() 
         {"role": "tool", "content": blocks},
     ]
     conversation = decode({"messages": messages}, "anthropic")
-    for roles in (resolve("anthropic")[1].accepted_roles, ()):
+    for roles in (resolve("anthropic")[1].accepted_roles, None):
         facts = Facts(conversation, replace(resolve("anthropic")[1], accepted_roles=roles))
         assert "wrong-vocabulary" in [rule.name for rule in rules_to_check(facts)]
         assert [finding.name for finding in find_all(facts)] == ["wrong-vocabulary"]

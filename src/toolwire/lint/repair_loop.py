@@ -20,7 +20,6 @@ from msgspec.structs import replace
 
 from toolwire.codec import encode_in_full, read_body, read_edited, write_edited
 from toolwire.conversation.id_map import NO_MAP, IdMap
-from toolwire.conversation.ids import give_results_ids
 from toolwire.conversation.json import JSON
 from toolwire.conversation.model import Change, Conversation, Finding, Kind, Tool
 from toolwire.conversation.observations import Observation, Observations
@@ -30,6 +29,7 @@ from toolwire.lint.ids.edits import keep_pairs, separate_joined_turns
 from toolwire.lint.registry import fixable_rules, rules_for_translation, rules_to_check
 from toolwire.lint.rule import FixedBody, FixedConversation, Problem, Rule
 from toolwire.profiles.table import Profile
+from toolwire.wires.engine.lowering import with_ids_of_pairs
 from toolwire.wires.engine.message_lowering import MessageLowering
 
 T = TypeVar("T")
@@ -278,10 +278,7 @@ def _with_ids_of_pairs(conversation: Conversation) -> Conversation:
         r.origin != "minted" and r.call_id in call_ids for r in conversation.results()
     ):
         return conversation
-    messages = give_results_ids(conversation.messages, ordered=conversation.ordered)
-    if messages is conversation.messages:
-        return conversation
-    return replace(conversation, messages=messages)
+    return with_ids_of_pairs(conversation)
 
 
 def _body_kind(kind: Kind) -> Kind:

@@ -35,6 +35,7 @@ def _results_with_item_id(facts: Facts) -> list[tuple[Result, Call, str]]:
         return []
     matches: list[tuple[Result, Call, str]] = []
     call_ids = {call.id for call in facts.calls}
+    call_of_item = {(call.id, call.item): call for call in facts.calls if call.item}
     for result in facts.results:
         raw = result.raw
         if not isinstance(raw, dict) or result.origin != "wire":
@@ -42,8 +43,8 @@ def _results_with_item_id(facts: Facts) -> list[tuple[Result, Call, str]]:
         written_id = raw.get("call_id") or raw.get("tool_call_id")
         if not isinstance(written_id, str) or written_id in call_ids:
             continue
-        call = facts.call_of.get(result)
-        if call is not None and call.item == written_id:
+        call = call_of_item.get((result.call_id, written_id))
+        if call is not None:
             matches.append((result, call, written_id))
     return matches
 

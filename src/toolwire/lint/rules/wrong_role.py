@@ -155,10 +155,13 @@ def _may_follow(message: Message, misplaced: list[Call | Result], facts: Facts) 
     So may calls, unless a result in the message belongs to one of them: before a result with the
     same id, a call could be paired with it; before a text, it would be separated from its result,
     which could go to another call. So may results without a call: between two calls of one id,
-    they would decide which of them gets the next result.
+    they would decide which of them gets the next result. But behind calls with its id, a result
+    that came before them would be the result of one of them.
     """
     if message.role == "assistant":
-        return not any(part in facts.call_of for part in misplaced)
+        call_ids = {part.id for part in message.parts if isinstance(part, Call)}
+        results = [part for part in misplaced if isinstance(part, Result)]
+        return not any(part in facts.call_of or part.call_id in call_ids for part in results)
     moved: PartSet[Part] = PartSet(misplaced)
     owners = [facts.call_of.get(part) for part in message.parts if isinstance(part, Result)]
     return not any(owner in moved for owner in owners if owner is not None)

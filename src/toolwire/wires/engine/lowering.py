@@ -13,6 +13,7 @@ from typing import TypeGuard
 from msgspec import Struct
 from msgspec.structs import replace
 
+from toolwire.conversation.ids import give_results_ids
 from toolwire.conversation.model import Conversation, Kind, Loss
 from toolwire.conversation.observations import Observation, Observations, observe
 from toolwire.conversation.parts import Part, Result, Traceable
@@ -83,7 +84,7 @@ def lower_messages(
     observations: Observations,
 ) -> Lowering:
     """Adapt the messages of a conversation to a target."""
-    kind, losses = messages.kind, messages.losses
+    kind, losses, source = messages.kind, messages.losses, conversation
     unchanged = observations.flags & Observation.NO_LONE_SURROGATES  # lowering adds none
     if not observations.flags & Observation.NO_SERVER_TOOLS:
         conversation, lost = lower_server_tools(conversation, target, policy, kind=kind)
@@ -100,11 +101,26 @@ def lower_messages(
         lowered = _with_answer_only(conversation, target.capabilities, target.name, losses)
     if not observations.flags & Observation.PLAIN:
         lowered = messages.lower(lowered)
+    lacks_ids = any(result.origin == "minted" for result in observations.results)
+    if lowered is not source and lacks_ids and kind == "request":
+        lowered = with_ids_of_pairs(lowered)
     if lowered is not conversation:
         observations = observe(lowered, target.name)
         leftovers = _follow_results(leftovers, observations.results)
     observations.flags |= unchanged
     return Lowering(lowered, losses, observations, leftovers, breakpoints)
+
+
+def with_ids_of_pairs(conversation: Conversation) -> Conversation:
+    """The conversation with the id of its call on every paired result.
+
+    An edit may decide a pair: without a part that became text, a result without an id may be the
+    only one that a call can have.
+    """
+    messages = give_results_ids(conversation.messages, ordered=conversation.ordered)
+    if messages is conversation.messages:
+        return conversation
+    return replace(conversation, messages=messages)
 
 
 def follow_repair(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from msgspec import UNSET, UnsetType
 
@@ -91,6 +92,9 @@ class TextChat(Chat, frozen=True, eq=False):
     def write_messages(self, messages: Iterable[Message], context: EncodeContext) -> list[JSON]:
         """Write a history. The results of a turn share a user message, in the order of their
         calls."""
+        messages = tuple(messages)
+        if context.kind == "request":
+            context.needs_minted_ids = partial(_needs_ids, messages, context.needs_minted_ids)
         out: list[JSON] = []
         turn = TurnResults(context)
         for message in messages:
@@ -132,6 +136,16 @@ class TextChat(Chat, frozen=True, eq=False):
                 report_misplaced(part, "assistant", context)
         out["content"] = "".join((*pieces, *text.end()))
         return out
+
+
+def _needs_ids(messages: Iterable[Message], needs_minted_ids: Callable[[], bool]) -> bool:
+    """True if ids that are optional have to be sent, also because a text would be read as calls or
+    results: beside these, name and order no longer show which result belongs to which call."""
+    return needs_minted_ids() or any(
+        isinstance(part, Text) and not is_plain(part.text, message.role)
+        for message in messages
+        for part in message.parts
+    )
 
 
 CHAT = TextChat(

@@ -67,8 +67,6 @@ _ROLES: dict[str, Role] = {
     "function": "user",
     "system": "system",
 }
-_MAKER = "google"
-"""The maker that signs calls. ADK stores the parts of Gemini as they are."""
 _MEDIA = MediaSupport(image=DATA_OR_URL, audio=DATA_OR_URL, video=DATA_OR_URL, file=DATA_OR_URL)
 _RESULT_MEDIA = MediaSupport(  # a text document becomes part of the result's text
     image=DATA_OR_URL, audio=DATA_OR_URL, video=DATA_OR_URL, file=DATA_OR_URL | {"text"}
@@ -81,7 +79,7 @@ CAPABILITIES = Capabilities(
     system_anywhere=False,
     strict_tools=False,
     usage_fields=frozenset({"cached", "reasoning"}),
-    reasoning_signed_by=_MAKER,
+    reasoning_signed_by="contents",  # a log of an agent has the parts of its model
 )
 """The capabilities of every wire of this shape."""
 
@@ -226,7 +224,7 @@ def _part(
         family=family,
         executor="client" if family in ("", "function") else "provider",
         ids=(Id("id", required=False, nullable=True),) if family else (),
-        signed_by=_MAKER if name == "functionCall" else "",
+        signed_by=CAPABILITIES.reasoning_signed_by if name == "functionCall" else "",
     )
 
 
@@ -295,10 +293,9 @@ class ContentParts:
         if not isinstance(content, dict):
             raise_unexpected(name, path, dict, content)
         if role is None:
-            wire_role = content.get("role") or "user"
-            role = _ROLES.get(wire_role) if isinstance(wire_role, str) else None
-            if role is None:
-                return unread_message(name, wire_role, content, path)
+            named = content.get("role") or "user"
+            if not isinstance(named, str) or (role := _ROLES.get(named)) is None:
+                return unread_message(name, named, content, path)
         parts = content.get("parts")
         if parts is not None and not isinstance(parts, list):
             raise_unexpected(name, (*path, "parts"), list, parts)
