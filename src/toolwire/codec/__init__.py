@@ -45,6 +45,7 @@ __all__ = [
     "Encoded",
     "IdMapInput",
     "decode",
+    "decode_body",
     "decode_in_full",
     "encode",
     "encode_in_full",
@@ -91,15 +92,20 @@ def decode_in_full(body: Body, wire: str, kind: Kind = "request") -> Conversatio
     them."""
     source_wire, _ = resolve(wire)
     _require_kind(kind)
-    given, raw = load(body, source_wire.name)
-    full = full_body(given, source_wire, kind) if given.__class__ is list else given
+    return decode_body(body, source_wire, kind)
+
+
+def decode_body(body: Body, wire: Wire, kind: Kind) -> Conversation:
+    """Read a body as `decode_in_full` does, for a wire that was found before."""
+    given, raw = load(body, wire.name)
+    full = full_body(given, wire, kind) if given.__class__ is list else given
     try:
-        conversation = _read(full, source_wire, kind, raw)
+        conversation = _read(full, wire, kind, raw)
     except DecodeError as error:
-        conversation = _read_short_form(full, source_wire, kind, raw, given=given, error=error)
+        conversation = _read_short_form(full, wire, kind, raw, given=given, error=error)
     if given is conversation.source.body:
         return conversation
-    return replace(conversation, source=note_shape(conversation.source, given, source_wire))
+    return replace(conversation, source=note_shape(conversation.source, given, wire))
 
 
 def _read_short_form(
@@ -156,28 +162,25 @@ def read_edited(body: JSON, before: Conversation) -> Conversation:
 
 
 def _read(body: JSON, wire: Wire, kind: Kind, raw: bytes | None) -> Conversation:
+    """Read a body, and note in its source the bytes, and the messages, tools and settings, by which
+    edits are recognized."""
     try:
         read = wire.read(body, kind)
     except RecursionError:
         raise DecodeError("nested too deeply", wire=wire.name) from None
     if kind == "response":
         read = _with_tool_stops(read)
-    return _mark_as_read(read, raw)
-
-
-def _mark_as_read(conversation: Conversation, raw: bytes | None) -> Conversation:
-    """Complete the source of a conversation that a wire has just read: the bytes of the body, and
-    the messages, tools and settings, by which edits are recognized."""
-    source = conversation.source
+    source = read.source
     if source is NO_BODY:
         source = BodySource()
-        conversation = replace(conversation, source=source)
+        read = replace(read, source=source)
     if raw is not None:
         force_setattr(source, "raw", raw)
-    force_setattr(source, "messages", conversation.messages)
-    force_setattr(source, "tools", conversation.tools)
-    force_setattr(source, "settings", conversation.settings)
-    return conversation
+    if source.messages is not read.messages:  # `build_conversation` has set all three
+        force_setattr(source, "messages", read.messages)
+        force_setattr(source, "tools", read.tools)
+        force_setattr(source, "settings", read.settings)
+    return read
 
 
 def _with_tool_stops(response: Conversation) -> Conversation:

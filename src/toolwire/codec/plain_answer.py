@@ -61,7 +61,7 @@ def plain_answer(
 
 def _is_plain(message: Message, target: Wire, rules: RulesOfBoth) -> bool:
     """True if a message of another wire holds only texts and calls that are sent unchanged."""
-    if message.wire == target.name or message.role != "assistant":
+    if message.role != "assistant":
         return False
     source = message.source
     if not source.is_complete and not (source.raw.__class__ is dict and _has_known_fields(source)):

@@ -5,6 +5,7 @@ An upstream that fails rests for a while: requests try it only after all others.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from time import monotonic
 
@@ -31,7 +32,7 @@ class Balancer:
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self._loads: dict[str, _Load] = {}
+        self._loads: defaultdict[str, _Load] = defaultdict(_Load)
         self._requests = 0
 
     def order(self, targets: list[ModelTarget]) -> list[ModelTarget]:
@@ -46,7 +47,7 @@ class Balancer:
 
         def rank(item: tuple[int, ModelTarget]) -> tuple[bool, bool, int, int]:
             position, target = item
-            load = self._loads.get(target.table) or _Load()
+            load = self._loads[target.table]
             if target.shares_load:
                 return load.rests_until > now, False, load.in_progress, load.last_used
             return load.rests_until > now, True, position, 0
@@ -57,22 +58,16 @@ class Balancer:
         """Count a request that an upstream serves, until `end`. A context manager would cost as
         much as the rest of the balancer."""
         self._requests += 1
-        load = self._load(target)
+        load = self._loads[target.table]
         load.last_used = self._requests
         load.in_progress += 1
 
     def end(self, target: ModelTarget) -> None:
         """Count a request no longer: the upstream has served it, or failed."""
-        self._load(target).in_progress -= 1
-
-    def _load(self, target: ModelTarget) -> _Load:
-        load = self._loads.get(target.table)
-        if load is None:
-            load = self._loads[target.table] = _Load()
-        return load
+        self._loads[target.table].in_progress -= 1
 
     def rest(self, target: ModelTarget, seconds: float | None) -> None:
         """Try other upstreams first for a while."""
-        load = self._load(target)
+        load = self._loads[target.table]
         pause = COOLDOWN if seconds is None else min(seconds, MAX_COOLDOWN)
         load.rests_until = self._clock() + pause

@@ -33,7 +33,9 @@ class DisconnectTimer:
     def _start_due(self, loop: asyncio.AbstractEventLoop) -> None:
         waiting, now = self._waiting, loop.time()
         while waiting and (waiting[0][1].ended or waiting[0][0] <= now):
-            waiting.popleft()[1].start(loop)
+            _, watch = waiting.popleft()
+            if not watch.ended:
+                watch.start(loop)
         self._handle = None
         if waiting:
             delay = max(waiting[0][0] - now, 0.001)
@@ -44,14 +46,13 @@ class DisconnectWatch:
     """A context manager whose block is cancelled when the client disconnects. The body must have
     been read."""
 
-    __slots__ = ("_cancelling", "_receive", "_task", "_timer", "_watcher", "disconnected", "ended")
+    disconnected = False
+    ended = False
+    _watcher: asyncio.Task[None] | None = None
 
     def __init__(self, receive: Receive, timer: DisconnectTimer) -> None:
         self._receive = receive
         self._timer = timer
-        self._watcher: asyncio.Task[None] | None = None
-        self.disconnected = False
-        self.ended = False
 
     def __enter__(self) -> Self:
         task = asyncio.current_task()
@@ -62,9 +63,8 @@ class DisconnectWatch:
         return self
 
     def start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Watch the client from now on, unless the block has ended."""
-        if not self.ended:
-            self._watcher = loop.create_task(self._watch())
+        """Watch the client from now on."""
+        self._watcher = loop.create_task(self._watch())
 
     async def _watch(self) -> None:
         task, receive = self._task, self._receive

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from urllib.parse import quote
 
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from toolwire.conversation.json import dump
 from toolwire.errors import DecodeError
+from toolwire.gateway.client_apis.api import Operation
 from toolwire.gateway.config.mistakes import table_name
 from toolwire.gateway.config.model_table import ModelTarget
 from toolwire.gateway.errors import RequestRejected, UpstreamFailed, header_value, report_headers
@@ -42,15 +43,11 @@ async def forward(request: GatewayRequest) -> None:
     Raises:
         UpstreamFailed: the server cannot be reached, or refuses the request.
     """
-    if request.operation == "count_tokens":
-        request.response = await _send_token_count(request)
-    elif request.operation == "embed":
-        request.response = await _send_embeddings(request)
-    elif request.operation == "compact" and request.translator.same_wire:
-        path = f"{request.target.endpoint.provider.path}/compact"
-        request.response = await _send_to_path(request, path)
-    else:
+    send = _SEND.get(request.operation)
+    if send is None or (request.operation == "compact" and not request.translator.same_wire):
         request.response, request.upstream_request = await _ask(request, request.upstream_request)
+        return
+    request.response = await send(request)
     if request.response.status >= 300:
         raise await _failure(request, request.response, request.upstream_request)
 
@@ -147,6 +144,10 @@ async def _send_embeddings(request: GatewayRequest) -> Response:
     return await _send_to_path(request, path)
 
 
+def _send_compaction(request: GatewayRequest) -> Awaitable[Response]:
+    return _send_to_path(request, f"{request.target.endpoint.provider.path}/compact")
+
+
 async def _send_to_path(request: GatewayRequest, path: str) -> Response:
     """Send a request for something other than a message."""
     endpoint = request.target.endpoint
@@ -156,9 +157,16 @@ async def _send_to_path(request: GatewayRequest, path: str) -> Response:
     return await _post(request, data, url=endpoint.base_url.rstrip("/") + path)
 
 
+_SEND: Mapping[Operation, Callable[[GatewayRequest], Awaitable[Response]]] = {
+    "count_tokens": _send_token_count,
+    "embed": _send_embeddings,
+    "compact": _send_compaction,
+}
+"""The operations that ask the model for something other than a message."""
+
+
 async def _post(request: GatewayRequest, data: bytes, url: str | None = None) -> Response:
     record, target = request.record, request.target
-    provider = target.endpoint.provider.name
     record.capture_upstream_request(data)
     try:
         return await request.state.upstream.post(
@@ -170,13 +178,16 @@ async def _post(request: GatewayRequest, data: bytes, url: str | None = None) ->
             timeouts=target.timeouts,
         )
     except ConnectError as error:
-        message = f"{provider} could not be reached: {error.reason}; {_remedy(target, error)}"
+        message = (
+            f"{record.upstream} could not be reached: {error.reason}; {_remedy(target, error)}"
+        )
         raise UpstreamFailed(message, _status(error)) from None
     except CONNECTION_ERRORS as error:
-        failure = connection_failure(error, f"{provider} did not answer")
+        failure = connection_failure(error, f"{record.upstream} did not answer")
         raise UpstreamFailed(f"{failure.message}; {SEND_AGAIN}", failure.status) from None
     except ValueError as error:  # the address or a header is invalid; the message shows neither
-        raise UpstreamFailed(f"the request to {provider} could not be sent: {error}", 502) from None
+        message = f"the request to {record.upstream} could not be sent: {error}"
+        raise UpstreamFailed(message, 502) from None
 
 
 def _headers_to_forward(request: GatewayRequest) -> dict[str, str]:

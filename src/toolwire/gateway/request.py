@@ -98,29 +98,6 @@ class GatewayState(Struct):
 class GatewayRequest:
     """A request of a client. Each stage fills in what the next ones need."""
 
-    __slots__ = (
-        "api",
-        "headers",
-        "http",
-        "key",
-        "models",
-        "operation",
-        "raw",
-        "record",
-        "response",
-        "route",
-        "send",
-        "state",
-        "stores_response",
-        "strict",
-        "target",
-        "targets",
-        "tool_loop",
-        "tools",
-        "translator",
-        "upstream_request",
-    )
-
     http: Request
     headers: Mapping[bytes, bytes]
     """The headers of the client, by name in lower case."""
@@ -137,10 +114,10 @@ class GatewayRequest:
     strict: bool
     """True if a history that needs a repair is rejected."""
 
-    key: KeyHolder | None
+    key: KeyHolder | None = None
     """Set by `authenticate`: the virtual key, if keys are used."""
 
-    raw: bytes
+    raw: bytes = b""
     """Set by `route`: the body."""
     targets: list[ModelTarget]
     """Set by `route`: the models that may answer, in the order to try them."""
@@ -150,13 +127,13 @@ class GatewayRequest:
     translator: Translator
     """Set by `translate`, like the following fields."""
     upstream_request: UpstreamRequest
-    tool_loop: ToolLoop | None
+    tool_loop: ToolLoop | None = None
     """The turns of a request whose model may call tools of the gateway."""
 
-    stores_response: bool
+    stores_response: bool = False
     """True if the response is stored on its way to the client."""
 
-    response: Response | None
+    response: Response | None = None
     """Set by `forward`: the response of the model, of which only the head has arrived."""
 
     def __init__(
@@ -179,12 +156,7 @@ class GatewayRequest:
         self.tools = state.tools
         strict = state.strict
         self.strict = state.models.config.server.strict if strict is None else strict
-        self.key = None
-        self.raw = b""
         self.targets = []
-        self.tool_loop = None
-        self.response = None
-        self.stores_response = False
 
     @property
     def query(self) -> bytes:

@@ -30,6 +30,12 @@ _WITHOUT_BODY = frozenset({204, 304})
 class ResponseCycle(RequestResponseCycle):
     """A request and its response."""
 
+    disconnected = False
+    more_body = True
+    response_started = False
+    response_complete = False
+    chunked_encoding: bool | None = None
+    expected_content_length = 0
     _head = b""
     """The headers, until the first part of the body is sent."""
 
@@ -42,15 +48,9 @@ class ResponseCycle(RequestResponseCycle):
         self.default_headers = connection.server_state.default_headers
         self.message_event = asyncio.Event()
         self.on_response = connection.on_response_complete
-        self.disconnected = False
         self.keep_alive = keep_alive
         self.waiting_for_100_continue = connection.expect_100_continue
         self.body = bytearray()
-        self.more_body = True
-        self.response_started = False
-        self.response_complete = False
-        self.chunked_encoding: bool | None = None
-        self.expected_content_length = 0
 
     async def send(self, message: ASGISendEvent) -> None:
         """Send a message of the application."""

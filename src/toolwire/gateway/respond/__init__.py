@@ -38,11 +38,13 @@ def respond(request: GatewayRequest) -> Awaitable[None]:
         return _RESPOND[operation](request)
     if operation == "compact" and request.translator.same_wire:
         return _respond_unchanged(request)
+    response = request.response
+    assert response is not None
     if request.tool_loop is not None:
-        return _respond_with_tool_loop(request, request.tool_loop)
+        return _respond_with_tool_loop(request, response, request.tool_loop)
     if request.record.stream:
-        return respond_with_stream(request, _response(request))
-    return _respond_with_whole(request)
+        return respond_with_stream(request, response)
+    return _respond_with_whole(request, response)
 
 
 def _response(request: GatewayRequest) -> Response:
@@ -66,9 +68,8 @@ async def _respond_with_models(request: GatewayRequest) -> None:
     await answer(request.send, 200, dump(body), _JSON_HEADERS)
 
 
-async def _respond_with_whole(request: GatewayRequest) -> None:
-    record, response = request.record, _response(request)
-    upstream_request = request.upstream_request
+async def _respond_with_whole(request: GatewayRequest, response: Response) -> None:
+    record, upstream_request = request.record, request.upstream_request
     try:
         data = await response.read_all()
         record.capture_upstream_response(data)
@@ -127,7 +128,9 @@ async def _respond_unchanged(request: GatewayRequest) -> None:
     await answer(request.send, 200, data, headers)
 
 
-async def _respond_with_tool_loop(request: GatewayRequest, loop: ToolLoop) -> None:
+async def _respond_with_tool_loop(
+    request: GatewayRequest, response: Response, loop: ToolLoop
+) -> None:
     """Run the tools that the model calls, and send one response for all turns."""
     record = request.record
     headers = {
@@ -136,7 +139,7 @@ async def _respond_with_tool_loop(request: GatewayRequest, loop: ToolLoop) -> No
         **report_headers(loop.first_request),
     }
     writer = ResponseWriter(request, {**headers, "cache-control": "no-cache"})
-    pieces = loop.run(_response(request), lambda turn: forward_turn(request, turn))
+    pieces = loop.run(response, lambda turn: forward_turn(request, turn))
     request.state.keep_alive.add(writer)
     try:
         async with aclosing(pieces):

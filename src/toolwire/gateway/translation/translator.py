@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from toolwire.codec import decode, decode_in_full, encode, resolve
+from toolwire.codec import decode, decode_body, encode, resolve
 from toolwire.codec.plain_answer import plain_answer
 from toolwire.conversation.json import JSON, Object, dump, load, parse_body
 from toolwire.conversation.model import Conversation, Loss, Setting, Tool, Usage, real_losses
@@ -100,6 +100,7 @@ class Translator:
         "_client_wire",
         "_limits",
         "_model_decides",
+        "_model_wire",
         "_reasoning_fields",
         "_reasoning_model",
         "api",
@@ -123,16 +124,16 @@ class Translator:
         cache_breakpoints: BreakpointPolicy = "keep",
         sampling_fields: tuple[str, ...] = (),
     ) -> None:
-        wire, profile = resolve(target)
+        self._model_wire, profile = resolve(target)
         self.api = api
         self.target = target
-        self.wire = wire.name
+        self.wire = self._model_wire.name
         self.model = model
         self.profile: Profile = profile
         self.settings = settings or {}
         self.cache_breakpoints: BreakpointPolicy = cache_breakpoints
         self.sampling_fields = sampling_fields
-        self.same_wire = api.wire == wire.name
+        self.same_wire = api.wire == self.wire
         self._client_wire, self._client_profile = resolve(api.wire)
         self._limits = limited_settings(profile)
         pattern = profile.reasoning_models
@@ -192,7 +193,7 @@ class Translator:
 
     def decode_request(self, stripped: StrippedRequest) -> Conversation:
         """Read a request as a conversation. Raises DecodeError."""
-        conversation = decode_in_full(stripped.raw, self.api.wire)
+        conversation = decode_body(stripped.raw, self._client_wire, "request")
         if not isinstance(conversation.source.body, dict):
             raise DecodeError(NOT_AN_OBJECT, wire=self.api.wire)
         return conversation
@@ -284,12 +285,11 @@ class Translator:
                 body = {key: value for key, value in body.items() if key != "model"}
         else:
             sampling = sampling_settings(conversation.settings, self.sampling_fields, body)
-            if sampling:
-                losses = losses_without_settings(losses, sampling, conversation)
-            if self._asks_for_reasoning(body):
-                body = {**body, **(self._reasoning_fields or {})}
+            if self._reasoning_fields is not None and self._asks_for_reasoning(body):
+                body = {**body, **self._reasoning_fields}
             if sampling:
                 body = {**body, **sampling}
+                losses = losses_without_settings(losses, sampling, conversation)
             for tool in original.tools:
                 if tool.kind == "custom":
                     custom_tools |= {tool.name}
@@ -309,9 +309,7 @@ class Translator:
         )
 
     def _asks_for_reasoning(self, body: Object) -> bool:
-        """True if a request has to ask for reasoning in a form that can be sent back."""
-        if self._reasoning_fields is None:
-            return False
+        """True if the answer to a request may hold reasoning."""
         return "reasoning" in body or _REASONS_BY_DEFAULT.match(self.model) is not None
 
     def _restore(self, messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], int]:
@@ -345,7 +343,7 @@ class Translator:
             if parsed is not None:
                 body = IdentityFiller(self.api, request).fill_bytes(body, parsed)
             return TranslatedResponse(body, (), *outcome_of(parsed, self.wire))
-        response = decode_in_full(data, self.wire, "response")
+        response = decode_body(data, self._model_wire, "response")
         if not response.messages:
             raise DecodeError(NO_MESSAGE, wire=self.wire)
         turn = response.messages[0]
@@ -385,7 +383,6 @@ class Translator:
     def response_for_client(self, response: Conversation, request: UpstreamRequest) -> Conversation:
         """A response with the calls of custom tools as the client defined them and, where clients
         compare it, the model name that the client asked for."""
-        messages, settings = response.messages, response.settings
         if request.custom_tools:
             messages = tuple(
                 [
@@ -393,14 +390,13 @@ class Translator:
                         message,
                         parts=tuple([restore_custom_call(part, request) for part in message.parts]),
                     )
-                    for message in messages
+                    for message in response.messages
                 ]
             )
+            response = replace(response, messages=messages)
         if self.api.signs_reasoning:
-            settings = name_model(settings, request)
-        if messages is response.messages and settings is response.settings:
-            return response
-        return replace(response, messages=messages, settings=settings)
+            response = replace(response, settings=name_model(response.settings, request))
+        return response
 
     def needs_token(self, turn: Sequence[Message]) -> bool:
         """True if the model wants a turn back that the client's wire cannot carry."""
@@ -428,7 +424,7 @@ class Translator:
     @property
     def stream_media_type(self) -> str:
         """The media type of the model's streams."""
-        stream = resolve(self.target)[0].stream
+        stream = self._model_wire.stream
         return stream.media if stream is not None else ""
 
 

@@ -64,8 +64,12 @@ def _read_content(content: JSON, path: JsonPath) -> tuple[Part, ...]:
         return ()
     if not isinstance(content, list):
         raise_unexpected(NAME, path, (str, list), content)
+    return _read_blocks(content, path)
+
+
+def _read_blocks(blocks: list[JSON], path: JsonPath) -> tuple[Part, ...]:
     parts: list[Part] = []
-    for i, block in enumerate(content):
+    for i, block in enumerate(blocks):
         parts.append(read_block(NAME, BLOCKS, block, path + (i,)))
     return tuple(parts)
 
@@ -148,7 +152,7 @@ def _read_response(body: Object) -> Conversation:
     content = list_in(NAME, body, "content")
     settings = read_settings(RESPONSE, body, _RESPONSE_KEYS)
     source = Source({"role": "assistant", "content": content}, (), MESSAGE, None, True)
-    parts = _read_content(content, ("content",))
+    parts = _read_blocks(content, ("content",))
     message = Message("assistant", parts, _read_finish_reason(body), NAME, source=source)
     seed = seed_from(body.get("id"))
     return build_conversation(

@@ -40,13 +40,17 @@ def build_conversation(
         ordered: True if results without ids follow the order of their calls.
     """
     read = assign_ids(tuple(messages), seed=seed, ordered=ordered)
+    defined = tuple(tools)
     source = BodySource(
         body,
         unknown_fields=(*settings.unknown, *unknown),
         setting_paths=settings.paths,
         ordered=ordered,
+        messages=read,
+        tools=defined,
+        settings=settings.values,
     )
-    return Conversation(read, tuple(tools), settings.values, wire, kind, source)
+    return Conversation(read, defined, settings.values, wire, kind, source)
 
 
 def unknown_fields(value: Object, path: JsonPath, known: Collection[str]) -> Iterator[JsonPath]:

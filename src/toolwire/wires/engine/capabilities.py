@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from toolwire.conversation.json import JSON
 from toolwire.conversation.part_map import PartMap
@@ -101,6 +102,12 @@ CONTENT_BREAKPOINTS = CacheBreakpoints(
 """The marks of content blocks that two families of wires share."""
 
 
+FORMAT_FIELDS = ("name", "strict", "description")
+"""The fields of a response format beside its schema."""
+USAGE_FIELDS = ("cached", "cache_write", "reasoning")
+"""The token counts of usage beside input and output."""
+
+
 class Capabilities(Struct, frozen=True, kw_only=True):
     """The features of a wire beyond text, calls and results of text."""
 
@@ -154,9 +161,9 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     choice_names: Literal["any", "required", "one", "none"] = "any"
     """Which tools a tool choice can name: any tools, only required ones, only one required tool, or
     none."""
-    format_fields: frozenset[str] = frozenset({"name", "strict", "description"})
+    format_fields: frozenset[str] = frozenset(FORMAT_FIELDS)
     """The fields of a response format beside its schema."""
-    usage_fields: frozenset[str] = frozenset({"cached", "cache_write", "reasoning"})
+    usage_fields: frozenset[str] = frozenset(USAGE_FIELDS)
     """The token counts that usage can hold beside input and output."""
     cache_breakpoints: CacheBreakpoints | None = None
     """How prefixes of a prompt are marked for the provider's cache; None if they cannot be."""
@@ -165,6 +172,17 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     record."""
     web_search: WebSearchForm | None = None
     """How a request asks the provider for a web search; None if it cannot."""
+    limited_settings: frozenset[str] = frozenset()
+    """The settings of which the wire cannot hold every field. They follow from the fields above."""
+
+    def __post_init__(self) -> None:
+        limits = {
+            "choice": self.choice_names != "any",
+            "format": not self.format_fields.issuperset(FORMAT_FIELDS),
+            "usage": not self.usage_fields.issuperset(USAGE_FIELDS),
+        }
+        limited = frozenset(name for name, is_limited in limits.items() if is_limited)
+        force_setattr(self, "limited_settings", limited)
 
 
 EVERYTHING = Capabilities()

@@ -6,10 +6,12 @@ by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import filterfalse
 from typing import TypeAlias
 
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import force_setattr
 
 from toolwire.conversation.json import JSON, JsonPath, Object, get, put
 from toolwire.conversation.model import Conversation, Setting, Usage
@@ -43,6 +45,13 @@ class SettingSpec(Struct, frozen=True, eq=False):
     path if the value need not be an object. An empty set if all fields are known."""
     reads_empty: bool = False
     """True if an empty object has a meaning."""
+    field: str = ""
+    """The top-level field of the path, and the path inside it."""
+    inner: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "field", self.path[0])
+        force_setattr(self, "inner", self.path[1:])
 
 
 _CONTAINERS = (list, dict)
@@ -53,7 +62,7 @@ class SettingsRead(Struct, frozen=True, gc=False):
 
     values: dict[str, Setting]
     paths: dict[str, JsonPath]
-    unknown: tuple[JsonPath, ...]
+    unknown: Sequence[JsonPath]
 
 
 class _FieldSpecs(Struct, frozen=True):
@@ -68,11 +77,11 @@ class _FieldSpecs(Struct, frozen=True):
     @staticmethod
     def of(specs: tuple[SettingSpec, ...]) -> _FieldSpecs:
         """Index specs of one top-level field."""
-        whole = tuple(n for n, spec in enumerate(specs) if len(spec.path) == 1)
+        whole = tuple(n for n, spec in enumerate(specs) if not spec.inner)
         inner: dict[str | int, tuple[int, ...]] = {}
         for n, spec in enumerate(specs):
             if n not in whole:
-                inner[spec.path[1]] = (*inner.get(spec.path[1], ()), n)
+                inner[spec.inner[0]] = (*inner.get(spec.inner[0], ()), n)
         return _FieldSpecs(specs, whole, inner)
 
     def present_in(self, item: JSON) -> list[SettingSpec]:
@@ -100,17 +109,15 @@ def setting_table(*specs: SettingSpec) -> SettingTable:
     """Index the specs of all settings of a request, or of a response."""
     readers: dict[str, tuple[SettingSpec, ...]] = {}
     for spec in specs:
-        readers[spec.path[0]] = (*readers.get(spec.path[0], ()), spec)
+        readers[spec.field] = (*readers.get(spec.field, ()), spec)
     single = {
-        key: specs[0]
-        for key, specs in readers.items()
-        if len(specs) == 1 and len(specs[0].path) == 1
+        key: specs[0] for key, specs in readers.items() if len(specs) == 1 and not specs[0].inner
     }
     writers = {spec.name: spec for spec in specs if spec.write is not None}
     unchanged = {
-        name: spec.path[0]
+        name: spec.field
         for name, spec in writers.items()
-        if spec.write is _write_unchanged and len(spec.path) == 1
+        if spec.write is _write_unchanged and not spec.inner
     }
     fields_of = {key: _FieldSpecs.of(specs) for key, specs in readers.items()}
     return SettingTable(fields_of, single, writers, unchanged)
@@ -122,8 +129,9 @@ def read_settings(table: SettingTable, body: Object, known: frozenset[str]) -> S
     paths: dict[str, JsonPath] = {}
     unknown: list[JsonPath] = []
     single = table.single
-    for key, item in body.items():
-        if item is None or key in known:
+    for key in filterfalse(known.__contains__, body):
+        item = body[key]
+        if item is None:
             continue
         spec = single.get(key)
         if spec is None:
@@ -147,9 +155,9 @@ def read_settings(table: SettingTable, body: Object, known: frozenset[str]) -> S
             name = spec.name
             values[name] = value
             paths[name] = spec.path
-            if spec.knows:
+            if spec.knows and not (item.__class__ is dict and spec.knows.issuperset(item)):
                 _collect_unknown(item, spec.path, "", spec.knows, unknown)
-    return SettingsRead(values, paths, tuple(unknown))
+    return SettingsRead(values, paths, unknown)
 
 
 def _says_nothing(key: str, item: JSON) -> bool:
@@ -191,7 +199,7 @@ def _read_field(
         return False
     read: set[JsonPath] = set()
     for spec in specs.present_in(item):
-        raw = item if len(spec.path) == 1 else get(item, spec.path[1:])
+        raw = get(item, spec.inner)
         if raw is None or isinstance(raw, UnsetType):
             continue
         value = _read_value(spec, raw)
@@ -217,11 +225,11 @@ def _collect_unknown(
     if not isinstance(value, dict):
         if name not in knows and value not in (None, 0, []):
             unknown.append(path)
-    elif name or not knows.issuperset(value):
-        for key, item in value.items():
-            inner = f"{name}.{key}" if name else key
-            if inner not in knows:
-                _collect_unknown(item, (*path, key), inner, knows, unknown)
+        return
+    for key, item in value.items():
+        inner = f"{name}.{key}" if name else key
+        if inner not in knows:
+            _collect_unknown(item, (*path, key), inner, knows, unknown)
 
 
 def _collect_unread(
@@ -271,15 +279,15 @@ def write_settings(
             _report_missing_setting(name, value, context)
             continue
         context.setting_name = name
-        loss_count, write, path = len(losses), spec.write, spec.path
-        written = write(value, context)  # type: ignore[misc]
+        loss_count = len(losses)
+        written = spec.write(value, context)  # type: ignore[misc]
         if written is UNSET:
             if len(losses) == loss_count:  # otherwise the writer has reported the reason
                 _report_missing_setting(name, value, context)
-        elif len(path) == 1:
-            body[path[0]] = written
+        elif spec.inner:
+            body[spec.field] = put(body.get(spec.field), spec.inner, written)
         else:
-            body[path[0]] = put(body.get(path[0]), path[1:], written)
+            body[spec.field] = written
     if not same_wire:
         for unknown_path in source.unknown_fields:
             context.report_unknown_field(unknown_path, get(source.body, unknown_path))

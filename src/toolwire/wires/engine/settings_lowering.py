@@ -20,15 +20,13 @@ from toolwire.conversation.model import (
     Tool,
     Usage,
 )
-from toolwire.wires.engine.capabilities import Capabilities
+from toolwire.wires.engine.capabilities import FORMAT_FIELDS, USAGE_FIELDS, Capabilities
 from toolwire.wires.engine.incidental import setting_matters
 from toolwire.wires.engine.specs import Block
 from toolwire.wires.engine.web_search import SETTING
 
 CLIENT_TOOLS = ("function", "custom")
 """Kinds of tools that a client runs; any other tool is a provider's own."""
-_FORMAT_FIELDS = ("name", "strict", "description")
-_USAGE_FIELDS = ("cached", "cache_write", "reasoning")
 
 
 def lower_tools(
@@ -164,9 +162,12 @@ def lower_settings(
     losses: list[Loss],
 ) -> dict[str, Setting]:
     """The settings as the target can hold them; the same dict if nothing changes."""
+    limited = capabilities.limited_settings
+    if limited.isdisjoint(settings):
+        return settings
     changed: dict[str, Setting] = {}
     for name, kind, lower in _LOWER:
-        if name in settings and isinstance(settings[name], kind):
+        if name in limited and isinstance(settings.get(name), kind):
             lowered = lower(settings[name], capabilities, paths.get(name, (name,)), losses)
             if lowered is not settings[name]:
                 changed[name] = lowered
@@ -177,7 +178,7 @@ def _lower_choice(
     value: Choice, capabilities: Capabilities, path: JsonPath, losses: list[Loss]
 ) -> Choice:
     names = value.names
-    if not names or capabilities.choice_names == "any":
+    if not names:
         return value
     if capabilities.choice_names == "none":
         reason = "a tool choice cannot name a tool here"
@@ -194,13 +195,13 @@ def _lower_choice(
 def _lower_format(
     value: Format, capabilities: Capabilities, path: JsonPath, losses: list[Loss]
 ) -> Setting:
-    return _without_fields(value, _FORMAT_FIELDS, capabilities.format_fields, path, losses)
+    return _without_fields(value, FORMAT_FIELDS, capabilities.format_fields, path, losses)
 
 
 def _lower_usage(
     value: Usage, capabilities: Capabilities, path: JsonPath, losses: list[Loss]
 ) -> Setting:
-    return _without_fields(value, _USAGE_FIELDS, capabilities.usage_fields, path, losses)
+    return _without_fields(value, USAGE_FIELDS, capabilities.usage_fields, path, losses)
 
 
 _LOWER: tuple[tuple[str, type, Callable[..., Setting]], ...] = (
@@ -226,8 +227,6 @@ def _without_fields(
     losses: list[Loss],
 ) -> Format | Usage:
     """A setting without the fields that the target cannot hold."""
-    if held.issuperset(names):
-        return value
     dropped = [name for name in names if name not in held and getattr(value, name) is not None]
     if not dropped:
         return value

@@ -12,6 +12,9 @@ from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec
 from toolwire.wires.engine.specs import count_at, require_object
 
+_SUMS = frozenset({"input", "output", "total"})
+"""The counts that include others."""
+
 
 def usage_spec(
     path: tuple[str, ...],
@@ -32,12 +35,14 @@ def usage_spec(
         output_includes_reasoning: True if the output counts the tokens of reasoning.
         required: Fields that the usage always has, with their values if nothing is known.
     """
-    field_of = {name: field for field, names in fields.items() for name in names}
-    plain = tuple((field, names[0]) for field, names in fields.items() if "." not in names[0])
-    nested = tuple(
-        (field, tuple(names[0].split("."))) for field, names in fields.items() if "." in names[0]
-    )
-    has_total = "total" in fields
+    known = frozenset(name for names in fields.values() for name in names)
+    paths = {field: tuple(names[0].split(".")) for field, names in fields.items()}
+    field_of = {name: field for field in fields.keys() - {"total"} for name in fields[field]}
+    (input_name,), (output_name,) = paths["input"], paths["output"]
+    total_names = paths.get("total", ())
+    details = {field: inner for field, inner in paths.items() if field not in _SUMS}
+    plain = tuple((field, inner[0]) for field, inner in details.items() if len(inner) == 1)
+    nested = tuple((field, inner) for field, inner in details.items() if len(inner) > 1)
 
     def read(value: JSON) -> Setting | UnsetType:
         usage = require_object(value)
@@ -46,11 +51,9 @@ def usage_spec(
             field = field_of.get(name)
             if field is not None and isinstance(count, int):
                 counts.setdefault(field, count)
-        for field, inner_path in nested:
-            if inner_path[0] in usage and (inner := count_at(usage, *inner_path)) is not None:
-                counts[field] = inner
-        if has_total:
-            counts.pop("total", None)
+        for field, inner in nested:
+            if inner[0] in usage and (inside := count_at(usage, *inner)) is not None:
+                counts[field] = inside
         if not input_includes_cache and "input" in counts:
             counts["input"] += counts.get("cached", 0) + counts.get("cache_write", 0)
         if not output_includes_reasoning and "reasoning" in counts:
@@ -62,21 +65,19 @@ def usage_spec(
         total_input, total_output = value.input or 0, value.output or 0
         cache = 0 if input_includes_cache else (value.cached or 0) + (value.cache_write or 0)
         reasoning = 0 if output_includes_reasoning else value.reasoning or 0
-        counts = {
-            "input": max(total_input - cache, 0),
-            "output": total_output - reasoning,
-            "total": total_input + total_output,
-            "cached": value.cached,
-            "cache_write": value.cache_write,
-            "reasoning": value.reasoning,
-        }
         usage: Object = {**required} if required else {}
+        usage[input_name] = max(total_input - cache, 0)
+        usage[output_name] = total_output - reasoning
+        for name in total_names:
+            usage[name] = total_input + total_output
         for field, name in plain:
-            if counts[field] is not None:
-                usage[name] = counts[field]
-        for field, inner_path in nested:
-            if counts[field] is not None:
-                usage = require_object(put(usage, inner_path, counts[field]))
+            count = getattr(value, field)
+            if count is not None:
+                usage[name] = count
+        for field, inner in nested:
+            count = getattr(value, field)
+            if count is not None:
+                usage = require_object(put(usage, inner, count))
         return usage
 
-    return SettingSpec("usage", path, read=read, write=write, knows=frozenset(field_of))
+    return SettingSpec("usage", path, read=read, write=write, knows=known)

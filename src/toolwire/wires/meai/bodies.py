@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -99,7 +101,7 @@ def _read_messages(body: JSON) -> tuple[Message, ...]:
     )
 
 
-def _unknown_fields(paths: tuple[JsonPath, ...], body: Object) -> tuple[JsonPath, ...]:
+def _unknown_fields(paths: Iterable[JsonPath], body: Object) -> tuple[JsonPath, ...]:
     """The unknown fields, without tools and instructions, which are read elsewhere.
 
     A path to the options as a whole is replaced by the paths of all their fields.

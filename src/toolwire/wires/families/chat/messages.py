@@ -168,8 +168,9 @@ class Chat(MessageReader, frozen=True, eq=False):
                 out[key] = f"{out.get(key, '')}{part.text}"
             else:
                 report_misplaced(part, "assistant", context)
-        is_text = context.kind == "response" or context.assistant_content == "text"
-        if len(texts) == 1 or (texts and is_text):
+        if len(texts) == 1:
+            out["content"] = texts[0]
+        elif texts and (context.kind == "response" or context.assistant_content == "text"):
             out["content"] = "".join(texts)
         elif texts:
             out["content"] = [text_block(text) for text in texts]

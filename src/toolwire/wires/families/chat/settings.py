@@ -27,6 +27,9 @@ from toolwire.wires.engine.usage import usage_spec
 # --- tool definitions -----------------------------------------------------------------------------
 
 WriteTool: TypeAlias = "Callable[[Tool, EncodeContext], JSON]"
+_FUNCTION = frozenset({"type", "function"})
+_FUNCTION_FIELDS = frozenset({"name", "description", "parameters"})
+"""The fields of a function on every chat wire."""
 
 
 def read_tool(tool: Object, path: JsonPath, specs: Mapping[str, Block]) -> Tool:
@@ -37,9 +40,7 @@ def read_tool(tool: Object, path: JsonPath, specs: Mapping[str, Block]) -> Tool:
     for kind in specs:
         inner = tool.get(kind)
         if isinstance(inner, dict):
-            has_usual_fields = len(inner) == 3 and "description" in inner and "parameters" in inner
-            is_function = kind == "function" and len(tool) == 2 and "type" in tool
-            is_complete = is_function and has_usual_fields and "name" in inner
+            is_complete = tool.keys() == _FUNCTION and inner.keys() <= _FUNCTION_FIELDS
             source = Source(tool, path, specs[kind], None, is_complete)
             return read_definition(inner, inner.get("parameters"), source, kind)
     return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=path))
