@@ -101,8 +101,8 @@ def lower_messages(
         lowered = _with_answer_only(conversation, target.capabilities, target.name, losses)
     if not observations.flags & Observation.PLAIN:
         lowered = messages.lower(lowered)
-    lacks_ids = any(result.origin == "minted" for result in observations.results)
-    if lowered is not source and lacks_ids and kind == "request":
+    is_edited = lowered is not source and kind == "request"
+    if is_edited and any(result.origin == "minted" for result in observations.results):
         lowered = with_ids_of_pairs(lowered)
     if lowered is not conversation:
         observations = observe(lowered, target.name)
