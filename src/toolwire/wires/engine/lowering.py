@@ -84,7 +84,7 @@ def lower_messages(
 ) -> Lowering:
     """Adapt the messages of a conversation to a target."""
     kind, losses = messages.kind, messages.losses
-    unchanged = observations.flags & Observation.NO_LONE_SURROGATES  # lowering adds none
+    seen = observations
     if not observations.flags & Observation.NO_SERVER_TOOLS:
         conversation, lost = lower_server_tools(conversation, target, policy, kind=kind)
         losses += lost
@@ -103,7 +103,8 @@ def lower_messages(
     if lowered is not conversation:
         observations = observe(lowered, target.name)
         leftovers = _follow_results(leftovers, observations.results)
-    observations.flags |= unchanged
+    if observations is not seen:
+        observations.flags |= seen.flags & Observation.NO_LONE_SURROGATES  # lowering adds none
     return Lowering(lowered, losses, observations, leftovers, breakpoints)
 
 
