@@ -242,7 +242,11 @@ OPEN_CALL: JSON = {
     ],
     "tools": [{"type": "function", "function": {"name": "weather"}}],
 }
+CALL_WITHOUT_ID: JSON = {
+    "contents": [{"role": "model", "parts": [{"functionCall": {"name": "weather", "args": {}}}]}]
+}
 BRANCHES: dict[str, Callable[[], object]] = {
+    "assign_ids": lambda: translate(CALL_WITHOUT_ID, "gemini", "openai-chat"),
     "Repair.run": lambda: translate(OPEN_CALL, "openai-chat", "anthropic"),
     "repair_on_own_wire": lambda: translate(REQUEST, "openai-chat", "openai-chat"),
     "lower_server_tools": lambda: translate(SEARCH, "anthropic", "openai-chat"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from cases import ALL
 from msgspec.structs import replace
 
-from toolwire import Call, Message, Result
+from toolwire import Call, Message, Result, decode
 from toolwire.conversation.fitting import fit, fit_names
 from toolwire.conversation.id_map import CUSTOM_CALL, ERROR_RESULT, IdMap
 from toolwire.conversation.id_rules import IdRule
@@ -109,3 +110,16 @@ def test_the_id_of_a_result_without_a_call_is_never_that_of_a_call() -> None:
 def test_renamed_tools_are_listed_in_one_order_whatever_the_order_of_a_set() -> None:
     names = [f"{letter}.get" for letter in "hgfedcba"]
     assert list(fit_names(names, WORD, {})) == sorted(names)
+
+
+def test_calls_and_results_that_are_read_in_full_have_an_id_of_their_wire() -> None:
+    """Otherwise a reader that has read all parts in full would leave the history without ids."""
+    origins: set[str] = set()
+    for case in ALL:
+        conversation = decode(case.body, case.wire, case.kind)
+        parts: list[Call | Result] = [*conversation.calls(), *conversation.results()]
+        complete = [part for part in parts if part.source.is_complete]
+        origins.update(part.origin for part in complete)
+        assert [part for part in complete if isinstance(part, Call) and part.item] == []
+        assert [part for part in complete if part.signature is not None] == []
+    assert origins == {"wire"}

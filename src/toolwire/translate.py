@@ -180,11 +180,13 @@ def _run_stages(
     encoded = write(lowering.conversation, wire, context)
     if repaired.ids is not NO_MAP:
         encoded.ids = encoded.ids.after(repaired.ids)
-    encoded.changes = [*converted.changes, *repaired.changes]
+    encoded.changes = converted.changes + repaired.changes
     is_foreign = converted.observations.flags & Observation.OTHER_WIRE
-    if not is_foreign or any(loss.reason == TEXT_IS_READ for loss in encoded.losses):
+    losses = encoded.losses
+    if not is_foreign or (losses and any(loss.reason == TEXT_IS_READ for loss in losses)):
         return _repair_written_body(encoded, wire, profile, abandon_pending=abandon_pending)
-    encoded.findings = _errors(repaired)
+    if repaired.findings:
+        encoded.findings = _errors(repaired)
     return encoded
 
 

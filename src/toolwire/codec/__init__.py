@@ -156,7 +156,13 @@ def read_edited(body: JSON, before: Conversation) -> Conversation:
         return read_body(body, before.wire, "request")
     messages = assign_ids(messages, seed="", ordered=before.ordered)
     source = replace(
-        before.source, body=body, raw=None, given=UNSET, corrections=(), messages=messages
+        before.source,
+        body=body,
+        raw=None,
+        given=UNSET,
+        corrections=(),
+        messages=messages,
+        is_complete=False,
     )
     return replace(before, messages=messages, source=source)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import attrgetter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,7 +17,7 @@ from toolwire.conversation.id_map import IdMap
 from toolwire.conversation.id_rules import IdRule, invalid_ids, lines_matcher, matcher
 from toolwire.conversation.ids import MINTED, is_minted
 from toolwire.conversation.minted_ids import needs_minted_ids
-from toolwire.conversation.model import Choice, Conversation, Kind
+from toolwire.conversation.model import Choice, Conversation, Kind, Tool
 from toolwire.conversation.observations import Observation, Observations, native_calls
 from toolwire.conversation.part_map import PartMap
 from toolwire.conversation.parts import Call, Result
@@ -55,8 +56,7 @@ def fit(
     source_profile = PROFILES.get(conversation.wire)
     rules = None if source_profile is None else rules_of_both(profile, source_profile)
     ids: PartMap[Call | Result, str] | None = None
-    joined_ids = "\n".join(seen.call_ids)
-    ids_stay = rules is not None and _ids_stay(seen, joined_ids, rules, reverse_map)
+    ids_stay = rules is not None and _ids_stay(seen, rules, reverse_map)
     if not ids_stay:
         ids = _fit_ids(conversation, seen, target, profile, reverse_map)
     names: dict[str, str] = {}
@@ -73,7 +73,7 @@ def fit(
         extra_settings=profile.takes_extra_settings,
         losses=lowering.losses,
         has_unique_ids=seen.holds(_CALLS_HAVE_UNIQUE_IDS),
-        may_hide_ids=not ids_stay or _has_optional_ids(joined_ids, target),
+        may_hide_ids=not ids_stay or _has_optional_ids(seen.joined_ids, target),
     )
     if profile.has_id_field and context.may_hide_ids:
         context.needs_minted_ids = partial(
@@ -113,9 +113,8 @@ def _fit_breakpoints(
 
 def wire_for_model(target: Wire, profile: Profile, conversation: Conversation) -> Wire:
     """Return the wire of a target, with the capabilities of the model that the request names."""
-    capabilities, setting = target.capabilities, conversation.settings.get("model")
-    model = setting if isinstance(setting, str) else ""
-    if profile.text_result_models and _is_of(profile.text_result_models, model):
+    capabilities = target.capabilities
+    if profile.text_result_models and _is_of(profile.text_result_models, _model(conversation)):
         capabilities = replace(capabilities, result_media="after")
     if profile.system_comes_first and capabilities.system_anywhere:
         capabilities = replace(capabilities, system_anywhere=False)
@@ -126,12 +125,18 @@ def wire_for_model(target: Wire, profile: Profile, conversation: Conversation) -
     if (
         capabilities.web_search is not None
         and asks_for_search(conversation)
-        and not _is_of(profile.web_search_models, model)
+        and not _is_of(profile.web_search_models, _model(conversation))
     ):
         capabilities = replace(capabilities, web_search=None)
     if capabilities is target.capabilities:
         return target
     return replace(target, capabilities=capabilities)
+
+
+def _model(conversation: Conversation) -> str:
+    """The model that a request names; empty if it names none."""
+    model = conversation.settings.get("model")
+    return model if isinstance(model, str) else ""
 
 
 def _may_be_of(pattern: str | None, conversation: Conversation) -> bool:
@@ -150,14 +155,11 @@ _IDS_ARE_PLAIN = Observation.OTHER_WIRE | Observation.UNIQUE_CALL_IDS | Observat
 """Every id belongs to one call, results have no other ids, and the target has sent none of them."""
 
 
-def _ids_stay(seen: Observations, joined_ids: str, rules: RulesOfBoth, reverse_map: IdMap) -> bool:
-    """True if a quick check shows that all ids are sent unchanged and return unchanged.
-
-    `joined_ids` are the ids of all calls, each on a line.
-    """
+def _ids_stay(seen: Observations, rules: RulesOfBoth, reverse_map: IdMap) -> bool:
+    """True if a quick check shows that all ids are sent unchanged and return unchanged."""
     if reverse_map.ids or not seen.holds(_IDS_ARE_PLAIN):
         return False
-    return not seen.call_ids or rules.accept_ids(joined_ids, len(seen.call_ids))
+    return not seen.call_ids or rules.accept_ids(seen.joined_ids, len(seen.call_ids))
 
 
 def _has_optional_ids(joined_ids: str, target: Wire) -> bool:
@@ -198,6 +200,9 @@ def _ids_of_native_results(conversation: Conversation, target: Wire) -> Iterator
                     yield part.call_id
 
 
+_NAME: Callable[[Tool], str] = attrgetter("name")
+
+
 def _fit_tool_names(
     conversation: Conversation,
     seen: Observations,
@@ -208,10 +213,7 @@ def _fit_tool_names(
     """Return each name that changes with the name to send, and unchanged each name that must not be
     fitted on the way back."""
     choice = conversation.settings.get("choice")
-    used = set(seen.names)
-    for tool in conversation.tools:
-        if tool.name:
-            used.add(tool.name)
+    used = seen.names.union(filter(None, map(_NAME, conversation.tools)))
     if isinstance(choice, Choice):
         used.update(choice.names)
     if not used:

@@ -20,6 +20,7 @@ from toolwire.conversation.parts import Call, Message, PairedBy, Part, Result, T
 MINTED = "tw-"
 """The prefix of every minted id."""
 _PARTS: Callable[[Message], tuple[Part, ...]] = attrgetter("parts")
+_IS_COMPLETE: Callable[[Part], bool] = attrgetter("source.is_complete")
 
 
 def digest(*words: str | int) -> str:
@@ -71,6 +72,11 @@ def assign_ids(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tu
     if not call_ids.issuperset(result_ids) and (ordered or _have_item_ids(messages)):
         return _assign_missing(messages, seed, ordered)
     return messages
+
+
+def are_complete(messages: tuple[Message, ...]) -> bool:
+    """True if every part of messages that were just read was read in full, so no id is missing."""
+    return all(map(_IS_COMPLETE, chain.from_iterable(map(_PARTS, messages))))
 
 
 def _have_item_ids(messages: tuple[Message, ...]) -> bool:

@@ -104,7 +104,6 @@ class Usage(Struct, frozen=True, gc=False):
 
 Setting: TypeAlias = "JSON | Choice | Format | Usage | WebSearch | tuple[str, ...]"
 
-
 SIGNATURE_LOST = "a signature that only its own provider can read"
 REASONING_LOST = "reasoning that only its own provider can read"
 _NOT_THERE = "that part is not in this conversation; take it from the conversation that you edit"
@@ -203,6 +202,8 @@ class BodySource(Struct, frozen=True, eq=False, gc=False):
     messages: tuple[Message, ...] | None = None
     tools: tuple[Tool, ...] | None = None
     settings: dict[str, Setting] | None = None
+    is_complete: bool = False
+    """True if every part was read in full when the body was read: see `Source.is_complete`."""
 
 
 NO_BODY = BodySource()
@@ -432,8 +433,7 @@ def _tuple_of(kind: type[T], values: object, what: str) -> tuple[T, ...]:
 
 
 def _edit(part: Part, edits: list[tuple[Part, Part]]) -> Part:
-    """Return the replacement of a part, with the source and, if it has none, the signature of the
-    part; the part itself if there is no replacement."""
+    """Return the replacement of a part, with the source and signature of the part, or the part."""
     for old, new in edits:
         if part is old:
             return replace(

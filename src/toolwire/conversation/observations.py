@@ -8,6 +8,7 @@ This module knows no rule and no wire by name.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -143,6 +144,8 @@ class Observations(Struct, eq=False, gc=False):
     """Parts with a signature, or with fields that only their own wire knows."""
     call_ids: list[str] = []
     """The ids of these calls, in order."""
+    joined_ids: str = ""
+    """The same ids, each on a line."""
     names: set[str] = set()
     """The tool names of these calls."""
     fields: Mapping[FieldSpec | None, set[str]] = {}
@@ -167,19 +170,17 @@ def observe(conversation: Conversation, target: str) -> Observations:
     results: list[Result] = []
     leftovers: list[Traceable] = []
     texts: list[str] = []
-    outputs: list[str] = []
-    """The results that are texts."""
+    outputs: list[str] = []  # the results that are texts
     fields: dict[FieldSpec | None, set[str]] = {}
     fields_of_spec: set[str]
-    last_spec: FieldSpec | None = None
-    """The spec of `fields_of_spec`: most messages have the spec of the one before."""
+    last_spec: FieldSpec | None = None  # that of `fields_of_spec`: most messages have the same
     has_own_wire = False
-    missing = 0
-    """The properties that do not hold, as bits."""
-    pending: list[str] = []
-    """Ids of calls whose results have not occurred yet, the next one last."""
-    is_start = True
-    """True until the first message that is not a system message."""
+    missing = 0  # the properties that do not hold, as bits
+    pending: deque[str] = deque()  # ids of calls whose results have not occurred yet
+    body = conversation.source
+    is_as_read = body.messages is conversation.messages
+    is_complete = is_as_read and body.is_complete
+    first: Message | None = None  # the first message that is not a system message
     for message in conversation.messages:
         role, parts, source = message.role, message.parts, message.source
         is_foreign = message.wire != target
@@ -195,26 +196,24 @@ def observe(conversation: Conversation, target: str) -> Observations:
                     fields_of_spec = fields.setdefault(last_spec, set())
                 fields_of_spec.update(raw)
         if role == "system":
-            if not is_start:
+            if first is not None:
                 missing |= Observation.PLAIN
-        elif is_start:
-            is_start = False
-            if role != "user" or is_left_out(message):
-                missing |= Observation.STARTS_WITH_USER
+        elif first is None:
+            first = message
         has_calls = has_results = False
         for part in parts:
-            if type(part) is Text:
+            if part.__class__ is Text:
                 texts.append(part.text)
                 if has_calls or part.refusal:
                     missing |= Observation.PLAIN
                 if pending:
                     missing |= Observation.RESULTS_IN_PLACE
-            elif type(part) is Result:
+            elif part.__class__ is Result:
                 results.append(part)
                 has_results = True
                 if role == "assistant" or role == "system":
                     missing |= Observation.RESULTS_IN_PLACE | Observation.ROLES_FIT
-                elif not pending or pending.pop() != part.call_id:
+                elif not pending or pending.popleft() != part.call_id:
                     missing |= Observation.RESULTS_IN_PLACE
                 if part.error:
                     missing |= Observation.NO_ERROR_RESULTS
@@ -225,8 +224,10 @@ def observe(conversation: Conversation, target: str) -> Observations:
                     missing |= _NOT_PLAIN | Observation.BLOCK_FIELDS_READ
                     if is_foreign:
                         leftovers += output
-            elif type(part) is Call:
+            elif part.__class__ is Call:
                 calls.append(part)
+                if role != "assistant":
+                    missing |= _BROKEN_BY_MISPLACED_CALLS
                 if pending and not has_calls:
                     missing |= Observation.RESULTS_IN_PLACE
                 pending.append(part.id)
@@ -235,23 +236,21 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 missing |= _OTHER_PARTS.get(type(part), _NOT_PLAIN)
                 if pending:
                     missing |= Observation.RESULTS_IN_PLACE
-            if is_foreign and part.signature is not None:
+            if is_complete:
+                continue
+            if part.signature is not None and is_foreign:
                 leftovers.append(part)
                 continue
             part_source = part.source
             if part_source.is_complete or part_source is source:
-                continue  # all of the part was read, or the message is the part
+                continue  # the part was read in full, or the message is the part
             if part_source.raw.__class__ is not dict:
                 missing |= Observation.BLOCK_FIELDS_READ
             elif part_source.raw is not source.raw and _has_unread_fields(part_source):
                 missing |= Observation.BLOCK_FIELDS_READ
                 if is_foreign:
                     leftovers.append(part)
-        if has_calls:
-            pending.reverse()
-            if role != "assistant":
-                missing |= _BROKEN_BY_MISPLACED_CALLS
-        elif has_results:
+        if has_results and not has_calls:
             if pending:
                 missing |= Observation.RESULTS_TOGETHER
             if len(parts) > 1 and not all(type(part) is Result for part in parts):
@@ -267,11 +266,6 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 missing |= Observation.MESSAGE_FIELDS_READ
     if pending:
         missing |= Observation.NO_PENDING_CALLS
-    last = conversation.messages[-1] if conversation.messages else None
-    if last is not None and (last.role in ("assistant", "system") or is_left_out(last)):
-        missing |= Observation.ENDS_WITH_USER
-        if texts and texts[-1][-1:].isspace():
-            missing |= Observation.NO_BLANK_TEXT
     if "" in texts:
         missing |= Observation.NO_BLANK_TEXT | _NOT_PLAIN
     elif any(map(str.isspace, texts)):
@@ -282,16 +276,22 @@ def observe(conversation: Conversation, target: str) -> Observations:
         missing |= Observation.NO_BLANK_RESULTS
     if len(outputs) < len(results):
         missing |= Observation.TEXT_RESULTS
+    # A message that is left out has an empty text, or parts that are neither text nor tools.
+    may_leave_out = missing & Observation.ONLY_TEXT_AND_TOOLS
+    if first is not None and (first.role != "user" or (may_leave_out and is_left_out(first))):
+        missing |= Observation.STARTS_WITH_USER
+    last = conversation.messages[-1] if conversation.messages else None
+    if last is not None and (
+        last.role in ("assistant", "system") or (may_leave_out and is_left_out(last))
+    ):
+        missing |= Observation.ENDS_WITH_USER
+        if texts and texts[-1][-1:].isspace():
+            missing |= Observation.NO_BLANK_TEXT
     observations = Observations(0, calls, results, leftovers, fields=fields)
     if calls or results:
         missing |= _observe_calls(conversation, target, observations)
     missing |= _observe_settings(conversation, target, observations)
-    body = conversation.source
-    if (
-        body.raw is None
-        or body.messages is not conversation.messages
-        or type(body.raw) is SurrogateBytes
-    ):
+    if body.raw is None or not is_as_read or type(body.raw) is SurrogateBytes:
         missing |= Observation.NO_LONE_SURROGATES
     observations.flags = ALL & ~missing
     return observations
@@ -328,58 +328,53 @@ def is_left_out(message: Message) -> bool:
 def _observe_calls(conversation: Conversation, target: str, observations: Observations) -> int:
     """Return the properties of calls and their executors that do not hold."""
     calls, call_ids, names = observations.calls, observations.call_ids, observations.names
-    missing = _observe_arguments(calls) if calls else 0
+    missing = 0
     for call in calls:
-        call_ids.append(call.id)
+        call_id, arguments = call.id, call.args.content
+        call_ids.append(call_id)
         names.add(call.name)
-        if call.origin != "wire" or call.item is not None or call.id.isdecimal():
+        if call.origin != "wire" or call.item is not None or call_id.isdecimal():
             missing |= Observation.WIRE_IDS
         if call.executor != "client" or call.family == APPROVAL:
             missing |= _broken_by_executor(call)
+        if arguments.__class__ is str:
+            missing |= Observation.ARGUMENTS_ARE_OBJECTS
+            if arguments[:1] != "{":
+                missing |= Observation.ARGUMENTS_ARE_TEXT | Observation.OBJECT_ARGUMENTS
+            if "\\u" in arguments and "\\ud" in arguments.lower():
+                missing |= Observation.NO_LONE_SURROGATES
+        else:
+            missing |= Observation.ARGUMENTS_ARE_TEXT
+            if arguments.__class__ is not dict:
+                missing |= Observation.ARGUMENTS_ARE_OBJECTS
     for result in observations.results:
         if result.origin != "wire" or result.call_id.isdecimal():
             missing |= Observation.WIRE_IDS
         if result.executor != "client" or result.family == APPROVAL:
             missing |= _broken_by_executor(result)
     if missing & Observation.NO_SERVER_TOOLS:
-        messages = conversation.messages
-        observations.native_server_calls = native_calls(messages, target, executor="provider")
-        native = PartSet(observations.native_server_calls)
-        calls = observations.calls = [call for call in calls if call not in native]
-        call_ids = observations.call_ids = [call.id for call in calls]
-        names = observations.names = {call.name for call in calls}
+        _set_native_calls_apart(conversation, target, observations)
+        call_ids, names = observations.call_ids, observations.names
     if len(call_ids) > 1 and len(set(call_ids)) < len(call_ids):
         missing |= Observation.UNIQUE_CALL_IDS
-    joined_ids = " ".join(call_ids)
-    for prefix in SERVER_TOOL_IDS:
-        if prefix in joined_ids:
-            missing |= Observation.CLIENT_IDS
-    for name in names:
-        if not name or name.isspace():
-            missing |= Observation.NAMED_CALLS
+    joined_ids = observations.joined_ids = "\n".join(call_ids)
+    if any(map(joined_ids.__contains__, SERVER_TOOL_IDS)):
+        missing |= Observation.CLIENT_IDS
+    if not all(map(str.strip, names)):
+        missing |= Observation.NAMED_CALLS
     return missing
 
 
-def _observe_arguments(calls: list[Call]) -> int:
-    """Return the properties of arguments that do not hold."""
-    missing = 0
-    are_text = are_objects = True
-    for call in calls:
-        arguments = call.args.content
-        if arguments.__class__ is str:
-            are_objects = False
-            if not arguments or arguments[0] != "{":
-                are_text = False
-                missing |= Observation.OBJECT_ARGUMENTS
-            if "\\u" in arguments and "\\ud" in arguments.lower():
-                missing |= Observation.NO_LONE_SURROGATES
-        else:
-            are_text = False
-            if arguments.__class__ is not dict:
-                are_objects = False
-    if not are_text:
-        missing |= Observation.ARGUMENTS_ARE_TEXT
-    return missing if are_objects else missing | Observation.ARGUMENTS_ARE_OBJECTS
+def _set_native_calls_apart(
+    conversation: Conversation, target: str, observations: Observations
+) -> None:
+    """Observe the calls that the target's own provider ran apart from all others."""
+    native = native_calls(conversation.messages, target, executor="provider")
+    observations.native_server_calls = native
+    native_set = PartSet(native)
+    calls = observations.calls = [call for call in observations.calls if call not in native_set]
+    observations.call_ids = [call.id for call in calls]
+    observations.names = {call.name for call in calls}
 
 
 def _broken_by_executor(part: Call | Result) -> int:

@@ -68,7 +68,8 @@ def convert_content(
 
 def _may_have_foreign_content(conversation: Conversation, observations: Observations) -> bool:
     """True if a message has a block or a field that its wire does not know."""
-    if any(path[-1] in CALL_FIELDS for path in conversation.source.unknown_fields):
+    unknown_fields = conversation.source.unknown_fields
+    if unknown_fields and any(path[-1] in CALL_FIELDS for path in unknown_fields):
         return True
     if not observations.leftovers and observations.flags & Observation.ONLY_TEXT_AND_TOOLS:
         return False

@@ -181,7 +181,7 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     if not context.native and "max_tokens" not in body:
         body["max_tokens"] = context.record_default("max_tokens", default_max_tokens(body))
     choice = body.get("tool_choice")
-    if not context.native and isinstance(choice, dict):
+    if isinstance(choice, dict) and not context.native:
         # The flag is inside the choice, whichever of the two settings was written first.
         parallel = conversation.settings.get("parallel")
         flag: Object = {}

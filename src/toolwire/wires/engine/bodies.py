@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import UNSET
 
-from toolwire.conversation.ids import assign_ids
+from toolwire.conversation.ids import are_complete, assign_ids
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
 from toolwire.conversation.parts import Message
@@ -39,8 +39,11 @@ def build_conversation(
         seed: The id of a response.
         ordered: True if results without ids follow the order of their calls.
     """
-    read = assign_ids(tuple(messages), seed=seed, ordered=ordered)
+    read = tuple(messages)
     defined = tuple(tools)
+    is_complete = are_complete(read)
+    if ordered or not is_complete:
+        read = assign_ids(read, seed=seed, ordered=ordered)
     source = BodySource(
         body,
         unknown_fields=(*settings.unknown, *unknown),
@@ -49,6 +52,7 @@ def build_conversation(
         messages=read,
         tools=defined,
         settings=settings.values,
+        is_complete=is_complete,
     )
     return Conversation(read, defined, settings.values, wire, kind, source)
 

@@ -85,7 +85,7 @@ def lower_messages(
 ) -> Lowering:
     """Adapt the messages of a conversation to a target."""
     kind, losses, source = messages.kind, messages.losses, conversation
-    unchanged = observations.flags & Observation.NO_LONE_SURROGATES  # lowering adds none
+    seen = observations
     if not observations.flags & Observation.NO_SERVER_TOOLS:
         conversation, lost = lower_server_tools(conversation, target, policy, kind=kind)
         losses += lost
@@ -107,7 +107,8 @@ def lower_messages(
     if lowered is not conversation:
         observations = observe(lowered, target.name)
         leftovers = _follow_results(leftovers, observations.results)
-    observations.flags |= unchanged
+    if observations is not seen:
+        observations.flags |= seen.flags & Observation.NO_LONE_SURROGATES  # lowering adds none
     return Lowering(lowered, losses, observations, leftovers, breakpoints)
 
 

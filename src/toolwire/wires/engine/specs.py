@@ -224,10 +224,11 @@ _TEXT_TYPES = ("text", "input_text", "output_text")
 
 def single_text(content: list[JSON]) -> JSON:
     """Content as most servers expect it: one text without other fields as a string, else blocks."""
-    block = content[0] if len(content) == 1 else None
-    if isinstance(block, dict) and len(block) == 2 and block.get("type") in _TEXT_TYPES:
-        text = block.get("text")
-        return text if isinstance(text, str) else content
+    if len(content) == 1:
+        block = content[0]
+        if block.__class__ is dict and len(block) == 2 and block.get("type") in _TEXT_TYPES:
+            text = block.get("text")
+            return text if isinstance(text, str) else content
     return content
 
 
@@ -298,7 +299,7 @@ def read_id(value: JSON) -> tuple[str, Origin]:
 
     Null, blank text and the placeholder "null" count as absent; a number becomes its digits.
     """
-    if isinstance(value, str):
+    if value.__class__ is str:
         # The second comparison only avoids `strip` in the common case.
         if value != "null" and (value >= "!" or value.strip()):
             return value, "wire"

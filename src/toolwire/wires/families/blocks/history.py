@@ -138,17 +138,16 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         out = written.messages
         system: list[JSON] = []
         turn = _Turn()
+        results = turn.results
         name, alone, write_text = self.name, self.alone, self.text
         write_result = self.foreign[Result]
         marks_nothing = context.breakpoints is None
-        previous_role = ""
         for message in conversation.messages:
             role, parts = message.role, message.parts
-            if turn.results and role == "assistant":
+            if results and role == "assistant":
                 self._write_results(turn, out)
-            if alone and role == "assistant":
-                turn.add_caller(parts, same_turn=previous_role == "assistant")
-            previous_role = role
+            if alone:
+                turn.add_message(role, parts)
             if message.wire == name:
                 patched = patch_message(message, context, self.read)
                 if not isinstance(patched, UnsetType):
@@ -157,29 +156,36 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
                     continue
             elif marks_nothing and len(parts) == 1 and role != "system":
                 only = parts[0]
-                if type(only) is Text and only.text and not only.refusal:
-                    if turn.results:
+                if only.__class__ is Text and only.text and not only.refusal:
+                    if results:
                         self._write_results(turn, out)
                     out.append(write_text(role, only.text))
                     continue
-                if type(only) is Result and role != "assistant":
-                    turn.results.append((only.call_id, write_result(only, context)))
+                if only.__class__ is Result and role != "assistant":
+                    results.append((only.call_id, write_result(only, context)))
                     continue
             blocks = self._write_in_turn(message, turn, context)
             if role == "system" and not out:
                 system += blocks
-            elif blocks and turn.results and not alone and any(map(_is_result, parts)):
+            elif blocks and results and not alone and any(map(_is_result, parts)):
                 self._write_results(turn, out, following=blocks)
             elif blocks:
-                self._write_results(turn, out)
+                if results:
+                    self._write_results(turn, out)
                 out.append(self.message(role, blocks))
         self._write_results(turn, out)
         if system:
-            if written.prompt is not None:
-                at = written.position
-                system[at:at] = self._write_in_turn(written.prompt, turn, context)
-            written.system = self.system(system)
+            written.system = self._join_system(system, written, context)
         return written
+
+    def _join_system(
+        self, system: list[JSON], written: WrittenHistory, context: EncodeContext
+    ) -> JSON:
+        """The system prompt of the blocks of system messages and the prompt of this wire."""
+        if written.prompt is not None:
+            at = written.position
+            system[at:at] = self._write_in_turn(written.prompt, _Turn(), context)
+        return self.system(system)
 
     def _write_in_turn(self, message: Message, turn: _Turn, context: EncodeContext) -> list[JSON]:
         """The blocks of a message; the client's results outside assistant messages are added to the
@@ -191,7 +197,7 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
             if native:
                 block = self.write_part(part, message, context)
             else:
-                block = self.foreign[type(part)](part, context)
+                block = self.foreign[part.__class__](part, context)
             if block is None:
                 continue
             written = (block,) if marks is None else self._mark(part, block, marks)
@@ -211,10 +217,10 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         self, turn: _Turn, out: list[JSON], following: list[JSON] | None = None
     ) -> None:
         """Add a message with the results of a turn, in the order of their calls if the wire
-        requires it."""
-        if not turn.results:
+        requires it, and remove them from the turn."""
+        results = turn.results
+        if not results:
             return
-        results, turn.results = turn.results, []
         if self.alone and len(results) > 1:
             call_ids = turn.call_ids()
             if [call_id for call_id, _ in results] != call_ids:
@@ -223,6 +229,7 @@ class BlockHistory(PartWriter, frozen=True, eq=False, kw_only=True):
         blocks: list[JSON] = []
         for _, block in results:  # most turns have few: a comprehension would cost more
             blocks.append(block)
+        results.clear()
         out.append(self.message("user", blocks + following if following else blocks))
 
 
@@ -233,14 +240,16 @@ class _Turn(Struct, eq=False, gc=False):
     """The parts of the messages with the calls."""
     results: list[tuple[str, JSON]] = []
     """The call id and the block of each result."""
+    last_role: str = ""
 
-    def add_caller(self, parts: tuple[Part, ...], *, same_turn: bool) -> None:
+    def add_message(self, role: Role, parts: tuple[Part, ...]) -> None:
         """Add the calls of a message. Consecutive assistant messages are one turn: the results
         follow all of them."""
-        if same_turn:
+        if role == "assistant":
+            if self.last_role != "assistant":
+                self.callers.clear()
             self.callers.append(parts)
-        else:
-            self.callers = [parts]
+        self.last_role = role
 
     def call_ids(self) -> list[str]:
         """The ids of the calls, in order."""

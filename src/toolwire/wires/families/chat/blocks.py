@@ -145,7 +145,7 @@ def read_call(block: Object, path: JsonPath, spec: Block) -> Part:
     """Read a call with name and text in the object that its kind names."""
     call_id, origin = read_id(block.get("id"))
     inner = block.get(spec.name)
-    if not isinstance(inner, dict):
+    if inner.__class__ is not dict:
         if "name" in block:
             return _read_flat_call(block, path)
         inner = {}

@@ -62,48 +62,55 @@ class MessageReader(Struct, frozen=True, eq=False):
 
     def read_messages(self, messages: list[JSON]) -> list[Message]:
         """Read the messages of a request."""
-        read: list[Message] = []
-        for i, message in enumerate(messages):
-            read.append(self.read_message(message, ("messages", i)))
-        return read
+        return [self.read_message(message, ("messages", i)) for i, message in enumerate(messages)]
 
     def read_message(self, message: JSON, path: JsonPath) -> Message:
         """Read one message of a history or a response."""
-        if not isinstance(message, dict):
+        if message.__class__ is not dict:
             raise_unexpected(self.name, path, dict, message)
-        role = message.get("role")
-        if role.__class__ is not str:
-            role = self._implied_role(message, path)
-        neutral = self.roles.get(role)
-        if neutral is None:
-            return self._read_other_role(role, message, path)
+        try:
+            name = message["role"]
+            role = self.roles.get(name)  # type: ignore[arg-type]
+        except (KeyError, TypeError):
+            return self._read_without_role(message, path)
+        if role is None:
+            return self._read_other_role(name, message, path)
+        # Most messages have only a text or only calls, so there are no other fields to read.
         content = message.get("content")
         parts: tuple[Part, ...]
-        is_complete = True
-        if content.__class__ is str and len(message) == 2 and "role" in message:
+        if content.__class__ is str and len(message) == 2:
             source = Source(content, path + ("content",), PLAIN_TEXT, None, True)
             parts = (Text(content, source=source),) if content else ()
         elif _CALLER.issuperset(message) and (calls := message.get("tool_calls")) is not None:
-            # Most messages with calls have nothing else, so there are no other fields to read.
             read = [] if content is None else self._read_text_or_content(content, path)
             self._read_calls(calls, path + ("tool_calls",), read)
             parts = tuple(read)
         else:
-            is_complete = False
-            parts = tuple(self.read_parts(message, content, path))
-        source = Source(message, path, self.message, None, is_complete)
-        return Message(neutral, parts, None, self.name, source=source)
+            return self._read_all_fields(role, message, path)
+        source = Source(message, path, self.message, None, True)
+        return Message(role, parts, None, self.name, source=source)
 
-    def _implied_role(self, message: Object, path: JsonPath) -> str:
-        """The role of a message from which a program left it out: only results name a call."""
+    def _read_all_fields(self, role: Role, message: Object, path: JsonPath) -> Message:
+        parts = tuple(self.read_parts(message, message.get("content"), path))
+        source = Source(message, path, self.message)
+        return Message(role, parts, None, self.name, source=source)
+
+    def _read_without_role(self, message: Object, path: JsonPath) -> Message:
+        """Read a message from which a program left out the role: only results name a call."""
         if "role" in message:
             raise_unexpected(self.name, path + ("role",), str, message["role"])
-        return "tool" if isinstance(message.get("tool_call_id"), str) else "assistant"
+        name = "tool" if isinstance(message.get("tool_call_id"), str) else "assistant"
+        role = self.roles.get(name)
+        if role is None:
+            return self._read_other_role(name, message, path)
+        return self._read_all_fields(role, message, path)
 
-    def _read_other_role(self, role: str, message: Object, path: JsonPath) -> Message:
-        spec = self.results.get(role)
+    def _read_other_role(self, name: JSON, message: Object, path: JsonPath) -> Message:
+        if not isinstance(name, str):
+            raise_unexpected(self.name, path + ("role",), str, name)
+        spec = self.results.get(name)
         if spec is None:
-            part: Part = opaque(role, message, path)
+            part: Part = opaque(name, message, path)
             source = Source(message, path, self.message)
             return Message(role_of_unread(message), (part,), None, self.name, source=source)
         if spec.read is not None:
@@ -112,11 +119,14 @@ class MessageReader(Struct, frozen=True, eq=False):
         else:  # the message is the result: both have the same source
             call_id, origin = read_id(message.get("tool_call_id"))
             content = message.get("content")
-            is_complete = content.__class__ is str and origin == "wire" and len(message) == 3
+            if content.__class__ is str:
+                output: Output = content
+                is_complete = origin == "wire" and len(message) == 3
+            else:
+                output, is_complete = self.read_output(content, path), False
             source = Source(message, path, spec, None, is_complete)
-            output = content if isinstance(content, str) else self.read_output(content, path)
-            name = text_or_none(message["name"]) if "name" in message else None
-            part = Result(call_id, output, False, name, origin, source=source)
+            tool_name = text_or_none(message["name"]) if "name" in message else None
+            part = Result(call_id, output, False, tool_name, origin, source=source)
         return Message("tool", (part,), None, self.name, source=source)
 
     def read_output(self, content: JSON, path: JsonPath) -> Output:
@@ -192,7 +202,7 @@ class MessageReader(Struct, frozen=True, eq=False):
         read_function = function.read
         assert read_function is not None
         for i, call in enumerate(calls):
-            if isinstance(call, dict) and (
+            if call.__class__ is dict and (
                 call.get("type") == "function" or self._is_function(call)
             ):
                 parts.append(read_function(call, path + (i,), function))
