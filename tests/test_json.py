@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import date
+from enum import IntEnum, StrEnum
 
 import msgspec
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolwire
-from toolwire import DecodeError, UsageError
+from toolwire import DecodeError, UsageError, check, translate
 from toolwire.conversation.json import JSON, dump, get, load, parse, patch, put, require_json, snake
 from toolwire.conversation.lazy_json import LazyJson
 
@@ -113,6 +114,34 @@ def test_a_value_of_subclasses_and_tuples_becomes_plain_and_is_not_changed() -> 
     assert require_json(value, "") == {"a": [1, {"b": "x"}]}
     assert value == {"a": (1, inner)}
     assert type(value["a"]) is tuple
+
+
+class Role(StrEnum):
+    USER = "user"
+    TOOL = "tool"
+
+
+class Limit(IntEnum):
+    TOKENS = 64
+
+
+def test_members_of_enums_become_their_values() -> None:
+    message = {"role": Role.USER, Role.TOOL: [Role.TOOL, Limit.TOKENS, True]}
+    plain = require_json(message, "")
+    assert repr(plain) == "{'role': 'user', 'tool': ['tool', 64, True]}"
+
+
+def test_a_chat_with_roles_and_ids_that_are_members_of_enums_is_translated() -> None:
+    function: JSON = {"name": Role.TOOL, "arguments": "{}"}
+    calls: JSON = [{"id": Role.TOOL, "type": "function", "function": function}]
+    messages: list[JSON] = [
+        {"role": Role.USER, "content": "hi"},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": Role.TOOL, "tool_call_id": Role.TOOL, "content": "ok"},
+    ]
+    encoded = translate(messages, "openai-chat", "anthropic")
+    assert encoded.body == translate(json.dumps(messages), "openai-chat", "anthropic").body
+    assert check(messages, "openai-chat") == []
 
 
 def test_load_keeps_the_bytes_of_text() -> None:

@@ -359,22 +359,27 @@ def _require_json(value: object, wire: str, path: JsonPath, out: list[JSON]) -> 
     elif isinstance(value, float):
         if not math.isfinite(value):
             raise DecodeError(f"{value} is not a JSON number", wire=wire, path=path)
-        out.append(value)
+        out.append(float(value))
     elif len(path) > DEEPEST:
         raise DecodeError(_TOO_DEEP, wire=wire, path=path[:8])
     elif isinstance(value, (dict, Mapping)):
         items: list[JSON] = []
+        same = kind is dict
         for key, item in value.items():
-            if not isinstance(key, str):
-                raise DecodeError(
-                    f"expected keys that are strings, got {kind_of(key)}", wire=wire, path=path
-                )
+            if key.__class__ is not str:
+                if not isinstance(key, str):
+                    raise DecodeError(
+                        f"expected keys that are strings, got {kind_of(key)}", wire=wire, path=path
+                    )
+                same = False
             if item.__class__ in _PLAIN:
                 items.append(item)
             else:
                 _require_json(item, wire, path + (key,), items)
-        same = kind is dict and all(map(operator.is_, value.values(), items))
-        out.append(value if same else dict(zip(value, items, strict=True)))  # type: ignore[arg-type]
+        if same and all(map(operator.is_, value.values(), items)):
+            out.append(value)  # type: ignore[arg-type]
+        else:
+            out.append(dict(zip(map(str.__str__, value), items, strict=True)))
     elif isinstance(value, list | tuple):
         items = []
         for i, item in enumerate(value):
@@ -384,8 +389,10 @@ def _require_json(value: object, wire: str, path: JsonPath, out: list[JSON]) -> 
                 _require_json(item, wire, path + (i,), items)
         same = kind is list and all(map(operator.is_, value, items))
         out.append(value if same else items)  # type: ignore[arg-type]
-    elif isinstance(value, (str, int)):
-        out.append(value)
+    elif isinstance(value, str):
+        out.append(str.__str__(value))  # the text of an enum member, not its name
+    elif isinstance(value, int):
+        out.append(int(value))
     elif isinstance(value, ToDict):
         _require_json(value.to_dict(), wire, path, out)
     elif isinstance(value, Dumps):
