@@ -105,8 +105,6 @@ class CallIndex:
         elif call is None and not result.call_id and result.family == "tool-search":
             # The provider answers its search in the next item; neither has an id.
             call = self._open_searches.pop() if len(self._open_searches) == 1 else None
-            # Items may share an id; the name is that of no other call under it.
-            result = replace(result, name=call.name) if call is not None else result
         if call is None:
             return result
         origin = call.origin if result.origin == "minted" else result.origin
