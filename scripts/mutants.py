@@ -920,7 +920,7 @@ MUTANTS = [
     ),
     Mutant(
         "lint/repair_loop.py",
-        "_with_ids_of_pairs(fixed.conversation)",
+        "with_ids_of_pairs(fixed.conversation)",
         "fixed.conversation",
         "test_pipeline.py",
     ),

@@ -116,11 +116,12 @@ def results_that_moved(
     one that equals the result of a provider's tool, if the latter is text now. Nor does one with
     the id of a result that could not be read before: among results with one id, the order decides.
     """
+    unread: list[object] = [part.value for part in before.parts() if isinstance(part, Opaque)]
+    unread += [m.raw for m in before.messages if not any(isinstance(p, Result) for p in m.parts)]
     unread_ids = {
         call_id
-        for part in before.parts()
-        if isinstance(part, Opaque) and isinstance(part.value, dict)
-        if isinstance(call_id := part.value.get("tool_call_id"), str)
+        for value in unread
+        if isinstance(value, dict) and isinstance(call_id := value.get("tool_call_id"), str)
     }
     calls = Counter(_call_content(call) for call in before.calls())
     for content, count in Counter(_call_content(call, names) for call in after.calls()).items():

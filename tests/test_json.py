@@ -224,8 +224,9 @@ def test_patch_turns_the_old_into_the_new_and_keeps_what_neither_mentions(
 def test_patch_finds_a_field_under_its_other_spelling() -> None:
     raw: JSON = {"function_call": {"name": "a", "more": 1}, "thought_signature": "s"}
     old: JSON = {"functionCall": {"name": "a"}}
-    assert patch(raw, old, {"functionCall": {"name": "b"}}) == {
+    assert patch(raw, old, {"functionCall": {"name": "b"}}, snake_case=True) == {
         "function_call": {"name": "b", "more": 1},
         "thought_signature": "s",
     }
+    assert patch({"tool_id": 1}, {}, {"toolId": 2}) == {"tool_id": 1, "toolId": 2}
     assert snake("thoughtSignature") == "thought_signature"

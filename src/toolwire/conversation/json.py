@@ -429,11 +429,11 @@ def put(value: JSON, path: JsonPath, new: JSON) -> JSON:
     return {**old, str(step): put(old.get(str(step)), rest, new)}
 
 
-def patch(raw: JSON, old: JSON, new: JSON) -> JSON:
+def patch(raw: JSON, old: JSON, new: JSON, *, snake_case: bool = False) -> JSON:
     """Return the raw value with only the difference between `old` and `new` applied.
 
-    Everything else stays: unknown fields, the spelling of keys, nulls. A field is found under its
-    name or under its snake_case name, which protobuf's JSON treats as the same.
+    Everything else stays: unknown fields, the spelling of keys, nulls. With `snake_case`, fields
+    are also found under their snake_case names, which protobuf's JSON treats as the same.
     """
     if old == new:
         return raw
@@ -443,11 +443,11 @@ def patch(raw: JSON, old: JSON, new: JSON) -> JSON:
     for key in {**old, **new}:
         if old.get(key, UNSET) == new.get(key, UNSET):
             continue
-        name = key if key in raw or snake(key) not in raw else snake(key)
+        name = snake(key) if snake_case and key not in raw and snake(key) in raw else key
         if key not in new:
             out.pop(name, None)
         else:
-            out[name] = patch(raw.get(name), old.get(key), new[key])
+            out[name] = patch(raw.get(name), old.get(key), new[key], snake_case=snake_case)
     return out
 
 

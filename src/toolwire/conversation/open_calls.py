@@ -16,8 +16,8 @@ class OpenCalls:
     def __init__(self, call: Call) -> None:
         self._by_number: OrderedDict[int, Call] = OrderedDict()
         self._numbers: dict[tuple[str, str], deque[int]] = {}
-        """The numbers of the calls by executor and tool; some may have been removed. An empty text
-        stands for every executor or every tool."""
+        """The numbers of the calls by executor or family, and by tool; some may have been removed.
+        An empty text stands for every executor or every tool. Empty until it is needed."""
         self._count = 0
         self._are_same = False
         self.add(call)
@@ -47,25 +47,34 @@ class OpenCalls:
         """Add a call."""
         self._by_number[self._count] = call
         self._are_same = False
-        for key in {(call.executor, call.name), (call.executor, ""), ("", call.name)}:
-            self._numbers.setdefault(key, deque()).append(self._count)
+        if self._numbers:
+            self._sort_in(self._count, call)
         self._count += 1
+
+    def _sort_in(self, number: int, call: Call) -> None:
+        names = (call.name, "") if call.name else ("",)
+        keys = {(side, name) for side in (_family(call), call.executor) for name in names}
+        for key in {*keys, ("", call.name)}:
+            self._numbers.setdefault(key, deque()).append(number)
 
     def take(self, result: Result | None = None) -> Call:
         """Remove and return the call of a result; without a result, the oldest call.
 
         If there are several calls, calls with the same executor come first, and among these, calls
-        to the named tool.
+        to the named tool. A provider answers the calls of each of its tools in their own form.
         """
         if result is not None and len(self._by_number) > 1:
-            name = result.name or ""
-            keys = [(result.executor, name), (result.executor, "")]
-            for key in [*keys, ("", name)] if name else keys:
+            name, family, executor = result.name or "", _family(result), result.executor
+            named = [(family, name), (executor, name)] if name else []
+            if not self._numbers:
+                for number, call in self._by_number.items():
+                    self._sort_in(number, call)
+            for key in [*named, (family, ""), (executor, ""), *([("", name)] if name else [])]:
                 numbers = self._numbers.get(key)
                 while numbers:
-                    call = self._by_number.pop(numbers.popleft(), None)
-                    if call is not None:
-                        return call
+                    found = self._by_number.pop(numbers.popleft(), None)
+                    if found is not None:
+                        return found
         return self._by_number.popitem(last=False)[1]
 
     def drop(self, count: int, names: set[str]) -> None:
@@ -86,3 +95,9 @@ class OpenCalls:
         number = next((n for n, other in self._by_number.items() if other is call), None)
         if number is not None:
             del self._by_number[number]
+
+
+def _family(half: Call | Result) -> str:
+    """What a call and its result share beside the id: the family of a provider's tool, or the
+    client, whose results do not always show it."""
+    return half.family if half.executor == "provider" else half.executor

@@ -247,7 +247,7 @@ def _apply(fixed: FixedConversation | FixedBody, facts: Facts) -> Conversation |
     """The conversation after a fix; None if the fix changed nothing."""
     before = facts.conversation
     if isinstance(fixed, FixedConversation) and not facts.own_wire:
-        return None if fixed.conversation is before else _with_ids_of_pairs(fixed.conversation)
+        return None if fixed.conversation is before else with_ids_of_pairs(fixed.conversation)
     body: JSON
     kind = _body_kind(before.kind)
     as_read = before.kind == "request" and facts.observations.holds(Observation.WIRE_IDS)
@@ -265,20 +265,6 @@ def _apply(fixed: FixedConversation | FixedBody, facts: Facts) -> Conversation |
     conversation = read_edited(body, before) if as_read else read_body(body, before.wire, kind)
     list_field = before.source.list_field
     return replace(conversation, source=replace(conversation.source, list_field=list_field))
-
-
-def _with_ids_of_pairs(conversation: Conversation) -> Conversation:
-    """The conversation with the id of its call on every paired result.
-
-    A fix may decide a pair, for example by removing one of two possible calls. Where order pairs, a
-    result with the id of a later call may belong to an earlier one.
-    """
-    call_ids = {call.id for call in conversation.calls()}
-    if not conversation.ordered and all(
-        r.origin != "minted" and r.call_id in call_ids for r in conversation.results()
-    ):
-        return conversation
-    return with_ids_of_pairs(conversation)
 
 
 def _body_kind(kind: Kind) -> Kind:

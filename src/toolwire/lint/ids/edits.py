@@ -78,10 +78,11 @@ def id_field(part: PairHalf) -> tuple[JsonPath, JSON | UnsetType, Id] | None:
     id_spec = next((field for field in spec.ids if field.role == "correlation"), None)
     if id_spec is None:
         return None
+    spell = snake if spec.reads_snake_case else str
     wrapper = next(
-        (key for key in (spec.name, snake(spec.name)) if isinstance(raw.get(key), dict)), None
+        (key for key in (spec.name, spell(spec.name)) if isinstance(raw.get(key), dict)), None
     )
-    for name in dict.fromkeys((id_spec.name, snake(id_spec.name))):
+    for name in dict.fromkeys((id_spec.name, spell(id_spec.name))):
         paths: list[JsonPath] = [(name,)] if wrapper is None else [(name,), (wrapper, name)]
         for path in paths:
             value = get(raw, path)

@@ -101,8 +101,7 @@ def lower_messages(
         lowered = _with_answer_only(conversation, target.capabilities, target.name, losses)
     if not observations.flags & Observation.PLAIN:
         lowered = messages.lower(lowered)
-    is_edited = lowered is not source and kind == "request"
-    if is_edited and any(result.origin == "minted" for result in observations.results):
+    if lowered is not source and kind == "request":
         lowered = with_ids_of_pairs(lowered)
     if lowered is not conversation:
         observations = observe(lowered, target.name)
@@ -115,9 +114,15 @@ def lower_messages(
 def with_ids_of_pairs(conversation: Conversation) -> Conversation:
     """The conversation with the id of its call on every paired result.
 
-    An edit may decide a pair: without a part that became text, a result without an id may be the
-    only one that a call can have.
+    An edit may decide a pair, for example by removing one of two possible calls. Where order pairs,
+    a result with the id of a later call may belong to an earlier one.
     """
+    call_ids = {call.id for call in conversation.calls()}
+    if not conversation.ordered and all(
+        result.origin != "minted" and result.call_id in call_ids
+        for result in conversation.results()
+    ):
+        return conversation
     messages = give_results_ids(conversation.messages, ordered=conversation.ordered)
     if messages is conversation.messages:
         return conversation
@@ -302,9 +307,10 @@ def _with_answer_only(
     paths = {message.path for message in read}
     kept = [message for message in messages if message.role == "assistant" or message.path in paths]
     losses += [
-        Loss(message.path, "a response contains only assistant content")
+        Loss(path, "a response contains only assistant content")
         for message in messages
         if message.role != "assistant" and message.path not in paths
+        for path in ([message.path] if message.path else [part.path for part in message.parts])
     ]
     if not capabilities.candidates:
         count = max(1, len(read))

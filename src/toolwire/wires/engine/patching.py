@@ -40,7 +40,9 @@ def patch_block(part: Part, context: EncodeContext, block: JSON) -> JSON | Unset
         # What the original cannot express either is no loss: it stays in the block.
         unchanged = context.losses[first + len(reported) :]
         context.losses[first:] = [loss for loss in reported if loss not in unchanged]
-        return patch(block, old, new) if isinstance(block, dict) else new
+        if not isinstance(block, dict):
+            return new
+        return patch(block, old, new, snake_case=spec.reads_snake_case)
     finally:
         context.patching = False
 

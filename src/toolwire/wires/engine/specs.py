@@ -12,7 +12,7 @@ from typing import Literal, NoReturn, TypeAlias
 
 from msgspec import Struct, UnsetType
 
-from toolwire.conversation.json import JSON, JsonPath, Object, get, kind_of
+from toolwire.conversation.json import JSON, JsonPath, Object, get, kind_of, snake
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.model import Conversation, Kind, Tool, Usage
 from toolwire.conversation.parts import (
@@ -94,6 +94,11 @@ class Block(Struct, frozen=True, eq=False):
     def identified_by(self) -> Mapping[str, str]:
         """The fields and values that identify the block type, as the catalogue shows them."""
         return self.discriminator or {"type": self.name}
+
+    @property
+    def reads_snake_case(self) -> bool:
+        """True if the fields of the block are read in snake_case too."""
+        return any(snake(key) != key and snake(key) in self.keys for key in self.keys)
 
     def clean(self, block: JSON | UnsetType) -> bool:
         """Return True if a block has no unknown fields."""
