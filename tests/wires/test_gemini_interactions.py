@@ -146,6 +146,22 @@ def test_thoughts_of_a_stream_are_one_text_with_its_signature() -> None:
     )
 
 
+def test_a_thought_keeps_its_texts_beside_an_image_in_its_summary() -> None:
+    image: JSON = {"type": "image", "data": "AA==", "mime_type": "image/png"}
+    summary: JSON = [{"type": "text", "text": "Hm."}, image]
+    step: JSON = {"type": "thought", "signature": "s", "summary": summary}
+    body: JSON = {"status": "completed", "steps": [step]}
+    conversation = decode(body, WIRE, "response")
+    (thought,) = conversation.parts()
+    assert isinstance(thought, Reasoning)
+    assert (thought.text, thought.signature) == ("Hm.", "s")
+    assert ("steps", 0, "summary") in [
+        loss.path for loss in translate(body, WIRE, "openai-chat", "response").losses
+    ]
+    edited = encode(conversation.replace(thought, replace(thought, text="No.")), WIRE, "response")
+    assert get(edited.body, ("steps", 0, "signature")) == "s"
+
+
 def test_null_fields_of_thoughts_in_a_stream_do_not_count() -> None:
     def summary(text: JSON) -> JSON:
         content: JSON = {"type": "text", "text": text, "annotations": None}

@@ -60,8 +60,7 @@ from toolwire.wires.gemini_interactions.steps import (
 
 
 def _join_summary(opening: JSON, pieces: list[JSON]) -> JSON:
-    """The content blocks of a summary; adjacent pieces of text are one block. A piece that is
-    neither text nor a block is left out, as in texts."""
+    """The content blocks of a summary; adjacent pieces of text are one block."""
     summary: list[JSON] = list(opening) if isinstance(opening, list) else []
     texts: list[str] = []
     for piece in [*pieces, None]:
@@ -71,7 +70,7 @@ def _join_summary(opening: JSON, pieces: list[JSON]) -> JSON:
         if texts:
             summary.append({"type": "text", "text": "".join(texts)})
             texts = []
-        if isinstance(piece, dict):
+        if piece is not None:
             summary.append(piece)
     return summary
 
