@@ -147,6 +147,40 @@ def test_thoughts_of_a_stream_are_one_text_with_its_signature() -> None:
     )
 
 
+def test_a_question_that_a_stream_repeats_is_not_part_of_the_answer() -> None:
+    def step(index: int, kind: str, *texts: str) -> list[JSON]:
+        deltas: list[JSON] = [{"type": "text", "text": text} for text in texts]
+        return [
+            {"event_type": "step.start", "index": index, "step": {"type": kind}},
+            *({"event_type": "step.delta", "index": index, "delta": delta} for delta in deltas),
+            {"event_type": "step.stop", "index": index},
+        ]
+
+    events = [*step(0, "user_input", "Where ", "is it?"), *step(1, "model_output", "In Oslo.")]
+    question: JSON = {"type": "user_input", "content": [{"type": "text", "text": "Where is it?"}]}
+    assert get(fold(events, WIRE), ("steps", 0)) == question
+    stream = restream(events, WIRE, "openai-chat")
+    written = fold(b"".join(stream), "openai-chat")
+    assert get(written, ("choices", 0, "message", "content")) == "In Oslo."
+    assert [loss.reason for loss in stream.losses if "Where is it?" in loss.reason]
+
+
+def test_a_thought_keeps_its_texts_beside_an_image_in_its_summary() -> None:
+    image: JSON = {"type": "image", "data": "AA==", "mime_type": "image/png"}
+    summary: JSON = [{"type": "text", "text": "Hm."}, image]
+    step: JSON = {"type": "thought", "signature": "s", "summary": summary}
+    body: JSON = {"status": "completed", "steps": [step]}
+    conversation = decode(body, WIRE, "response")
+    (thought,) = conversation.parts()
+    assert isinstance(thought, Reasoning)
+    assert (thought.text, thought.signature) == ("Hm.", "s")
+    assert ("steps", 0, "summary") in [
+        loss.path for loss in translate(body, WIRE, "openai-chat", "response").losses
+    ]
+    edited = encode(conversation.replace(thought, replace(thought, text="No.")), WIRE, "response")
+    assert get(edited.body, ("steps", 0, "signature")) == "s"
+
+
 def test_null_fields_of_thoughts_in_a_stream_do_not_count() -> None:
     def summary(text: JSON) -> JSON:
         content: JSON = {"type": "text", "text": text, "annotations": None}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolwire.conversation.json import JSON, JsonPath, Object, text_of
+from msgspec.structs import replace
+
+from toolwire.conversation.json import JSON, JsonPath, Object, get, text_of
 from toolwire.conversation.lazy_json import LazyJson
 from toolwire.conversation.parts import Call, Message, Part, Reasoning, Result, Role, Source
 from toolwire.wires.engine.encode_context import EncodeContext
@@ -16,8 +18,6 @@ from toolwire.wires.engine.specs import (
     keys,
     read_id,
     read_name,
-    require_object,
-    require_string,
     text_or_none,
 )
 from toolwire.wires.gemini_interactions.content import MAKER, read_output, write_output
@@ -31,18 +31,17 @@ MESSAGE = Block("step", part=Message, keys=keys("type", "content"))
 
 def _read_thought(block: Object, path: JsonPath, spec: Block) -> Part:
     summary = block.get("summary")
-    texts = [
-        require_string(require_object(entry)["text"])
-        for entry in (summary if isinstance(summary, list) else [])
-    ]
+    entries: list[JSON] = summary if isinstance(summary, list) else []
+    texts = [text for entry in entries if isinstance(text := get(entry, ("text",)), str)]
     signature = text_or_none(block.get("signature"))
+    spec = spec if len(texts) == len(entries) else _THOUGHT_WITH_OTHERS
     return Reasoning("".join(texts), signature=signature, source=Source(block, path, spec))
 
 
 def write_thought(part: Reasoning, context: EncodeContext) -> JSON:
     """Write a thought with its summary, and with its signature if it is from this wire."""
     step: Object = {"type": "thought"}
-    if part.signature is not None and part.spec is THOUGHT:
+    if part.signature is not None and part.spec in (THOUGHT, _THOUGHT_WITH_OTHERS):
         step["signature"] = part.signature
     if part.text:
         step["summary"] = [{"type": "text", "text": part.text}]
@@ -61,6 +60,8 @@ THOUGHT = Block(
         "thought_signature": ("signature", "signature"),
     },
 )
+_THOUGHT_WITH_OTHERS = replace(THOUGHT, keys=THOUGHT.keys - {"summary"})
+"""A thought whose summary has more than texts, such as an image, which no part holds."""
 
 # --- functions ------------------------------------------------------------------------------------
 

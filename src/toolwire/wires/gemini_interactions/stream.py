@@ -21,7 +21,7 @@ from toolwire.streaming.events import Chunk, Event, Finish, MessageStart, Stream
 from toolwire.wires.engine.answers import seed_from
 from toolwire.wires.engine.encode_context import UNKNOWN_FIELD
 from toolwire.wires.engine.settings import read_settings
-from toolwire.wires.engine.specs import Block, keys, read_block
+from toolwire.wires.engine.specs import Block, keys, opaque, read_block
 from toolwire.wires.engine.stream import (
     STREAM_CUT,
     StreamSpec,
@@ -60,8 +60,7 @@ from toolwire.wires.gemini_interactions.steps import (
 
 
 def _join_summary(opening: JSON, pieces: list[JSON]) -> JSON:
-    """The content blocks of a summary; adjacent pieces of text are one block. A piece that is
-    neither text nor a block is left out, as in texts."""
+    """The content blocks of a summary; adjacent pieces of text are one block."""
     summary: list[JSON] = list(opening) if isinstance(opening, list) else []
     texts: list[str] = []
     for piece in [*pieces, None]:
@@ -71,7 +70,7 @@ def _join_summary(opening: JSON, pieces: list[JSON]) -> JSON:
         if texts:
             summary.append({"type": "text", "text": "".join(texts)})
             texts = []
-        if isinstance(piece, dict):
+        if piece is not None:
             summary.append(piece)
     return summary
 
@@ -102,6 +101,11 @@ class _OpenStep(Struct, eq=False):
     has_content: bool = False
     blocks: list[OpenBlock] = []
     """Its content blocks, or the step itself as a block, if the body is kept."""
+
+    @property
+    def is_answer(self) -> bool:
+        """False for content that the model did not write, such as a repeated question."""
+        return ROLE_FROM_TYPE.get(str(self.step.get("type"))) == "assistant"
 
 
 class InteractionReader(IndexedBlockReader):
@@ -199,10 +203,11 @@ class InteractionReader(IndexedBlockReader):
     def _start_content(self, index: JSON, block: JSON) -> list[Event]:
         """Open a content block of a step, and close the open one."""
         fields: Object = copy_json(block) if isinstance(block, dict) else {}  # type: ignore[assignment]
-        key = _content_key(index)
-        events = self.start_block(key, fields, CONTENT.get(str(fields.get("type"))))
+        key, step = _content_key(index), self.open_steps[index]
+        spec = CONTENT.get(str(fields.get("type"))) if step.is_answer else None
+        events = self.start_block(key, fields, spec)
         if self.keep:
-            self.open_steps[index].blocks.append(self.open[key])
+            step.blocks.append(self.open[key])
         return events
 
     def _step_delta(self, event: Chunk) -> list[Event]:
@@ -265,12 +270,17 @@ class InteractionReader(IndexedBlockReader):
         return self._stop_step(_index(event))
 
     def _stop_step(self, index: JSON) -> list[Event]:
+        events = [*self.close_block(index), *self.close_block(_content_key(index))]
         self.open_steps.pop(index, None)
-        return [*self.close_block(index), *self.close_block(_content_key(index))]
+        return events
 
     def read_block(self, key: BlockKey, block: Object) -> Part:
-        specs = CONTENT if isinstance(key, tuple) else STEPS
-        return read_block(NAME, specs, block, (self.count,))
+        if not isinstance(key, tuple):
+            return read_block(NAME, STEPS, block, (self.count,))
+        step = self.open_steps[key[1]]
+        if not step.is_answer:
+            return opaque(step.step.get("type"), {**step.step, "content": [block]}, (self.count,))
+        return read_block(NAME, CONTENT, block, (self.count,))
 
     def assemble(self, record: OpenBlock) -> Object:
         block = super().assemble(record)
