@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolwire.conversation.json import Object
 from toolwire.errors import DecodeError, ToolwireError
 from toolwire.gateway.client_apis.api import OF_STORED_RESPONSES
-from toolwire.gateway.config.model_table import MAX_MODEL_NAME, ModelTarget
+from toolwire.gateway.config.model_table import MAX_MODEL_NAME, ModelTarget, is_unicode
 from toolwire.gateway.errors import RequestRejected
 from toolwire.gateway.request import GatewayRequest
 from toolwire.gateway.threads import MIN_BYTES
@@ -44,22 +44,15 @@ async def route(request: GatewayRequest) -> None:
         raise RequestRejected(*_BODY_ERRORS[body])
     request.record.capture_request(body)
     try:
-        request.raw, fields = _read_fields(body, request.api.wire)
+        if len(body) < MIN_BYTES:
+            request.raw, fields = parse_request(body, request.api.wire)
+        else:  # a thread parses it (stage 3)
+            request.raw, fields = body, read_routing_fields(body, request.api.wire)
     except DecodeError as error:
         raise RequestRejected(error.why) from None
     model = request.route.model or fields.get("model")
     request.targets = _find_targets(request, model if isinstance(model, str) else None)
     request.record.stream = _wants_stream(request, fields)
-
-
-def _read_fields(body: bytes, wire: str) -> tuple[bytes, Object]:
-    """The body, parsed unless it is large, and at least the fields that decide where it goes.
-
-    A large body is parsed by a thread (stage 3). Raises DecodeError.
-    """
-    if len(body) < MIN_BYTES:
-        return parse_request(body, wire)
-    return body, read_routing_fields(body, wire)
 
 
 def _wants_stream(request: GatewayRequest, fields: Object) -> bool:
@@ -70,34 +63,28 @@ def _wants_stream(request: GatewayRequest, fields: Object) -> bool:
 
 def _find_targets(request: GatewayRequest, model: str | None) -> list[ModelTarget]:
     name = model.removeprefix("models/") if model is not None else None
-    if not name and request.models.config.server.default is None:
-        raise RequestRejected(
-            f"The request names no model. {_available(request)}", code="missing_model"
-        )
-    if name and len(name) > MAX_MODEL_NAME:
-        message = f"The name of the model is longer than {MAX_MODEL_NAME} characters."
-        raise RequestRejected(message, 404, code="model_not_found")
-    if name and not name.isascii() and not _is_unicode(name):
-        message = "The model name contains a lone surrogate."
-        raise RequestRejected(message, 404, code="model_not_found")
     targets = request.models.find(name)
     if not targets:
-        raise RequestRejected(
-            f"The model `{name}` does not exist. {_available(request)}", 404, code="model_not_found"
-        )
+        raise _reject_model(request, name)
     request.record.model = name or targets[0].name
     if request.key is not None and not request.key.may_use(request.record.model):
         raise RequestRejected(f"This key may not use the model `{request.record.model}`.", 403)
     return targets
 
 
-def _is_unicode(name: str) -> bool:
-    """False if a text cannot be sent, because JSON escaped a lone surrogate in it."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def _reject_model(request: GatewayRequest, name: str | None) -> RequestRejected:
+    """Why there is no model of a name."""
+    if not name and request.models.config.server.default is None:
+        return RequestRejected(
+            f"The request names no model. {_available(request)}", code="missing_model"
+        )
+    if name and len(name) > MAX_MODEL_NAME:
+        message = f"The name of the model is longer than {MAX_MODEL_NAME} characters."
+    elif name and not is_unicode(name):
+        message = "The model name contains a lone surrogate."
+    else:
+        message = f"The model `{name}` does not exist. {_available(request)}"
+    return RequestRejected(message, 404, code="model_not_found")
 
 
 def _available(request: GatewayRequest) -> str:

@@ -117,11 +117,11 @@ class ModelTable:
     def find(self, name: str | None) -> list[ModelTarget]:
         """The targets of a request for a model, in the order to try them; none if there is no such
         model."""
-        wanted = name or self.config.server.default
-        if not wanted or len(wanted) > MAX_MODEL_NAME:
-            return []
+        wanted = name or self.config.server.default or ""
         targets = self._found.get(wanted)
         if targets is None:
+            if not wanted or len(wanted) > MAX_MODEL_NAME or not is_unicode(wanted):
+                return []
             targets = self._targets(wanted, set())
             if targets:
                 if len(self._found) >= _MAX_CACHED_NAMES:
@@ -226,6 +226,15 @@ class ModelTable:
             reason = "expected one key and nothing else"
             raise UsageError(f"key_file: {config.key_file}: {reason}")
         return key
+
+
+def is_unicode(name: str) -> bool:
+    """False if a text cannot be sent, because JSON escaped a lone surrogate in it."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _provider_model(name: str, pattern: str) -> str:
