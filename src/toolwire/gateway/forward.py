@@ -167,7 +167,6 @@ _SEND: Mapping[Operation, Callable[[GatewayRequest], Awaitable[Response]]] = {
 
 async def _post(request: GatewayRequest, data: bytes, url: str | None = None) -> Response:
     record, target = request.record, request.target
-    provider = target.endpoint.provider.name
     record.capture_upstream_request(data)
     try:
         return await request.state.upstream.post(
@@ -179,13 +178,16 @@ async def _post(request: GatewayRequest, data: bytes, url: str | None = None) ->
             timeouts=target.timeouts,
         )
     except ConnectError as error:
-        message = f"{provider} could not be reached: {error.reason}; {_remedy(target, error)}"
+        message = (
+            f"{record.upstream} could not be reached: {error.reason}; {_remedy(target, error)}"
+        )
         raise UpstreamFailed(message, _status(error)) from None
     except CONNECTION_ERRORS as error:
-        failure = connection_failure(error, f"{provider} did not answer")
+        failure = connection_failure(error, f"{record.upstream} did not answer")
         raise UpstreamFailed(f"{failure.message}; {SEND_AGAIN}", failure.status) from None
     except ValueError as error:  # the address or a header is invalid; the message shows neither
-        raise UpstreamFailed(f"the request to {provider} could not be sent: {error}", 502) from None
+        message = f"the request to {record.upstream} could not be sent: {error}"
+        raise UpstreamFailed(message, 502) from None
 
 
 def _headers_to_forward(request: GatewayRequest) -> dict[str, str]:

@@ -285,12 +285,11 @@ class Translator:
                 body = {key: value for key, value in body.items() if key != "model"}
         else:
             sampling = sampling_settings(conversation.settings, self.sampling_fields, body)
-            if sampling:
-                losses = losses_without_settings(losses, sampling, conversation)
-            if self._asks_for_reasoning(body):
-                body = {**body, **(self._reasoning_fields or {})}
+            if self._reasoning_fields is not None and self._asks_for_reasoning(body):
+                body = {**body, **self._reasoning_fields}
             if sampling:
                 body = {**body, **sampling}
+                losses = losses_without_settings(losses, sampling, conversation)
             for tool in original.tools:
                 if tool.kind == "custom":
                     custom_tools |= {tool.name}
@@ -310,9 +309,7 @@ class Translator:
         )
 
     def _asks_for_reasoning(self, body: Object) -> bool:
-        """True if a request has to ask for reasoning in a form that can be sent back."""
-        if self._reasoning_fields is None:
-            return False
+        """True if the answer to a request may hold reasoning."""
         return "reasoning" in body or _REASONS_BY_DEFAULT.match(self.model) is not None
 
     def _restore(self, messages: tuple[Message, ...]) -> tuple[tuple[Message, ...], int]:

@@ -49,13 +49,13 @@ class HeaderCollector:
         """Add a field. Raises ProtocolError if one name is repeated without end."""
         key = _NAMES.get(name) or _read_name(name)
         text = value.rstrip(b" \t").decode("latin-1")
-        previous = self._fields.get(key)
-        if previous is not None:
+        fields = self._fields
+        if key in fields:
             self._repeated += 1
             if self._repeated > _MAX_REPEATED_FIELDS:
                 raise ProtocolError("too many header fields of one name")
-            text = f"{previous}, {text}"
-        self._fields[key] = text
+            text = f"{fields[key]}, {text}"
+        fields[key] = text
 
     def take(self) -> dict[str, str]:
         """Return the collected fields and start again."""

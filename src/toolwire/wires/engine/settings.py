@@ -155,7 +155,7 @@ def read_settings(table: SettingTable, body: Object, known: frozenset[str]) -> S
             name = spec.name
             values[name] = value
             paths[name] = spec.path
-            if spec.knows:
+            if spec.knows and not (item.__class__ is dict and spec.knows.issuperset(item)):
                 _collect_unknown(item, spec.path, "", spec.knows, unknown)
     return SettingsRead(values, paths, unknown)
 
@@ -225,11 +225,11 @@ def _collect_unknown(
     if not isinstance(value, dict):
         if name not in knows and value not in (None, 0, []):
             unknown.append(path)
-    elif name or not knows.issuperset(value):
-        for key, item in value.items():
-            inner = f"{name}.{key}" if name else key
-            if inner not in knows:
-                _collect_unknown(item, (*path, key), inner, knows, unknown)
+        return
+    for key, item in value.items():
+        inner = f"{name}.{key}" if name else key
+        if inner not in knows:
+            _collect_unknown(item, (*path, key), inner, knows, unknown)
 
 
 def _collect_unread(
