@@ -220,7 +220,7 @@ def _read_tool_result(block: Object, path: JsonPath, spec: Block) -> Part:
             for i, inner in enumerate(content)
         )
     is_error = block.get("is_error") is True
-    is_complete = len(block) == 3 and content is not None and origin == "wire"
+    is_complete = len(block) == 3 and content.__class__ is str and origin == "wire"
     source = Source(block, path, spec, None, is_complete)
     return Result(call_id, output, is_error, None, origin, source=source)
 

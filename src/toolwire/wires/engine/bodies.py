@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import UNSET
 
-from toolwire.conversation.ids import are_complete, assign_ids
+from toolwire.conversation.ids import assign_ids, have_complete_parts
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
 from toolwire.conversation.parts import Message
@@ -40,15 +40,15 @@ def build_conversation(
         ordered: True if results without ids follow the order of their calls.
     """
     read = tuple(messages)
-    is_complete = are_complete(read)
-    if ordered or not is_complete:
+    parts_are_complete = have_complete_parts(read)
+    if ordered or not parts_are_complete:
         read = assign_ids(read, seed=seed, ordered=ordered)
     source = BodySource(
         body,
         unknown_fields=(*settings.unknown, *unknown),
         setting_paths=settings.paths,
         ordered=ordered,
-        is_complete=is_complete,
+        parts_are_complete=parts_are_complete,
     )
     return Conversation(read, tuple(tools), settings.values, wire, kind, source)
 
