@@ -117,9 +117,13 @@ def test_calls_and_results_that_are_read_in_full_have_an_id_of_their_wire() -> N
     origins: set[str] = set()
     for case in ALL:
         conversation = decode(case.body, case.wire, case.kind)
+        wires = {message.wire for message in conversation.messages if message.source.is_complete}
+        assert wires <= {case.wire}
         parts: list[Call | Result] = [*conversation.calls(), *conversation.results()]
         complete = [part for part in parts if part.source.is_complete]
         origins.update(part.origin for part in complete)
         assert [part for part in complete if isinstance(part, Call) and part.item] == []
         assert [part for part in complete if part.signature is not None] == []
+        outputs = [part.output for part in complete if isinstance(part, Result)]
+        assert [output for output in outputs if isinstance(output, tuple)] == []
     assert origins == {"wire"}

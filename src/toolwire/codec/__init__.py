@@ -162,7 +162,7 @@ def read_edited(body: JSON, before: Conversation) -> Conversation:
         given=UNSET,
         corrections=(),
         messages=messages,
-        is_complete=False,
+        parts_are_complete=False,
     )
     return replace(before, messages=messages, source=source)
 

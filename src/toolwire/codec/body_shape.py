@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toolwire.codec.encoded import Encoded
@@ -40,7 +40,7 @@ def present(encoded: Encoded, conversation: Conversation, *, own_wire: bool) -> 
     """Prepare an encoding for the caller: paths lead into what was passed, and on its own wire the
     body has the form that was passed."""
     source = conversation.source
-    if isinstance(source.given, UnsetType):
+    if source.given is UNSET:
         encoded.conversation = conversation
         return encoded
     encoded.conversation = with_list_paths(conversation)

@@ -74,7 +74,7 @@ def assign_ids(messages: tuple[Message, ...], *, seed: str, ordered: bool) -> tu
     return messages
 
 
-def are_complete(messages: tuple[Message, ...]) -> bool:
+def have_complete_parts(messages: tuple[Message, ...]) -> bool:
     """True if every part of messages that were just read was read in full, so no id is missing."""
     return all(map(_IS_COMPLETE, chain.from_iterable(map(_PARTS, messages))))
 

@@ -202,8 +202,8 @@ class BodySource(Struct, frozen=True, eq=False, gc=False):
     messages: tuple[Message, ...] | None = None
     tools: tuple[Tool, ...] | None = None
     settings: dict[str, Setting] | None = None
-    is_complete: bool = False
-    """True if every part was read in full when the body was read: see `Source.is_complete`."""
+    parts_are_complete: bool = False
+    """True if every part of these messages was read in full, as `Source.is_complete` says."""
 
 
 NO_BODY = BodySource()

@@ -9,7 +9,8 @@ This module knows no rule and no wire by name.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -168,33 +169,13 @@ def observe(conversation: Conversation, target: str) -> Observations:
     """Observe every part of a conversation that goes to the wire `target`."""
     calls: list[Call] = []
     results: list[Result] = []
-    leftovers: list[Traceable] = []
     texts: list[str] = []
     outputs: list[str] = []  # the results that are texts
-    fields: dict[FieldSpec | None, set[str]] = {}
-    fields_of_spec: set[str]
-    last_spec: FieldSpec | None = None  # that of `fields_of_spec`: most messages have the same
-    has_own_wire = False
     missing = 0  # the properties that do not hold, as bits
     pending: deque[str] = deque()  # ids of calls whose results have not occurred yet
-    body = conversation.source
-    is_as_read = body.messages is conversation.messages
-    is_complete = is_as_read and body.is_complete
     first: Message | None = None  # the first message that is not a system message
     for message in conversation.messages:
-        role, parts, source = message.role, message.parts, message.source
-        is_foreign = message.wire != target
-        if is_foreign:
-            if not source.is_complete and _has_unread_fields(source):
-                leftovers.append(message)
-        else:
-            has_own_wire = True
-            raw = source.raw
-            if raw.__class__ is dict:
-                if source.spec is not last_spec or not fields:
-                    last_spec = source.spec
-                    fields_of_spec = fields.setdefault(last_spec, set())
-                fields_of_spec.update(raw)
+        role, parts = message.role, message.parts
         if role == "system":
             if first is not None:
                 missing |= Observation.PLAIN
@@ -222,8 +203,6 @@ def observe(conversation: Conversation, target: str) -> Observations:
                     outputs.append(output)
                 elif output.__class__ is tuple:
                     missing |= _NOT_PLAIN | Observation.BLOCK_FIELDS_READ
-                    if is_foreign:
-                        leftovers += output
             elif part.__class__ is Call:
                 calls.append(part)
                 if role != "assistant":
@@ -236,20 +215,6 @@ def observe(conversation: Conversation, target: str) -> Observations:
                 missing |= _OTHER_PARTS.get(type(part), _NOT_PLAIN)
                 if pending:
                     missing |= Observation.RESULTS_IN_PLACE
-            if is_complete:
-                continue
-            if part.signature is not None and is_foreign:
-                leftovers.append(part)
-                continue
-            part_source = part.source
-            if part_source.is_complete or part_source is source:
-                continue  # the part was read in full, or the message is the part
-            if part_source.raw.__class__ is not dict:
-                missing |= Observation.BLOCK_FIELDS_READ
-            elif part_source.raw is not source.raw and _has_unread_fields(part_source):
-                missing |= Observation.BLOCK_FIELDS_READ
-                if is_foreign:
-                    leftovers.append(part)
         if has_results and not has_calls:
             if pending:
                 missing |= Observation.RESULTS_TOGETHER
@@ -259,11 +224,6 @@ def observe(conversation: Conversation, target: str) -> Observations:
             texts.append("")
             if pending:
                 missing |= Observation.RESULTS_IN_PLACE
-    if has_own_wire:
-        missing |= Observation.OTHER_WIRE
-        for spec, names in fields.items():
-            if spec is None or not spec.keys.issuperset(names):
-                missing |= Observation.MESSAGE_FIELDS_READ
     if pending:
         missing |= Observation.NO_PENDING_CALLS
     if "" in texts:
@@ -287,12 +247,11 @@ def observe(conversation: Conversation, target: str) -> Observations:
         missing |= Observation.ENDS_WITH_USER
         if texts and texts[-1][-1:].isspace():
             missing |= Observation.NO_BLANK_TEXT
-    observations = Observations(0, calls, results, leftovers, fields=fields)
+    observations = Observations(0, calls, results, [])
+    missing |= _observe_sources(conversation, target, observations)
     if calls or results:
         missing |= _observe_calls(conversation, target, observations)
     missing |= _observe_settings(conversation, target, observations)
-    if body.raw is None or not is_as_read or type(body.raw) is SurrogateBytes:
-        missing |= Observation.NO_LONE_SURROGATES
     observations.flags = ALL & ~missing
     return observations
 
@@ -302,6 +261,70 @@ _BROKEN_BY_MISPLACED_CALLS = Observation.RESULTS_IN_PLACE | Observation.ROLES_FI
 _OTHER_PARTS: dict[type[Part], int] = {Reasoning: _NOT_PLAIN | Observation.NO_REASONING}
 """The properties that do not hold if there is a part of a type. For a type that is not listed, this
 is `_NOT_PLAIN`."""
+
+
+_IS_COMPLETE: Callable[[Message], bool] = attrgetter("source.is_complete")
+
+
+def _observe_sources(conversation: Conversation, target: str, observations: Observations) -> int:
+    """Collect what only its own wire reads, and the fields of messages of the target's wire. Return
+    the properties of the JSON that do not hold."""
+    missing, messages, body = 0, conversation.messages, conversation.source
+    is_as_read = body.messages is messages
+    if body.raw is None or not is_as_read or type(body.raw) is SurrogateBytes:
+        missing |= Observation.NO_LONE_SURROGATES
+    parts_are_complete = is_as_read and body.parts_are_complete
+    if parts_are_complete and conversation.wire != target and all(map(_IS_COMPLETE, messages)):
+        return missing
+    has_own_wire = False
+    leftovers = observations.leftovers
+    fields: dict[FieldSpec | None, set[str]] = {}
+    fields_of_spec: set[str]
+    last_spec: FieldSpec | None = None  # that of `fields_of_spec`: most messages have the same
+    for message in messages:
+        source = message.source
+        is_foreign = message.wire != target
+        if is_foreign:
+            if not source.is_complete and _has_unread_fields(source):
+                leftovers.append(message)
+        else:
+            has_own_wire = True
+            raw = source.raw
+            if raw.__class__ is dict:
+                if source.spec is not last_spec or not fields:
+                    last_spec = source.spec
+                    fields_of_spec = fields.setdefault(last_spec, set())
+                fields_of_spec.update(raw)
+        if not parts_are_complete:
+            missing |= _observe_parts(message, leftovers, is_foreign=is_foreign)
+    if has_own_wire:
+        missing |= Observation.OTHER_WIRE
+        observations.fields = fields
+    for spec, names in fields.items():
+        if spec is None or not spec.keys.issuperset(names):
+            missing |= Observation.MESSAGE_FIELDS_READ
+    return missing
+
+
+def _observe_parts(message: Message, leftovers: list[Traceable], *, is_foreign: bool) -> int:
+    """Collect parts that only their own wire reads, and return the properties that do not hold."""
+    missing, source = 0, message.source
+    for part in message.parts:
+        if is_foreign and part.__class__ is Result and part.output.__class__ is tuple:
+            leftovers += part.output
+        if is_foreign and part.signature is not None:
+            leftovers.append(part)
+            continue
+        part_source = part.source
+        if part_source.is_complete or part_source is source:
+            continue  # the part was read in full, or the message is the part
+        if part_source.raw.__class__ is not dict:
+            missing |= Observation.BLOCK_FIELDS_READ
+        elif part_source.raw is not source.raw and _has_unread_fields(part_source):
+            missing |= Observation.BLOCK_FIELDS_READ
+            if is_foreign:
+                leftovers.append(part)
+    return missing
 
 
 def _has_unread_fields(source: Source) -> bool:

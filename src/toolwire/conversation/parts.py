@@ -51,7 +51,8 @@ class Source(Struct, frozen=True, eq=False, gc=False):
     `original` is the part that an edited part replaces: only the difference is written back.
     `is_complete` is True if the reader knows that `raw` has no fields but those it has read: it is
     the text of a message, or a block without other fields. A part that was read in full has no
-    signature; a call or result has its call id from the wire, and no item id beside it.
+    signature, and no parts as its output; a call or result has its call id from the wire, and no
+    item id beside it.
     """
 
     raw: JSON | UnsetType = UNSET

@@ -184,11 +184,13 @@ def _call_block(
 
     def read(block: Object, path: JsonPath, spec: Block) -> Part:
         call_id, origin = read_id(block.get("id"))
-        toolset, name = block.get("toolset_name"), read_name(block.get("name"))
-        if toolset and isinstance(toolset, str) and name:
-            name = join_name(toolset, name)  # two toolsets may each have a tool of this name
+        name, call_family = read_name(block.get("name")), family
+        toolset = block.get("toolset_name")
+        if isinstance(toolset, str):
+            call_family = f"{toolset}-toolset"
+            if toolset and name:  # two toolsets may each have a tool of this name
+                name = join_name(toolset, name)
         arguments = read_value(block.get("input"))
-        call_family = f"{toolset}-toolset" if isinstance(toolset, str) else family
         is_complete = len(block) == 4 and "input" in block and name != "" and origin == "wire"
         source = Source(block, path, spec, None, is_complete)
         return Call(call_id, name, arguments, origin, call_family, executor, source=source)
@@ -220,7 +222,7 @@ def _read_tool_result(block: Object, path: JsonPath, spec: Block) -> Part:
             for i, inner in enumerate(content)
         )
     is_error = block.get("is_error") is True
-    is_complete = len(block) == 3 and content is not None and origin == "wire"
+    is_complete = len(block) == 3 and content.__class__ is str and origin == "wire"
     source = Source(block, path, spec, None, is_complete)
     return Result(call_id, output, is_error, None, origin, source=source)
 

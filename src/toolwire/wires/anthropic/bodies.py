@@ -77,7 +77,7 @@ def _read_blocks(blocks: list[JSON], path: JsonPath) -> tuple[Part, ...]:
 def _read_message(message: JSON, path: JsonPath) -> Message:
     """Read a message. The system prompt, which is bare content, is read as a message too."""
     if path == ("system",):
-        source = Source(message, path, MESSAGE)
+        source = Source(message, path, MESSAGE, None, True)
         return Message("system", _read_content(message, path), None, NAME, source=source)
     if not isinstance(message, dict):
         raise_unexpected(NAME, path, dict, message)

@@ -162,10 +162,12 @@ def _read_tool_result(block: Object, path: JsonPath, spec: Block) -> Part:
     call_id, origin = read_id(result.get("toolUseId"))
     content, status = result.get("content"), result.get("status")
     fields = 2 if status is None else 3  # toolUseId, content, status
-    has_only_these = len(result) == fields and content is not None and origin == "wire"
+    output = _read_output(content, (*path, "toolResult", "content"))
+    is_whole = content is not None and not isinstance(output, tuple)
+    has_only_these = len(result) == fields and is_whole and origin == "wire"
     return Result(
         call_id,
-        _read_output(content, (*path, "toolResult", "content")),
+        output,
         status == "error",
         None,
         origin,

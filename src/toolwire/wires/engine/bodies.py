@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import UNSET
 
-from toolwire.conversation.ids import are_complete, assign_ids
+from toolwire.conversation.ids import assign_ids, have_complete_parts
 from toolwire.conversation.json import JSON, JsonPath, Object
 from toolwire.conversation.model import BodySource, Conversation, Kind, Tool
 from toolwire.conversation.parts import Message
@@ -41,8 +41,8 @@ def build_conversation(
     """
     read = tuple(messages)
     defined = tuple(tools)
-    is_complete = are_complete(read)
-    if ordered or not is_complete:
+    parts_are_complete = have_complete_parts(read)
+    if ordered or not parts_are_complete:
         read = assign_ids(read, seed=seed, ordered=ordered)
     source = BodySource(
         body,
@@ -52,7 +52,7 @@ def build_conversation(
         messages=read,
         tools=defined,
         settings=settings.values,
-        is_complete=is_complete,
+        parts_are_complete=parts_are_complete,
     )
     return Conversation(read, defined, settings.values, wire, kind, source)
 
