@@ -310,8 +310,8 @@ MUTANTS = [
     ),
     Mutant(
         "conversation/open_calls.py",
-        'keys = [(result.executor, name), (result.executor, "")]',
-        'keys = [("", name), ("", "")]',
+        'result.name or "", _family(result), result.executor',
+        'result.name or "", "", ""',
         "laws/test_finds.py",
     ),
     Mutant(

@@ -81,7 +81,8 @@ def _indexes_of_pairs(facts: Facts) -> set[str | int]:
 def _duplicates_in_group(group: list[_Item], paired_indexes: set[str | int]) -> list[_Duplicate]:
     """Return all items of a group except the one that keeps the id.
 
-    Items of a pair come first, above all those whose result refers to its call by the item id.
+    Items of a pair come first, above all those whose result refers to its call by the item id. The
+    `id` of such a result is that of its call, which a later call may have again.
     """
     full_items = [entry for entry in group if entry[1] != "item_reference"]
     paired = [entry for entry in full_items if entry[0] in paired_indexes]
@@ -89,7 +90,8 @@ def _duplicates_in_group(group: list[_Item], paired_indexes: set[str | int]) -> 
     original_index, _, original = (paired or full_items or group)[0]
     duplicates: list[_Duplicate] = []
     for index, kind, item in group:
-        if index != original_index:
+        is_result_by_item_id = kind.endswith("_output") and not item.get("call_id")
+        if index != original_index and not (is_result_by_item_id and index in paired_indexes):
             is_copy = kind == "item_reference" or (item == original and index not in paired_indexes)
             duplicates.append(
                 _Duplicate(index, item, original_index=original_index, is_copy=is_copy)
