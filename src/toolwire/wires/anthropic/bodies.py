@@ -178,16 +178,17 @@ def write(conversation: Conversation, context: EncodeContext) -> JSON:
     if context.kind == "response":
         return _write_response(conversation, context)
     body = write_settings(REQUEST, conversation, context)
-    if not context.native and "max_tokens" not in body:
-        body["max_tokens"] = context.record_default("max_tokens", default_max_tokens(body))
-    choice = body.get("tool_choice")
-    if not context.native and isinstance(choice, dict):
-        # The flag is inside the choice, whichever of the two settings was written first.
-        parallel = conversation.settings.get("parallel")
-        flag: Object = {}
-        if isinstance(parallel, bool):
-            flag["disable_parallel_tool_use"] = not parallel
-        body["tool_choice"] = {"type": "auto", **choice, **flag}
+    if not context.native:
+        if "max_tokens" not in body:
+            body["max_tokens"] = context.record_default("max_tokens", default_max_tokens(body))
+        choice = body.get("tool_choice")
+        if isinstance(choice, dict):
+            # The flag is inside the choice, whichever of the two settings was written first.
+            parallel = conversation.settings.get("parallel")
+            flag: Object = {}
+            if isinstance(parallel, bool):
+                flag["disable_parallel_tool_use"] = not parallel
+            body["tool_choice"] = {"type": "auto", **choice, **flag}
     history = HISTORY.write(conversation, context)
     history.put_system(body, "system")
     body["messages"] = history.messages

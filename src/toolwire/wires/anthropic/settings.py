@@ -181,8 +181,9 @@ def default_max_tokens(body: Object) -> int:
     limit = _MAX_TOKENS_UNKNOWN
     if isinstance(model, str) and _CLAUDE in model:
         limit = next(tokens for words, tokens in _MAX_TOKENS.items() if words in model)
-    budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
-    return max(limit, budget + _MAX_TOKENS_UNKNOWN) if isinstance(budget, int) else limit
+    if isinstance(thinking, dict) and isinstance(budget := thinking.get("budget_tokens"), int):
+        return max(limit, budget + _MAX_TOKENS_UNKNOWN)
+    return limit
 
 
 _FORMAT_KEYS = keys("type", "schema")

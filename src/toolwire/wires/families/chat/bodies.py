@@ -36,10 +36,13 @@ from toolwire.wires.engine.specs import (
     require_object,
 )
 from toolwire.wires.families.chat.messages import Chat, has_calls
-from toolwire.wires.families.chat.settings import WriteTool, read_tool
+from toolwire.wires.families.chat.settings import WriteTool
 
 _CHOICE_FIELDS = frozenset({"index", "message", "finish_reason"})
 _CALL_FIELDS = ("tool_calls", "function_call")
+_FUNCTION = frozenset({"type", "function"})
+_FUNCTION_FIELDS = frozenset({"name", "description", "parameters"})
+"""The fields of a function on every chat wire."""
 
 
 class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
@@ -148,12 +151,22 @@ class ChatBodies(Struct, frozen=True, eq=False, kw_only=True):
         return tuple(out)
 
     def read_tool(self, tool: JSON, path: JsonPath) -> Tool:
-        """Read one tool definition."""
+        """Read one tool definition: an object under the name of its kind.
+
+        A tool of any other kind is the provider's own and keeps only its type.
+        """
         if not isinstance(tool, dict):
             raise_unexpected(self.chat.name, path, dict, tool)
-        if path[0] == "tools":
-            return read_tool(tool, path, self.tools)
-        return read_definition(tool, tool.get("parameters"), Source(tool, path, self.legacy_tools))
+        if path[0] != "tools":
+            source = Source(tool, path, self.legacy_tools)
+            return read_definition(tool, tool.get("parameters"), source)
+        for kind, spec in self.tools.items():
+            inner = tool.get(kind)
+            if isinstance(inner, dict):
+                is_complete = tool.keys() == _FUNCTION and inner.keys() <= _FUNCTION_FIELDS
+                source = Source(tool, path, spec, None, is_complete)
+                return read_definition(inner, inner.get("parameters"), source, kind)
+        return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=path))
 
     def write_tools(self, body: Object, conversation: Conversation, context: EncodeContext) -> None:
         """Put the tool definitions into a request, unless they are already there.

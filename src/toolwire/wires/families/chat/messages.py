@@ -132,7 +132,7 @@ class Chat(MessageReader, frozen=True, eq=False):
         """True if the request of a response defined functions in the legacy form: its client reads
         a call only from the legacy field."""
         request = context.request.body
-        if self.legacy_call is None or context.kind != "response" or request.get("tools"):
+        if self.legacy_call is None or request.get("tools"):
             return False
         return bool(request.get("functions")) or self.legacy_call.name in request
 

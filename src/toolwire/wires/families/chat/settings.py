@@ -5,45 +5,21 @@ This module knows no wire by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
-from toolwire.conversation.json import JSON, JsonPath, Object
+from toolwire.conversation.json import JSON, Object
 from toolwire.conversation.model import Format, Setting, Tool
-from toolwire.conversation.parts import Source
 from toolwire.wires.engine.encode_context import EncodeContext
 from toolwire.wires.engine.settings import SettingSpec, read_text_or_texts, same_name
-from toolwire.wires.engine.specs import (
-    Block,
-    flag_or_none,
-    read_definition,
-    require_object,
-    text_or_none,
-)
+from toolwire.wires.engine.specs import flag_or_none, require_object, text_or_none
 from toolwire.wires.engine.usage import usage_spec
 
 # --- tool definitions -----------------------------------------------------------------------------
 
 WriteTool: TypeAlias = "Callable[[Tool, EncodeContext], JSON]"
-_FUNCTION = frozenset({"type", "function"})
-_FUNCTION_FIELDS = frozenset({"name", "description", "parameters"})
-"""The fields of a function on every chat wire."""
-
-
-def read_tool(tool: Object, path: JsonPath, specs: Mapping[str, Block]) -> Tool:
-    """Read a tool definition: an object under the name of its kind, one of `specs`.
-
-    A tool of any other kind is the provider's own and keeps only its type.
-    """
-    for kind in specs:
-        inner = tool.get(kind)
-        if isinstance(inner, dict):
-            is_complete = tool.keys() == _FUNCTION and inner.keys() <= _FUNCTION_FIELDS
-            source = Source(tool, path, specs[kind], None, is_complete)
-            return read_definition(inner, inner.get("parameters"), source, kind)
-    return Tool("", kind=str(tool.get("type")), source=Source(raw=tool, path=path))
 
 
 def write_tool(
