@@ -27,12 +27,12 @@ def authenticate(request: GatewayRequest) -> None:
     """
     state, headers = request.state, request.headers
     _check_host(request.http, state)
-    # A page of another site can send everything but JSON without a preflight request.
-    from_browser = b"origin" in headers or b"sec-fetch-site" in headers
-    if from_browser and request.http.method == "POST" and not is_json(headers):
-        raise RequestRejected("The content type must be application/json.", 415)
-    if state.cors.refuses(request.http):
-        raise RequestRejected(FOREIGN_ORIGIN, 403)
+    if b"origin" in headers or b"sec-fetch-site" in headers:  # a browser
+        # A page of another site can send everything but JSON without a preflight request.
+        if request.http.method == "POST" and not is_json(headers):
+            raise RequestRejected("The content type must be application/json.", 415)
+        if state.cors.refuses(request.http):
+            raise RequestRejected(FOREIGN_ORIGIN, 403)
     if not state.auth.on:
         return
     name, holder = _find_client(state.auth, headers, request.query)

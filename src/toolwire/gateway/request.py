@@ -111,8 +111,6 @@ class GatewayRequest:
     state: GatewayState
     models: ModelTable
     tools: GatewayTools | None
-    strict: bool
-    """True if a history that needs a repair is rejected."""
 
     key: KeyHolder | None = None
     """Set by `authenticate`: the virtual key, if keys are used."""
@@ -154,9 +152,12 @@ class GatewayRequest:
         self.state = state
         self.models = state.models
         self.tools = state.tools
-        strict = state.strict
-        self.strict = state.models.config.server.strict if strict is None else strict
-        self.targets = []
+
+    @property
+    def strict(self) -> bool:
+        """True if a history that needs a repair is rejected."""
+        strict = self.state.strict
+        return self.models.config.server.strict if strict is None else strict
 
     @property
     def query(self) -> bytes:

@@ -36,12 +36,11 @@ async def translate(request: GatewayRequest) -> None:
         request.raw = expand_summaries(request.raw)
     if responses is not None and state is not None and not translator.same_wire:
         await use_stored_responses(request, responses, state)
-    with_tools = request.tools is not None and request.operation != "count_tokens"
     try:
         run = _translate_body
         if request.operation in ("embed", "compact"):
             run = _prepare_unusual
-        elif with_tools:
+        elif request.tools is not None and request.operation != "count_tokens":
             run = _start_tool_loop
         if len(request.raw) >= MIN_BYTES:
             await request.state.threads.run(lambda: run(request))
@@ -90,7 +89,7 @@ def _note_changes(request: GatewayRequest, upstream_request: UpstreamRequest) ->
     record.changes = tuple(dict.fromkeys([change.name for change in changes])) if changes else ()
     record.losses = tuple(map(str, losses)) if losses else ()
     record.paired_by_order = upstream_request.describe_pairs_by_order() if pairs else ()
-    if request.strict and changes:
+    if changes and request.strict:
         listed = "; ".join(map(str, changes[:_MAX_LISTED_CHANGES]))
         raise RequestRejected(
             f"This history needs a repair, and the gateway is strict: {listed}",

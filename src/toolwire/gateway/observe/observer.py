@@ -36,7 +36,7 @@ _SDK_CHECK_INTERVAL = 64
 """Requests between two searches for an OpenTelemetry SDK: a search costs more than the rest."""
 _MAX_LOGGED_BODY = 20_000
 _VARIABLE_TEXT = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\d+")
-_TRACE_HEADERS = ((b"traceparent", "traceparent"), (b"tracestate", "tracestate"))
+_TRACE_HEADERS = {b"traceparent": "traceparent", b"tracestate": "tracestate"}
 _SPAN_ATTRIBUTES = {"gen_ai.operation.name": "chat"}
 _log = logging.getLogger("toolwire.gateway")
 
@@ -118,9 +118,10 @@ class Observer:
         if self._log_bodies or self._recorder is not None:
             record.capture = BodyCapture()
         self.metrics.in_flight_cell[0] += 1
-        for key, name in _TRACE_HEADERS:
-            if key in headers:
-                record.trace_headers[name] = headers[key].decode("latin-1")
+        if not headers.keys().isdisjoint(_TRACE_HEADERS):
+            for key, name in _TRACE_HEADERS.items():
+                if key in headers:
+                    record.trace_headers[name] = headers[key].decode("latin-1")
         if self._traces or number == 1 or not number % _SDK_CHECK_INTERVAL:
             self._start_span(record)
         return record
@@ -176,9 +177,10 @@ class Observer:
         observe(seconds, record.seconds)
         if record.first_byte_at is not None:
             observe(first_byte, record.first_byte_at - record.started_at)
-        if record.usage is not None:
-            input_tokens[0] += record.usage.input or 0
-            output_tokens[0] += record.usage.output or 0
+        usage = record.usage
+        if usage is not None:
+            input_tokens[0] += usage.input or 0
+            output_tokens[0] += usage.output or 0
         if not record.upstream and record.status >= 400:
             metrics.add("rejected_total", str(record.status))
         if record.changes or record.losses or record.tools or record.client_disconnected:
