@@ -264,67 +264,73 @@ is `_NOT_PLAIN`."""
 
 
 _IS_COMPLETE: Callable[[Message], bool] = attrgetter("source.is_complete")
+_WIRE: Callable[[Message], str] = attrgetter("wire")
 
 
 def _observe_sources(conversation: Conversation, target: str, observations: Observations) -> int:
-    """Collect what only its own wire reads, and the fields of messages of the target's wire. Return
-    the properties of the JSON that do not hold."""
+    """Collect what the JSON holds beside the content, and return what does not hold of it."""
     missing, messages, body = 0, conversation.messages, conversation.source
     is_as_read = body.messages is messages
     if body.raw is None or not is_as_read or type(body.raw) is SurrogateBytes:
         missing |= Observation.NO_LONE_SURROGATES
     parts_are_complete = is_as_read and body.parts_are_complete
-    if parts_are_complete and conversation.wire != target and all(map(_IS_COMPLETE, messages)):
-        return missing
-    has_own_wire = False
-    leftovers = observations.leftovers
-    fields: dict[FieldSpec | None, set[str]] = {}
-    fields_of_spec: set[str]
-    last_spec: FieldSpec | None = None  # that of `fields_of_spec`: most messages have the same
+    if not parts_are_complete or not all(map(_IS_COMPLETE, messages)):
+        missing |= _observe_unread(
+            messages, target, observations.leftovers, parts_are_complete=parts_are_complete
+        )
+    if target in map(_WIRE, messages):
+        missing |= Observation.OTHER_WIRE
+        observations.fields = fields = _fields_of_messages(messages, target)
+        for spec, names in fields.items():
+            if spec is None or not spec.keys.issuperset(names):
+                missing |= Observation.MESSAGE_FIELDS_READ
+    return missing
+
+
+def _observe_unread(
+    messages: tuple[Message, ...],
+    target: str,
+    leftovers: list[Traceable],
+    *,
+    parts_are_complete: bool,
+) -> int:
+    """Collect what only its own wire reads, and return the properties that do not hold."""
+    missing = 0
     for message in messages:
         source = message.source
         is_foreign = message.wire != target
-        if is_foreign:
-            if not source.is_complete and _has_unread_fields(source):
-                leftovers.append(message)
-        else:
-            has_own_wire = True
-            raw = source.raw
-            if raw.__class__ is dict:
-                if source.spec is not last_spec or not fields:
-                    last_spec = source.spec
-                    fields_of_spec = fields.setdefault(last_spec, set())
-                fields_of_spec.update(raw)
-        if not parts_are_complete:
-            missing |= _observe_parts(message, leftovers, is_foreign=is_foreign)
-    if has_own_wire:
-        missing |= Observation.OTHER_WIRE
-        observations.fields = fields
-    for spec, names in fields.items():
-        if spec is None or not spec.keys.issuperset(names):
-            missing |= Observation.MESSAGE_FIELDS_READ
-    return missing
-
-
-def _observe_parts(message: Message, leftovers: list[Traceable], *, is_foreign: bool) -> int:
-    """Collect parts that only their own wire reads, and return the properties that do not hold."""
-    missing, source = 0, message.source
-    for part in message.parts:
-        if is_foreign and part.__class__ is Result and part.output.__class__ is tuple:
-            leftovers += part.output
-        if is_foreign and part.signature is not None:
-            leftovers.append(part)
+        if is_foreign and not source.is_complete and _has_unread_fields(source):
+            leftovers.append(message)
+        if parts_are_complete:
             continue
-        part_source = part.source
-        if part_source.is_complete or part_source is source:
-            continue  # the part was read in full, or the message is the part
-        if part_source.raw.__class__ is not dict:
-            missing |= Observation.BLOCK_FIELDS_READ
-        elif part_source.raw is not source.raw and _has_unread_fields(part_source):
-            missing |= Observation.BLOCK_FIELDS_READ
-            if is_foreign:
+        for part in message.parts:
+            if is_foreign and part.__class__ is Result and part.output.__class__ is tuple:
+                leftovers += part.output
+            if part.signature is not None and is_foreign:
                 leftovers.append(part)
+                continue
+            part_source = part.source
+            if part_source.is_complete or part_source is source:
+                continue  # the part was read in full, or the message is the part
+            if part_source.raw.__class__ is not dict:
+                missing |= Observation.BLOCK_FIELDS_READ
+            elif part_source.raw is not source.raw and _has_unread_fields(part_source):
+                missing |= Observation.BLOCK_FIELDS_READ
+                if is_foreign:
+                    leftovers.append(part)
     return missing
+
+
+def _fields_of_messages(
+    messages: tuple[Message, ...], wire: str
+) -> dict[FieldSpec | None, set[str]]:
+    """Return the names of all fields that messages of a wire have, by the spec of the message."""
+    fields: dict[FieldSpec | None, set[str]] = {}
+    for message in messages:
+        raw, spec = message.source.raw, message.source.spec
+        if raw.__class__ is dict and message.wire == wire:
+            fields.setdefault(spec, set()).update(raw)
+    return fields
 
 
 def _has_unread_fields(source: Source) -> bool:
