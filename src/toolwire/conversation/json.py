@@ -10,7 +10,6 @@ import json
 import math
 import operator
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import NoneType
@@ -26,6 +25,7 @@ from orjson import (
     dumps,
 )
 
+from toolwire.conversation.parse_errors import TOO_MANY_DIGITS, describe_parse_error
 from toolwire.errors import DecodeError, UsageError
 
 JSON: TypeAlias = "None | bool | int | float | str | list[JSON] | dict[str, JSON]"
@@ -33,7 +33,6 @@ Object: TypeAlias = "dict[str, JSON]"
 JsonPath: TypeAlias = "tuple[str | int, ...]"
 
 _TOO_DEEP = "nested too deeply"
-_TOO_MANY_DIGITS = f"an integer has more than {sys.get_int_max_str_digits()} digits"
 DEEPEST = 400
 """The maximum nesting of a value. No conversation needs more, and the stack is finite."""
 
@@ -117,7 +116,7 @@ def _dump_any(value: JSON) -> bytes:
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":")).encode()
     except ValueError:
-        raise UsageError(_TOO_MANY_DIGITS) from None
+        raise UsageError(TOO_MANY_DIGITS) from None
     except DecodeError as error:
         if error.why != _TOO_DEEP:
             raise UsageError(f"not JSON: {error.why}", path=error.path) from None
@@ -269,7 +268,7 @@ def _parse_lone_surrogates(body: bytes, wire: str, error: Exception) -> JSON:
     try:
         return _parse_surrogates(body.decode("utf-8", "surrogatepass"))
     except ValueError:
-        raise DecodeError(_parse_error(body, error), wire=wire) from None
+        raise DecodeError(describe_parse_error(body, error), wire=wire) from None
 
 
 def _parse_surrogates(text: str) -> JSON:
@@ -305,38 +304,6 @@ _TYPE_NAMES: tuple[tuple[type | tuple[type, ...], str], ...] = (
 )
 
 
-_GZIP = b"\x1f\x8b"
-"""The first bytes of each gzip file."""
-
-
-def _parse_error(body: bytes, error: Exception) -> str:
-    """Return why a body could not be parsed, with the position if it is known."""
-    if not body.strip():
-        return "broken JSON: the input is empty"
-    if body.startswith(_GZIP):
-        return "broken JSON: the input is compressed with gzip; decompress it first"
-    try:
-        json.loads(body)
-    except UnicodeDecodeError as why:
-        return f"broken JSON: byte {why.start} is not UTF-8"
-    except json.JSONDecodeError as why:
-        if why.pos >= len(why.doc.rstrip()):
-            return f"broken JSON: the input ends too early, at line {why.lineno}"
-        problem = why.msg.lower().removesuffix(" at").removesuffix(" starting")
-        return f"broken JSON: {problem} at line {why.lineno}, column {why.colno}"
-    except RecursionError:
-        return "broken JSON: nested too deeply"
-    except ValueError:
-        return _TOO_MANY_DIGITS
-    # Only the standard library accepts the following.
-    encoding = json.detect_encoding(body)
-    if not encoding.startswith("utf-8"):
-        return f"broken JSON: the input is {encoding.upper()}; save it as UTF-8"
-    if b"NaN" in body or b"Infinity" in body:
-        return "broken JSON: NaN and Infinity are not JSON numbers"
-    return f"broken JSON: {str(error).lower()}"
-
-
 def require_json(value: object, wire: str) -> JSON:
     """Return a value as plain dicts, lists and scalars: the same object if it already is one.
 
@@ -353,8 +320,8 @@ _PLAIN = frozenset((str, int, bool, NoneType))
 
 
 def _require_json(value: object, wire: str, path: JsonPath, out: list[JSON]) -> None:
-    kind = value.__class__
-    if kind in _PLAIN:
+    """Append the plain value to `out`."""
+    if value.__class__ in _PLAIN:
         out.append(value)  # type: ignore[arg-type]
     elif isinstance(value, float):
         if not math.isfinite(value):
@@ -363,32 +330,16 @@ def _require_json(value: object, wire: str, path: JsonPath, out: list[JSON]) -> 
     elif len(path) > DEEPEST:
         raise DecodeError(_TOO_DEEP, wire=wire, path=path[:8])
     elif isinstance(value, (dict, Mapping)):
-        items: list[JSON] = []
-        same = kind is dict
-        for key, item in value.items():
-            if key.__class__ is not str:
-                if not isinstance(key, str):
-                    raise DecodeError(
-                        f"expected keys that are strings, got {kind_of(key)}", wire=wire, path=path
-                    )
-                same = False
-            if item.__class__ in _PLAIN:
-                items.append(item)
-            else:
-                _require_json(item, wire, path + (key,), items)
-        if same and all(map(operator.is_, value.values(), items)):
-            out.append(value)  # type: ignore[arg-type]
-        else:
-            out.append(dict(zip(map(str.__str__, value), items, strict=True)))
+        out.append(_require_object(value, wire, path))
     elif isinstance(value, list | tuple):
-        items = []
+        items: list[JSON] = []
         for i, item in enumerate(value):
             if item.__class__ in _PLAIN:
                 items.append(item)
             else:
                 _require_json(item, wire, path + (i,), items)
-        same = kind is list and all(map(operator.is_, value, items))
-        out.append(value if same else items)  # type: ignore[arg-type]
+        is_plain = value.__class__ is list and all(map(operator.is_, value, items))
+        out.append(value if is_plain else items)  # type: ignore[arg-type]
     elif isinstance(value, str):
         out.append(str.__str__(value))  # the text of an enum member, not its name
     elif isinstance(value, int):
@@ -401,6 +352,24 @@ def _require_json(value: object, wire: str, path: JsonPath, out: list[JSON]) -> 
         )
     else:
         raise DecodeError(f"expected a JSON value, got {kind_of(value)}", wire=wire, path=path)
+
+
+def _require_object(value: Mapping[object, object], wire: str, path: JsonPath) -> Object:
+    is_plain = value.__class__ is dict
+    items: list[JSON] = []
+    for key, item in value.items():
+        if key.__class__ is not str:
+            if not isinstance(key, str):
+                why = f"expected keys that are strings, got {kind_of(key)}"
+                raise DecodeError(why, wire=wire, path=path)
+            is_plain = False
+        if item.__class__ in _PLAIN:
+            items.append(item)  # type: ignore[arg-type]
+        else:
+            _require_json(item, wire, path + (key,), items)
+    if is_plain and all(map(operator.is_, value.values(), items)):
+        return value  # type: ignore[return-value]
+    return dict(zip(map(str.__str__, value), items, strict=True))
 
 
 def get(value: JSON, path: JsonPath) -> JSON | UnsetType:
