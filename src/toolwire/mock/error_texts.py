@@ -280,8 +280,7 @@ _GEMINI = {
 _INTERACTIONS = {
     **{key: text for key, text in _GEMINI.items() if key not in ("id-field", "unsigned", "extra")},
     "vocabulary": "Missing required field '{where}.type'.",
-    "no-id": "Missing required field '{field}'.",
-    "empty-id": "Missing required field '{field}'.",
+    **dict.fromkeys(("no-id", "empty-id"), "Missing required field '{field}'."),
     "unknown-call": _GEMINI["no-call"],
     "arguments": (
         "Invalid value at '{where}.arguments' (type.googleapis.com/google.protobuf.Struct)"
