@@ -26,7 +26,6 @@ from toolwire.wires.engine.cache_breakpoints import BreakpointPolicy, require_br
 from toolwire.wires.engine.encode_context import NO_REQUEST, RequestInfo
 from toolwire.wires.engine.lowering import follow_repair, lower_messages, lower_rest
 from toolwire.wires.engine.message_lowering import MessageLowering
-from toolwire.wires.engine.part_lowering import TEXT_IS_READ
 from toolwire.wires.engine.server_tools import ServerToolPolicy, require_policy
 from toolwire.wires.engine.specs import Wire
 
@@ -182,8 +181,7 @@ def _run_stages(
         encoded.ids = encoded.ids.after(repaired.ids)
     encoded.changes = converted.changes + repaired.changes
     is_foreign = converted.observations.flags & Observation.OTHER_WIRE
-    losses = encoded.losses
-    if not is_foreign or (losses and any(loss.reason == TEXT_IS_READ for loss in losses)):
+    if not is_foreign or context.text_is_read:
         return _repair_written_body(encoded, wire, profile, abandon_pending=abandon_pending)
     if repaired.findings:
         encoded.findings = _errors(repaired)

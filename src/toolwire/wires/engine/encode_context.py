@@ -1,7 +1,4 @@
-"""The state of one encoding: which ids and names to send, the losses, and what to restore later.
-
-Knows no wire by name.
-"""
+"""The state of one encoding: ids, names, losses, what to restore later. Knows no wire by name."""
 
 from __future__ import annotations
 
@@ -133,6 +130,8 @@ class EncodeContext(Struct, eq=False, gc=False):
     """Ids under which a result was written since their last call."""
     ordinal: int = 0
     """The number of calls written so far."""
+    text_is_read: bool = False
+    """True if a text was written that this wire reads as calls, results or tools."""
     patching: bool = False
     """True while a block of the target's own wire is compared before and after an edit."""
     setting_name: str = ""

@@ -41,7 +41,6 @@ ONE_CALL = "the client can read only one call per response"
 REASONING_JOINED = "a message has one reasoning text here; several are joined"
 REASONING_MOVED = "reasoning is moved before all other content here"
 NO_ERROR_FLAG = "a result has no error flag here; its text says that it is an error"
-TEXT_IS_READ = "this text contains tags that this wire reads as calls, results or tools"
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=-]+")
 _FERNET_PREFIX = "gAAAA"
 """The beginning of a Fernet token, the format in which some providers encrypt reasoning. No

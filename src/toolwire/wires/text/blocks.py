@@ -21,7 +21,6 @@ from toolwire.conversation.parts import (
     describe,
 )
 from toolwire.wires.engine.encode_context import EncodeContext
-from toolwire.wires.engine.part_lowering import TEXT_IS_READ
 from toolwire.wires.engine.specs import Block, Id, blocks, keys, read_id, require_object
 from toolwire.wires.families.chat.blocks import IMAGE_URL, PLAIN_TEXT, TEXT, text_block
 from toolwire.wires.text.dialect import CallMatch, Dialect
@@ -224,7 +223,10 @@ def write_text(text: Text, role: Role, context: EncodeContext) -> str:
 
 def report_tags(text: Text, context: EncodeContext) -> None:
     """Report a text with tags that have a meaning."""
-    context.report_loss(text, TEXT_IS_READ)
+    context.text_is_read = True
+    context.report_loss(
+        text, "this text contains tags that this wire reads as calls, results or tools"
+    )
 
 
 def is_plain(text: str, role: Role) -> bool:
