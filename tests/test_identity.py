@@ -176,7 +176,7 @@ def test_4_a_result_cannot_be_built_with_an_id_of_its_own_by_accident() -> None:
     [call] = toolwire.decode(chat(([("call_1", "f")], [])), "openai-chat").calls()
     assert call.result("done").call_id == "call_1"
     assert call.result("bad", error=True).error
-    with pytest.raises(TypeError, match="source"):
+    with pytest.raises(toolwire.UsageError, match=r"`call\.result\(output\)`"):
         Result("an id of my own", "done")  # type: ignore[call-arg]
 
 

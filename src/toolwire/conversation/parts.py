@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 from msgspec.structs import force_setattr
 
 from toolwire.conversation.json import JSON, JsonPath, require_json, text_of
@@ -255,9 +255,15 @@ def _as_arguments(given: object) -> LazyJson:
         raise UsageError(f"arguments of a call: {problem.why}", path=problem.path) from None
 
 
+def _refuse_result_without_call() -> Source:
+    raise UsageError("a result is made from its call: `call.result(output)`")
+
+
 class _NeedsSource(Part, frozen=True, eq=False, gc=False, kw_only=True):
-    source: Source
-    """Required: a result is read from a body or made with `Call.result`, never built on its own."""
+    if TYPE_CHECKING:
+        source: Source
+    else:
+        source: Source = field(default_factory=_refuse_result_without_call)
 
 
 class Result(_NeedsSource, frozen=True, eq=False, gc=False):
