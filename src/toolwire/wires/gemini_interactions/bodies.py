@@ -152,7 +152,7 @@ def _read_turn(content: list[JSON], item: Object, path: JsonPath) -> tuple[Part,
 
 
 _SPECS_OF_STEPS = frozenset(STEPS.values())
-READER = StepReader(NAME, STEPS)
+READER = StepReader(NAME, STEPS, has_whole_messages=True)
 
 
 def read(body: JSON, kind: Kind) -> Conversation:

@@ -116,6 +116,8 @@ class ItemReader(Struct, frozen=True, eq=False):
 
     name: str
     blocks: Mapping[str, Block]
+    has_whole_messages: bool = False
+    """True if some items may be messages that no other item joins."""
 
     # --- for subclasses: which items are messages ---
 
@@ -237,7 +239,8 @@ class ItemReader(Struct, frozen=True, eq=False):
 
         read_items = self.read_items(items, "input", index, start)
         for i, (item_role, item_parts) in enumerate(read_items, start):
-            if item_role in ("user", "system") or self._is_whole(items[i]):
+            is_whole = self.has_whole_messages and self._is_whole(items[i])
+            if is_whole or item_role in ("user", "system"):
                 close_turn()
                 role = None
                 source = Source(items[i], ("input", i), self._spec_at(items, i))
